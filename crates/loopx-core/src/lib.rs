@@ -1,0 +1,32 @@
+//! The LoopX control plane: what is true about the work of AI agents.
+//!
+//! An agent's words are a proposal; only a validated commit in the authority is a fact. This crate owns the
+//! nouns (`model`), the rules (`kernel`), the ledger (`authority`), the driver of governed Turns (`turn`) and
+//! a minimal command line (`cli`). It has no async runtime, no HTTP and no TLS.
+#![cfg_attr(
+    not(feature = "tier"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        reason = "the modules below `sdk` are public only to the other tiers"
+    )
+)]
+#![forbid(unsafe_code)]
+
+/// Declares modules that only the other tiers may name.
+macro_rules! tier {
+    ($($(#[$meta:meta])* $name:ident;)*) => {
+        $(
+            #[cfg(feature = "tier")]
+            $(#[$meta])*
+            pub mod $name;
+            #[cfg(not(feature = "tier"))]
+            $(#[$meta])*
+            pub(crate) mod $name;
+        )*
+    };
+}
+
+mod error;
+
+pub mod sdk;

@@ -1,0 +1,2 @@
+//! The `loopx` binary.
+fn main() {}

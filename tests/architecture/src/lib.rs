@@ -1,0 +1,1 @@
+//! Owns the pinned budgets and the compile-fail fixtures.
