@@ -28,5 +28,6 @@ macro_rules! tier {
 }
 
 mod error;
+mod model;
 
 pub mod sdk;

@@ -1,0 +1,195 @@
+//! Owns digests and the canonical encoding they are taken over.
+//!
+//! Knows nothing of what is digested. The encoding names each field, sorts maps, prefixes every length, and
+//! leaves absent values out, so that a field added later, if optional, changes no digest that exists.
+//! Invariant: the golden vectors of the tests are never edited.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Code, Error};
+
+/// A SHA-256, written as 64 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Thirty-two zero bytes: what the first link of a chain points at.
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// Hashes bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Hashes several parts, each with its length before it, so that no two lists of parts meet.
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// Hashes the canonical encoding of a value.
+    pub fn of_value<T: Serialize>(value: &T) -> Result<Self, Error> {
+        Ok(Self::of(&canonical(value)?))
+    }
+
+    /// Takes the raw bytes of a digest.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The raw bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = || Error::new(Code::InvalidId, "a digest is 64 lower-case hexadecimal digits");
+        let mut bytes = [0; 32];
+        if text.len() != 64 {
+            return Err(bad());
+        }
+        for (slot, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let digit = |b: u8| match b {
+                b'0'..=b'9' => Some(b - b'0'),
+                b'a'..=b'f' => Some(b - b'a' + 10),
+                _ => None,
+            };
+            let (Some(high), Some(low)) = (
+                pair.first().copied().and_then(digit),
+                pair.last().copied().and_then(digit),
+            ) else {
+                return Err(bad());
+            };
+            *slot = high * 16 + low;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(|e: Error| de::Error::custom(e.message()))
+    }
+}
+
+/// Encodes a value canonically: tag, length and content of each part; a map's fields by name, in order, without
+/// those that are null.
+pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
+    let value = serde_json::to_value(value).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut out = Vec::with_capacity(256);
+    encode(&value, &mut out)?;
+    Ok(out)
+}
+
+fn frame(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+    match value {
+        Value::Null => frame(b'n', &[], out),
+        Value::Bool(flag) => frame(b'b', &[u8::from(*flag)], out),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(n), _) => frame(b'i', &n.to_be_bytes(), out),
+            (None, Some(n)) => frame(b'u', &n.to_be_bytes(), out),
+            (None, None) => return Err(Error::new(Code::Internal, "a fraction has no canonical encoding")),
+        },
+        Value::String(text) => frame(b's', text.as_bytes(), out),
+        Value::Array(items) => {
+            let mut body = Vec::new();
+            items.iter().try_for_each(|item| encode(item, &mut body))?;
+            frame(b'a', &body, out);
+        }
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
+            fields.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+            let mut body = Vec::new();
+            for (name, field) in fields {
+                frame(b'k', name.as_bytes(), &mut body);
+                encode(field, &mut body)?;
+            }
+            frame(b'm', &body, out);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Golden vectors: written once, never edited.
+    #[test]
+    fn fault_h06_the_canonical_encoding_is_pinned() {
+        let vectors = [
+            (
+                json!({}),
+                "bbae893fb2cbabe0b8f6a17a4fcc0c4fb7e6dbdc4bfb61f8d0e6a1a06f9a5d6b",
+                "6d00000000",
+            ),
+            (
+                json!({"b": 1, "a": null}),
+                "",
+                "6d000000136b00000001626900000008 0000000000000001",
+            ),
+            (json!(["x", true]), "", "61000000 0c 7300000001 78 6200000001 01"),
+        ];
+        for (value, _, hex) in vectors {
+            let got: String = canonical(&value)
+                .unwrap()
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
+            assert_eq!(got, hex.replace(' ', ""), "{value}");
+        }
+    }
+
+    #[test]
+    fn fault_h06_colliding_parts_differ() {
+        assert_ne!(Digest::of_parts(&[b"ab", b"c"]), Digest::of_parts(&[b"a", b"bc"]));
+        assert_ne!(Digest::of_parts(&[b"ab"]), Digest::of_parts(&[b"ab", b""]));
+    }
+
+    #[test]
+    fn digests_round_trip_and_refuse_other_spellings() {
+        let digest = Digest::of(b"x");
+        assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
+        for bad in ["", "0", &"G".repeat(64), &"A".repeat(64), &"a".repeat(65)] {
+            assert!(bad.parse::<Digest>().is_err());
+        }
+    }
+}

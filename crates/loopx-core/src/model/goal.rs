@@ -1,0 +1,254 @@
+//! Owns the Goal, its acceptance and boundary, and the agents registered in it.
+//!
+//! Knows nothing of when a Goal may move; the kernel's goal rules decide that.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Actor, AgentId, Duration, EvidenceId, GoalId, GoalInstance, Key, Label, Origin, ScopePath, ShortText,
+    Text, Timestamp, Validator,
+};
+use crate::error::{Code, Error};
+
+/// What a person wants to be true, and the terms on which agents may work towards it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// The slug.
+    pub goal_id: GoalId,
+    /// This life of the slug.
+    pub instance: GoalInstance,
+    /// What should be true in the end.
+    pub objective: Text,
+    /// The criteria that close it, in the order they are numbered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptance: Vec<Criterion>,
+    /// What is not wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_goals: Vec<ShortText>,
+    /// Where agents may write, and what needs a person's approval.
+    #[serde(default, skip_serializing_if = "Boundary::is_open")]
+    pub boundary: Boundary,
+    /// When an agent must stop and ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop_conditions: Vec<ShortText>,
+    /// What proves a Todo that names no validator of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validators: Vec<Validator>,
+    /// Pointers the work must obey, shown as required reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub authority_sources: Vec<ShortText>,
+    /// Where the wish came up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The workspace of Todos whose claim names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
+    /// What happens to a completion that no validator proved.
+    pub unvalidated: Unvalidated,
+    /// The budget of Turns over a window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Where it stands.
+    pub state: GoalState,
+    /// Moves with objective, acceptance, boundary, validators and state.
+    pub revision: u64,
+    /// The number the next Todo gets; numbers are never reused.
+    pub next_todo: u32,
+    /// Goal-wide gates that block now.
+    pub goal_gates: u32,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// Who started it.
+    pub started_by: Actor,
+}
+
+/// Where a Goal stands. Terminal truth is stored, never inferred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum GoalState {
+    /// Work may be admitted.
+    Active,
+    /// What is admitted goes on; nothing new is.
+    Stopped,
+    /// Over; only reads and `reopen` touch it.
+    Closed {
+        /// How it ended.
+        kind: CloseKind,
+        /// Why, when it was abandoned.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<ShortText>,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// How a Goal ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloseKind {
+    /// Every criterion is met or waived.
+    Achieved,
+    /// Given up, with a reason.
+    Abandoned,
+}
+
+/// One criterion of acceptance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Criterion {
+    /// What must hold.
+    pub text: ShortText,
+    /// A command that shows it: exit 0 means it holds. No shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Validator>,
+    /// Whether it is shown.
+    #[serde(default, skip_serializing_if = "CriterionState::is_open")]
+    pub state: CriterionState,
+}
+
+/// Whether a criterion is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum CriterionState {
+    /// Nothing accepted shows it yet.
+    #[default]
+    Open,
+    /// Accepted evidence shows it.
+    Shown {
+        /// The evidence.
+        evidence: EvidenceId,
+    },
+    /// A person let it go.
+    Waived {
+        /// Why.
+        reason: ShortText,
+    },
+}
+
+impl CriterionState {
+    /// Whether nothing settles the criterion yet.
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+}
+
+/// Where agents of a Goal may write, and what needs a person's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Boundary {
+    /// Path prefixes agents may declare; none means the whole tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_scopes: Vec<ScopePath>,
+    /// Keys that need an approval before work that uses them is claimed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub needs_approval: BTreeSet<Key>,
+    /// One owner at a time in the whole work tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive_workspace: bool,
+}
+
+impl Boundary {
+    /// Whether it restricts nothing.
+    pub fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What happens to a completion that no validator proved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unvalidated {
+    /// A person approves it through a gate.
+    #[default]
+    Ask,
+    /// It settles with verdict unchecked, which is never accepted progress.
+    Trust,
+}
+
+/// A budget of Turns over a rolling window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Turns admitted at most.
+    pub turns: u32,
+    /// Over this window: 5 minutes to 31 days, in whole 5-minute buckets.
+    pub window_ms: Duration,
+}
+
+/// A work tree, by the digest of its machine and resolved path; the path itself stays private.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Workspace(Box<str>);
+
+impl Workspace {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Workspace {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if (16..=64).contains(&text.len()) && text.bytes().all(hex) {
+            return Ok(Self(text.into()));
+        }
+        Err(Error::new(
+            Code::InvalidId,
+            "a workspace id is 16 to 64 lower-case hexadecimal digits",
+        ))
+    }
+}
+
+impl fmt::Display for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Workspace {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse()
+            .map_err(|e: Error| serde::de::Error::custom(e.message()))
+    }
+}
+
+/// An agent registered in a Goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// The Goal.
+    pub goal_id: GoalId,
+    /// The identity.
+    pub agent_id: AgentId,
+    /// What it can do; a Todo may require some of them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub capabilities: BTreeSet<Label>,
+    /// Its own budget of Turns in this Goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// When it was registered, last.
+    pub registered_at: Timestamp,
+    /// When it was retired, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired_at: Option<Timestamp>,
+}
+
+impl Agent {
+    /// Whether it may claim.
+    pub const fn is_registered(&self) -> bool {
+        self.retired_at.is_none()
+    }
+}

@@ -1,0 +1,42 @@
+//! Owns the nouns: plain data, closed enums, and parsing at the edge.
+//!
+//! Knows nothing of how anything is stored or decided. Every id, time, digest and state is a type of its own,
+//! parsed once; an unknown field or variant is refused on the way in.
+
+mod actor;
+mod digest;
+mod evidence;
+mod gate;
+mod goal;
+mod id;
+mod operation;
+mod quota;
+mod text;
+mod time;
+mod todo;
+mod turn;
+
+pub use actor::{Actor, Assurance, Door, Origin, Provenance, UserName};
+pub use digest::{Digest, canonical};
+pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
+pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
+pub use goal::{
+    Agent, Boundary, CloseKind, Criterion, CriterionState, Goal, GoalState, Limit, Unvalidated, Workspace,
+};
+pub(crate) use id::uuid_v7;
+pub use id::{
+    AgentId, AuthorityId, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance, IncarnationId,
+    MachineId, OperationId, OwnId, ProfileId, TodoId, TokenId, TurnId,
+};
+pub use operation::{Expected, Operation, Receipt};
+pub use quota::{Bucket, MeterScope, Slot};
+pub use text::{Checked, Label, ShortText, Text, Title};
+pub use time::{Duration, Timestamp};
+pub use todo::{
+    Completion, Continuation, Counters, LastEnd, Monitor, Ownership, Priority, Requires, Reserved, ScopePath,
+    Todo, TodoKind, TodoState, TodoText, Validator, Wake,
+};
+pub use turn::{
+    Attempt, AttemptEnd, Candidate, Cause, End, Executor, FailedBy, HostFailure, Pointer, ResultKind,
+    StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
+};
