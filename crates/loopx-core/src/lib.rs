@@ -30,4 +30,8 @@ macro_rules! tier {
 mod error;
 mod model;
 
+tier! {
+    kernel;
+}
+
 pub mod sdk;

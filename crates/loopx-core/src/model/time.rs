@@ -33,7 +33,7 @@ impl Timestamp {
     }
 
     /// How long ago `earlier` was; zero when it is not earlier.
-    pub const fn since(self, earlier: Self) -> Duration {
+    pub fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 }

@@ -1,0 +1,324 @@
+//! Owns admission: everything a claim checks, in order, and the one commit that makes ownership and Turn.
+
+use super::{Event, scopes};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{
+        Decided2, Draft, Facts, Outcome, Reason, Viewer, agent, gate, quota, reason, reason::PeerBy, todo, turn,
+    },
+    model::{
+        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Label, MachineId, OwnId,
+        Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
+    },
+};
+
+/// Who wants to be admitted to what.
+#[derive(Debug, Clone)]
+pub(in crate::kernel) struct Admission {
+    pub(in crate::kernel) todo_id: TodoId,
+    pub(in crate::kernel) agent_id: AgentId,
+    pub(in crate::kernel) endpoint: EndpointId,
+    pub(in crate::kernel) executor: Executor,
+    pub(in crate::kernel) machine_id: Option<MachineId>,
+    pub(in crate::kernel) ttl_ms: Duration,
+    pub(in crate::kernel) workspace: Option<Workspace>,
+}
+
+impl Admission {
+    fn viewer<'a>(&'a self, facts: &Facts) -> Result<Viewer<'a>> {
+        let key = (self.todo_id.goal().clone(), self.agent_id.clone());
+        let agent = agent::registered(facts, &key)?;
+        Ok(Viewer {
+            agent_id: &self.agent_id,
+            capabilities: agent.capabilities.clone(),
+            own_id: None,
+            workspace: self.workspace.as_ref(),
+        })
+    }
+}
+
+/// Claims a Todo. The first check that fails decides the code; a missing approval opens its gate instead.
+pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Result<Decided2> {
+    todo::named(draft, &want.todo_id)?;
+    if want.executor != Executor::Attached && want.machine_id.is_none() {
+        return Err(Error::new(Code::InvalidArgument, "a hosted Turn names the machine of its driver"));
+    }
+    if want.endpoint.as_str() == want.agent_id.as_str() {
+        return Err(Error::new(
+            Code::InvalidArgument,
+            format!("the endpoint {} equals the agent it serves", want.endpoint),
+        ));
+    }
+    let missing = check(draft.facts(), want)?;
+    end_lapsed(draft, want)?;
+    if !missing.is_empty() {
+        let gate_ids = gate::ask_approvals(draft, &want.todo_id, &missing)?;
+        let outcome = Outcome {
+            todo_ids: vec![want.todo_id.clone()],
+            gate_id: gate_ids.first().copied(),
+            ..Outcome::default()
+        };
+        return Ok((outcome, Some(Code::GateOpened)));
+    }
+    quota::admit(draft.facts(), want.todo_id.goal(), &want.agent_id)?;
+    let todo = todo::named(draft, &want.todo_id)?;
+    let (epoch, turn_no) = (todo.epoch + 1, todo.turn_no + 1);
+    let turn_id = record(draft, want, epoch, turn_no)?;
+    Ok((turn::outcome(draft, turn_id)?, None))
+}
+
+/// Whether an admission would be accepted now, as [`admit`] would find it; approvals that are missing refuse.
+pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()> {
+    let missing = check(facts, want)?;
+    if let Some(key) = missing.first() {
+        return Err(Error::new(Code::GateBlocked, format!("{key} needs an approval nobody gave"))
+            .detail("key", key.to_string()));
+    }
+    quota::admit(facts, want.todo_id.goal(), &want.agent_id)
+}
+
+/// Goes on with the next Turn of the same holder, in the commit that settled the last: same epoch, new token.
+///
+/// Returns the new Turn, or none where the rules do not allow it; then the settlement stands alone.
+pub(in crate::kernel) fn admit_next(draft: &mut Draft<'_>, last: TurnId, ttl_ms: Duration) -> Result<Option<TurnId>> {
+    let turn = draft.facts().turn(&last)?.ok_or_else(|| Error::from(Code::Internal))?.clone();
+    let Some(todo_id) = turn.todo_id() else { return Ok(None) };
+    let want = Admission {
+        todo_id: todo_id.clone(),
+        agent_id: turn.agent_id.clone(),
+        endpoint: turn.endpoint.clone(),
+        executor: turn.executor,
+        machine_id: turn.machine_id.clone(),
+        ttl_ms,
+        workspace: turn.workspace.clone(),
+    };
+    match may_admit(draft.facts(), &want) {
+        Ok(()) => {}
+        Err(error) if error.code() == Code::Internal => return Err(error),
+        Err(_) => return Ok(None),
+    }
+    record(draft, &want, turn.epoch, turn.turn_no + 1).map(Some)
+}
+
+/// Checks everything but quota, in the order of the claim rules; returns the approvals nobody gave yet.
+fn check(facts: &Facts, want: &Admission) -> Result<Vec<crate::model::Key>> {
+    let goal_id = want.todo_id.goal();
+    let viewer = want.viewer(facts)?;
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    if matches!(goal.state, GoalState::Stopped) {
+        return Err(Error::new(Code::GoalStopped, format!("the Goal {goal_id} is stopped"))
+            .hint(format!("goal resume {goal_id}")));
+    }
+    let todo = facts.todo(&want.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    scopes::of_claim(goal, todo, want.workspace.as_ref())?;
+    let missing = match reason(facts, todo, &viewer)? {
+        Reason::Claimable => Vec::new(),
+        Reason::Approval(keys) => {
+            if !todo.requires.capabilities.is_subset(&viewer.capabilities) {
+                return Err(refusal(todo, &Reason::Capability));
+            }
+            keys
+        }
+        other => return Err(refusal(todo, &other)),
+    };
+    check_executor(facts, goal_id, want)?;
+    Ok(missing)
+}
+
+/// Maps a reason that is not `claimable` to the code of a claim.
+fn refusal(todo: &Todo, reason: &Reason) -> Error {
+    let id = &todo.todo_id;
+    let because = |code, what: String| {
+        Error::new(code, what).detail("todo_id", id.to_string()).detail("reason", reason.name())
+    };
+    match reason {
+        Reason::User(why) if todo.is_done() => {
+            because(Code::TodoAlreadyDone, format!("the Todo {id} is done")).detail("why", why.as_str())
+        }
+        Reason::User(why) => because(Code::NotClaimable, format!("the Todo {id} waits for a person: {}", why.as_str()))
+            .detail("why", why.as_str())
+            .hint(format!("todo show {id}")),
+        Reason::Time(at) => {
+            let error = because(Code::NotClaimable, format!("the Todo {id} is not due yet")).hint(format!("todo show {id}"));
+            match at {
+                Some(at) => error.detail("due_at_ms", at.as_ms()),
+                None => error,
+            }
+        }
+        Reason::Deps => because(
+            Code::NotClaimable,
+            format!("the Todo {id} waits for {} others to be done", todo.counters.unmet),
+        )
+        .hint(format!("todo show {id}")),
+        Reason::Capability => because(Code::NotClaimable, format!("the agent lacks a capability that {id} requires"))
+            .detail("requires", serde_json::to_value(&todo.requires.capabilities).unwrap_or_default())
+            .hint(format!("todo show {id}")),
+        Reason::Unresolved(turn_id) => {
+            because(Code::TurnUnresolved, format!("what the Turn {turn_id} of {id} did is not known"))
+                .detail("turn_id", turn_id.to_string())
+                .hint(format!("turn recover {turn_id}"))
+        }
+        Reason::Held(turn_id, causes) => because(Code::Held, format!("the result of {id} is held"))
+            .detail("turn_id", turn_id.to_string())
+            .detail("causes", serde_json::to_value(causes).unwrap_or_default())
+            .hint(format!("turn show {turn_id}")),
+        Reason::Mine(_) => holder(todo, because(Code::AlreadyClaimed, format!("this agent owns the Todo {id} already"))),
+        Reason::Peer { by: PeerBy::Scope(other), until } => because(
+            Code::WriteScopeConflict,
+            format!("the owner of {other} writes where {id} would"),
+        )
+        .detail("other", other.to_string())
+        .detail("until_ms", until.as_ms())
+        .hint(format!("todo show {other}")),
+        Reason::Peer { until, .. } => holder(todo, because(Code::AlreadyClaimed, format!("somebody else owns the Todo {id}")))
+            .detail("until_ms", until.as_ms()),
+        Reason::Gate => because(Code::GateBlocked, format!("a gate blocks the Todo {id}"))
+            .hint(format!("gate list --goal {}", id.goal())),
+        Reason::Approval(_) | Reason::Claimable => Error::from(Code::Internal),
+    }
+}
+
+fn holder(todo: &Todo, error: Error) -> Error {
+    let error = error.hint(format!("todo show {}", todo.todo_id));
+    match (&todo.ownership, &todo.reserved) {
+        (Some(own), _) => error
+            .detail("holder", format!("agent:{}@{}", own.agent_id, own.endpoint))
+            .detail("expires_at_ms", own.expires_at.as_ms()),
+        (None, Some(reserved)) => error
+            .detail("holder", format!("agent:{}", reserved.agent_id))
+            .detail("expires_at_ms", reserved.until.as_ms()),
+        (None, None) => error,
+    }
+}
+
+/// One executor an agent: no other endpoint of it executes, and no other work Turn.
+fn check_executor(facts: &Facts, goal_id: &GoalId, want: &Admission) -> Result<()> {
+    for other in facts.agent_turns(goal_id, &want.agent_id)? {
+        if other.todo_id() == Some(&want.todo_id) || !turn::executes(facts, other)? {
+            continue;
+        }
+        let is_work = matches!(other.kind, TurnKind::Work { .. });
+        if !is_work && other.endpoint == want.endpoint {
+            continue;
+        }
+        let error = Error::new(
+            Code::ExecutorActive,
+            format!("the agent {} executes the Turn {} through {}", want.agent_id, other.turn_id, other.endpoint),
+        )
+        .detail("turn_id", other.turn_id.to_string())
+        .detail("endpoint", other.endpoint.as_str())
+        .hint(format!("turn show {}", other.turn_id));
+        return Err(match turn::ownership(facts, other)? {
+            Some(own) => error.detail("until_ms", own.expires_at.as_ms()),
+            None => error,
+        });
+    }
+    Ok(())
+}
+
+/// Ends what this claim takes over, or what its agent let lapse.
+fn end_lapsed(draft: &mut Draft<'_>, want: &Admission) -> Result<()> {
+    let goal_id = want.todo_id.goal();
+    let facts = draft.facts();
+    let mut lapsed: Vec<TurnId> = Vec::new();
+    for other in facts.agent_turns(goal_id, &want.agent_id)? {
+        if turn::has_lapsed(facts, other)? {
+            lapsed.push(other.turn_id);
+        }
+    }
+    if let Some(turn) = facts.todo(&want.todo_id)?.map(|todo| facts.live_turn(todo)).transpose()?.flatten() {
+        if !lapsed.contains(&turn.turn_id) {
+            lapsed.push(turn.turn_id);
+        }
+    }
+    lapsed.into_iter().try_for_each(|turn_id| turn::lapse(draft, turn_id))
+}
+
+/// Writes ownership, Turn and reservation.
+fn record(draft: &mut Draft<'_>, want: &Admission, epoch: u64, turn_no: u64) -> Result<TurnId> {
+    let turn_id = TurnId::from_bytes(draft.mint());
+    let own_id = OwnId::from_bytes(draft.mint());
+    let now = draft.now();
+    let facts = draft.facts();
+    let goal = facts.goal(want.todo_id.goal())?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let todo = facts.todo(&want.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let (workspace, scopes) = scopes::of_claim(goal, todo, want.workspace.as_ref())?;
+    let terms = facts.terms();
+    let turn_key = Digest::of_parts(&[
+        terms.authority_id.as_bytes(),
+        terms.incarnation.as_bytes(),
+        goal.goal_id.as_str().as_bytes(),
+        goal.instance.as_bytes(),
+        want.todo_id.to_string().as_bytes(),
+        &epoch.to_be_bytes(),
+        &turn_no.to_be_bytes(),
+    ]);
+    let decision = Digest::of_parts(&[
+        &goal.revision.to_be_bytes(),
+        &todo.revision.to_be_bytes(),
+        &todo.requirement_revision.to_be_bytes(),
+        want.agent_id.as_str().as_bytes(),
+    ]);
+    let attached = want.executor == Executor::Attached;
+    let attempts = if attached { vec![attached_attempt(&want.endpoint, now)?] } else { Vec::new() };
+    let turn = Turn {
+        turn_id,
+        goal_id: goal.goal_id.clone(),
+        turn_key,
+        kind: TurnKind::Work { todo_id: want.todo_id.clone() },
+        agent_id: want.agent_id.clone(),
+        endpoint: want.endpoint.clone(),
+        own_id,
+        executor: want.executor,
+        incarnation: terms.incarnation,
+        epoch,
+        turn_no,
+        machine_id: want.machine_id.clone(),
+        workspace: workspace.clone(),
+        admitted_at: now,
+        decision,
+        requirement_revision: todo.requirement_revision,
+        bucket: Bucket::of(now),
+        slot: Slot::Reserved,
+        state: if attached { TurnState::Dispatched } else { TurnState::Admitted },
+        attempts,
+        candidate: None,
+        verdict: None,
+        moved: 0,
+        stop_wish: None,
+        acceptance_gate: None,
+        ended_at: None,
+    };
+    let ownership = Ownership {
+        own_id,
+        agent_id: want.agent_id.clone(),
+        endpoint: want.endpoint.clone(),
+        acquired_at: now,
+        expires_at: now.plus(want.ttl_ms),
+        ttl_ms: want.ttl_ms,
+        frozen: false,
+        turn_id,
+        workspace,
+        scopes,
+    };
+    let (ownership, turn) = (Box::new(ownership), Box::new(turn));
+    draft.emit(Event::Claimed { todo_id: want.todo_id.clone(), ownership, turn })?;
+    Ok(turn_id)
+}
+
+fn attached_attempt(endpoint: &EndpointId, now: crate::model::Timestamp) -> Result<Attempt> {
+    let host: Label = endpoint.as_str().parse()?;
+    Ok(Attempt {
+        number: 1,
+        host,
+        host_version: None,
+        machine_id: None,
+        boot_id: None,
+        pid_namespace: None,
+        containment: None,
+        dispatched_at: now,
+        deadline_at: None,
+        tree: None,
+        end: None,
+    })
+}

@@ -1,0 +1,61 @@
+//! Owns write scopes: what a claim will write, where, and who else writes there.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{Facts, Read},
+    model::{Goal, ScopePath, Todo, TodoId, Workspace},
+};
+
+/// What an owner of a Todo writes: its declared scopes, or the whole tree where the Goal wants it alone.
+pub(in crate::kernel) fn wanted(goal: &Goal, todo: &Todo) -> BTreeSet<ScopePath> {
+    if goal.boundary.exclusive_workspace {
+        return BTreeSet::from([ScopePath::whole_tree()]);
+    }
+    todo.requires.write_scopes.clone()
+}
+
+/// The workspace and scopes of a claim; scopes without a workspace are refused.
+pub(super) fn of_claim(
+    goal: &Goal,
+    todo: &Todo,
+    workspace: Option<&Workspace>,
+) -> Result<(Option<Workspace>, BTreeSet<ScopePath>)> {
+    let scopes = wanted(goal, todo);
+    let workspace = workspace.or(goal.workspace.as_ref()).cloned();
+    if workspace.is_none() && !scopes.is_empty() {
+        return Err(Error::new(
+            Code::InvalidArgument,
+            format!("the Todo {} declares write scopes, and no workspace is known", todo.todo_id),
+        )
+        .hint(format!("todo claim {} --workspace .", todo.todo_id)));
+    }
+    Ok((workspace, scopes))
+}
+
+/// The Todo whose owner, still keeping others out, writes where these scopes do.
+pub(in crate::kernel) fn conflict<'f>(
+    facts: &'f Facts,
+    own: &TodoId,
+    workspace: Option<&Workspace>,
+    scopes: &BTreeSet<ScopePath>,
+) -> Result<Option<&'f Todo>> {
+    let Some(workspace) = workspace.filter(|_| !scopes.is_empty()) else { return Ok(None) };
+    facts.asked(&Read::Writers(workspace.clone()))?;
+    let clashes = |todo: &&Todo| {
+        todo.todo_id != *own
+            && todo.ownership.as_ref().is_some_and(|other| {
+                other.workspace.as_ref() == Some(workspace)
+                    && !facts.is_expired(other)
+                    && other.scopes.iter().any(|a| scopes.iter().any(|b| a.overlaps(b)))
+            })
+    };
+    Ok(facts.rows().todos.values().find(clashes))
+}
+
+/// Whether the scopes of a Todo's own, expired ownership are still free.
+pub(in crate::kernel) fn is_free(facts: &Facts, todo: &Todo) -> Result<bool> {
+    let Some(own) = &todo.ownership else { return Ok(false) };
+    Ok(conflict(facts, &todo.todo_id, own.workspace.as_ref(), &own.scopes)?.is_none())
+}

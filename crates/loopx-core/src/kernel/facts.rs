@@ -1,0 +1,403 @@
+//! Owns the facts a decision may look at: rows loaded for one command, and the record of what was asked for.
+//!
+//! Knows nothing of SQL. A key that was never asked for is an internal error, never 'absent'.
+//! Invariant: a row is only changed through [`Facts`], so that what has to be written is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::delta::{Delta, Target};
+use crate::{
+    error::{Code, Error, Result},
+    model::{
+        Agent, AgentId, AuthorityId, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, IncarnationId,
+        MeterScope, Ownership, Timestamp, Todo, TodoId, TodoText, Turn, TurnId, Wake, Workspace,
+    },
+};
+
+/// One question to the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Read {
+    /// A Goal's row.
+    Goal(GoalId),
+    /// An agent's row.
+    Agent(GoalId, AgentId),
+    /// A Todo's row, and its Turn that has not ended.
+    Todo(TodoId),
+    /// A Todo's long text.
+    Text(TodoId),
+    /// A Turn's row, and its Todo.
+    Turn(TurnId),
+    /// A gate's row.
+    Gate(GateId),
+    /// A piece of evidence.
+    Evidence(EvidenceId),
+    /// The Turns of an agent that have not ended, and their Todos.
+    AgentTurns(GoalId, AgentId),
+    /// The Turns of a Goal that have not ended, and their Todos.
+    LiveTurns(GoalId),
+    /// The gates that name a Todo and block.
+    TodoGates(TodoId),
+    /// The gates that block a whole Goal.
+    GoalGates(GoalId),
+    /// The gates of a Goal that were approved and carry a key.
+    Approvals(GoalId),
+    /// The owned Todos, of any Goal, that write in a work tree, and their Turns.
+    Writers(Workspace),
+    /// The Todos that depend on one.
+    Dependants(TodoId),
+    /// A Todo and everything it waits for, through Todos that are not cancelled, up to [`Facts::WALK_MAX`].
+    Ancestors(TodoId),
+    /// Some live Todos of a Goal that keep it from being achieved: advance, blocker, replan.
+    Unfinished(GoalId),
+    /// The first live Todos of a Goal by number, up to [`Facts::PAGE`], and their Turns.
+    Live(GoalId),
+    /// The first Todos that an agent may take, in order, up to [`Facts::PAGE`], and their Turns.
+    Ready(GoalId, AgentId),
+    /// How many slots a meter holds since a bucket.
+    Used(MeterScope, Bucket),
+}
+
+/// What every decision is made under; the authority stamps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// The tenant.
+    pub authority_id: AuthorityId,
+    /// This life of the ledger.
+    pub incarnation: IncarnationId,
+    /// The moment of the commit.
+    pub now: Timestamp,
+    /// Whether the clock jumped and nothing may expire until a person accepts it.
+    pub clock_jump: bool,
+    /// Whether a person's every verb needs proof.
+    pub strict: bool,
+}
+
+/// The rows a decision may look at and change.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    terms: Terms,
+    /// Whether every row of the ledger is here, as in a fold.
+    complete: bool,
+    asked: BTreeSet<Read>,
+    pub(super) rows: Rows,
+    pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
+    dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
+    changed: Changed,
+    deltas: Vec<Delta>,
+}
+
+/// What a meter holds since a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    /// Slots reserved or spent.
+    pub slots: u64,
+    /// The oldest bucket that holds one.
+    pub oldest: Option<Bucket>,
+}
+
+/// Rows by their ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Goals.
+    pub goals: BTreeMap<GoalId, Goal>,
+    /// Agents.
+    pub agents: BTreeMap<(GoalId, AgentId), Agent>,
+    /// Todos.
+    pub todos: BTreeMap<TodoId, Todo>,
+    /// Long texts of Todos.
+    pub texts: BTreeMap<TodoId, TodoText>,
+    /// Turns.
+    pub turns: BTreeMap<TurnId, Turn>,
+    /// Gates.
+    pub gates: BTreeMap<GateId, Gate>,
+    /// Evidence.
+    pub evidence: BTreeMap<EvidenceId, Evidence>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Changed {
+    goals: BTreeSet<GoalId>,
+    agents: BTreeSet<(GoalId, AgentId)>,
+    todos: BTreeSet<TodoId>,
+    texts: BTreeSet<TodoId>,
+    turns: BTreeSet<TurnId>,
+    gates: BTreeSet<GateId>,
+    evidence: BTreeSet<EvidenceId>,
+}
+
+/// What a decision wants written: deltas first, to rows as they lie in the ledger, then whole rows.
+///
+/// Invariant: a row that is written whole carries counters that already hold the deltas of the same decision.
+#[derive(Debug, Clone, Default)]
+pub struct Writes {
+    /// Set-wise changes, in order.
+    pub deltas: Vec<Delta>,
+    /// Whole rows.
+    pub rows: Rows,
+}
+
+fn unasked(what: &str, key: impl std::fmt::Display) -> Error {
+    debug_assert!(false, "a decision looked at {what} {key} without asking for it");
+    Error::from(Code::Internal).internal(format!("{what} {key} was never asked for"))
+}
+
+macro_rules! row {
+    ($get:ident, $get_mut:ident, $put:ident, $rows:ident, $Key:ty, $Row:ty, $what:literal, $read:expr) => {
+        /// The row, if there is one.
+        pub fn $get(&self, key: &$Key) -> Result<Option<&$Row>> {
+            let row = self.rows.$rows.get(key);
+            let read: fn(&$Key) -> Read = $read;
+            if row.is_none() && !self.complete && !self.asked.contains(&read(key)) {
+                return Err(unasked($what, format_args!("{key:?}")));
+            }
+            Ok(row)
+        }
+
+        /// The row, to change it.
+        pub(super) fn $get_mut(&mut self, key: &$Key) -> Result<&mut $Row> {
+            match self.rows.$rows.get_mut(key) {
+                Some(row) => {
+                    self.changed.$rows.insert(key.clone());
+                    Ok(row)
+                }
+                None => Err(unasked($what, format_args!("{key:?}"))),
+            }
+        }
+
+        /// Takes in a new row.
+        pub(super) fn $put(&mut self, key: $Key, row: $Row) {
+            self.changed.$rows.insert(key.clone());
+            self.rows.$rows.insert(key, row);
+        }
+    };
+}
+
+impl Facts {
+    /// How many rows a page of candidates holds.
+    pub const PAGE: usize = 256;
+
+    /// How many Todos a walk along dependencies may visit.
+    pub const WALK_MAX: usize = 10_000;
+
+    /// Starts with nothing loaded.
+    pub fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            complete: false,
+            asked: BTreeSet::new(),
+            rows: Rows::default(),
+            used: BTreeMap::new(),
+            dependants: BTreeMap::new(),
+            changed: Changed::default(),
+            deltas: Vec::new(),
+        }
+    }
+
+    /// Starts as a whole, empty ledger: what a fold of events is applied to.
+    pub fn whole(terms: Terms) -> Self {
+        Self { complete: true, ..Self::new(terms) }
+    }
+
+    /// What this decision is made under.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The moment of the commit.
+    pub fn now(&self) -> Timestamp {
+        self.terms.now
+    }
+
+    /// Every row that is loaded.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    row!(goal, goal_mut, put_goal, goals, GoalId, Goal, "goal", |k| Read::Goal(k.clone()));
+    row!(agent, agent_mut, put_agent, agents, (GoalId, AgentId), Agent, "agent", |k| Read::Agent(
+        k.0.clone(),
+        k.1.clone()
+    ));
+    row!(todo, todo_mut, put_todo_row, todos, TodoId, Todo, "todo", |k| Read::Todo(k.clone()));
+    row!(text, text_mut, put_text, texts, TodoId, TodoText, "text", |k| Read::Text(k.clone()));
+    row!(turn, turn_mut, put_turn, turns, TurnId, Turn, "turn", |k| Read::Turn(*k));
+    row!(gate, gate_mut, put_gate, gates, GateId, Gate, "gate", |k| Read::Gate(*k));
+    row!(evidence, evidence_mut, put_evidence, evidence, EvidenceId, Evidence, "evidence", |k| Read::Evidence(*k));
+
+    /// Whether a question was put to the ledger.
+    pub fn has(&self, read: &Read) -> bool {
+        self.complete || self.asked.contains(read)
+    }
+
+    /// Fails unless a set-wise question was asked.
+    pub(super) fn asked(&self, read: &Read) -> Result<()> {
+        if self.has(read) { Ok(()) } else { Err(unasked("set", format_args!("{read:?}"))) }
+    }
+
+    /// Notes that a question was answered; the rows follow through [`Facts::load`].
+    pub fn note(&mut self, read: Read) {
+        self.asked.insert(read);
+    }
+
+    /// Takes in rows as the ledger holds them; a row that is here already stays as it is.
+    pub fn load(&mut self, rows: Rows) {
+        for (id, todo) in rows.todos {
+            if !self.rows.todos.contains_key(&id) {
+                self.index_todo(&todo);
+                self.rows.todos.insert(id, todo);
+            }
+        }
+        let Rows { goals, agents, texts, turns, gates, evidence, .. } = rows;
+        goals.into_iter().for_each(|(k, v)| drop(self.rows.goals.entry(k).or_insert(v)));
+        agents.into_iter().for_each(|(k, v)| drop(self.rows.agents.entry(k).or_insert(v)));
+        texts.into_iter().for_each(|(k, v)| drop(self.rows.texts.entry(k).or_insert(v)));
+        turns.into_iter().for_each(|(k, v)| drop(self.rows.turns.entry(k).or_insert(v)));
+        gates.into_iter().for_each(|(k, v)| drop(self.rows.gates.entry(k).or_insert(v)));
+        evidence.into_iter().for_each(|(k, v)| drop(self.rows.evidence.entry(k).or_insert(v)));
+    }
+
+    /// Takes in a meter's sum.
+    pub fn load_used(&mut self, scope: MeterScope, since: Bucket, used: Used) {
+        self.used.insert((scope, since), used);
+    }
+
+    fn index_todo(&mut self, todo: &Todo) {
+        for dep in &todo.depends_on {
+            self.dependants.entry(dep.clone()).or_default().insert(todo.todo_id.clone());
+        }
+    }
+
+    /// Takes in a new Todo.
+    pub(super) fn put_todo(&mut self, todo: Todo) {
+        self.index_todo(&todo);
+        self.put_todo_row(todo.todo_id.clone(), todo);
+    }
+
+    /// Adds or removes one dependency of a Todo.
+    pub(super) fn relink(&mut self, todo_id: &TodoId, dep: &TodoId, on: bool) -> Result<()> {
+        let todo = self.todo_mut(todo_id)?;
+        let dependants = if on {
+            todo.depends_on.insert(dep.clone());
+            self.dependants.entry(dep.clone()).or_default().insert(todo_id.clone());
+            return Ok(());
+        } else {
+            todo.depends_on.remove(dep);
+            self.dependants.get_mut(dep)
+        };
+        if let Some(set) = dependants {
+            set.remove(todo_id);
+        }
+        Ok(())
+    }
+
+    /// The loaded Todos that depend on one.
+    pub(super) fn loaded_dependants(&self, dep: &TodoId) -> impl Iterator<Item = &TodoId> {
+        self.dependants.get(dep).into_iter().flatten()
+    }
+
+    /// Applies a set-wise change to what is loaded, and keeps it for the ledger.
+    pub(super) fn shift(&mut self, delta: Delta) {
+        match &delta {
+            Delta::Dependency { dep, unmet, cancelled } => {
+                let ids: Vec<_> = self.loaded_dependants(dep).cloned().collect();
+                for id in ids {
+                    if let Some(todo) = self.rows.todos.get_mut(&id) {
+                        todo.counters.unmet = todo.counters.unmet.saturating_add_signed(*unmet);
+                        todo.counters.cancelled_deps =
+                            todo.counters.cancelled_deps.saturating_add_signed(*cancelled);
+                    }
+                }
+            }
+            Delta::Gated { todos, by } => {
+                for id in todos {
+                    if let Some(todo) = self.rows.todos.get_mut(id) {
+                        todo.counters.blocking_gates = todo.counters.blocking_gates.saturating_add_signed(*by);
+                    }
+                }
+            }
+            Delta::Wake { target, woken_at, lost } => {
+                for todo in self.rows.todos.values_mut() {
+                    if Target::of(todo).as_ref() == Some(target) {
+                        todo.counters.woken_at = *woken_at;
+                        todo.counters.wake_lost = *lost;
+                    }
+                }
+            }
+            Delta::Meter { scope, bucket, by } => {
+                for ((held, since), used) in &mut self.used {
+                    if held == scope && since <= bucket {
+                        used.slots = used.slots.saturating_add_signed(*by);
+                    }
+                }
+            }
+        }
+        self.deltas.push(delta);
+    }
+
+    /// What has to be written.
+    pub fn into_writes(self) -> Writes {
+        fn take<K: Ord, V>(mut rows: BTreeMap<K, V>, changed: &BTreeSet<K>) -> BTreeMap<K, V> {
+            rows.retain(|key, _| changed.contains(key));
+            rows
+        }
+        let Self { rows, changed, deltas, .. } = self;
+        Writes {
+            deltas,
+            rows: Rows {
+                goals: take(rows.goals, &changed.goals),
+                agents: take(rows.agents, &changed.agents),
+                todos: take(rows.todos, &changed.todos),
+                texts: take(rows.texts, &changed.texts),
+                turns: take(rows.turns, &changed.turns),
+                gates: take(rows.gates, &changed.gates),
+                evidence: take(rows.evidence, &changed.evidence),
+            },
+        }
+    }
+
+    /// Whether an ownership has run out: it no longer keeps others out.
+    pub fn is_expired(&self, ownership: &Ownership) -> bool {
+        !ownership.frozen && !self.terms.clock_jump && ownership.expires_at <= self.terms.now
+    }
+
+    /// The live Turn of a Todo, if it has one.
+    pub fn live_turn(&self, todo: &Todo) -> Result<Option<&Turn>> {
+        match &todo.turn_id {
+            Some(turn_id) => self.turn(turn_id),
+            None => Ok(None),
+        }
+    }
+
+    /// The Turns of an agent that have not ended.
+    pub fn agent_turns(&self, goal: &GoalId, agent: &AgentId) -> Result<Vec<&Turn>> {
+        if !self.has(&Read::LiveTurns(goal.clone())) {
+            self.asked(&Read::AgentTurns(goal.clone(), agent.clone()))?;
+        }
+        let of_agent = |t: &&Turn| t.goal_id == *goal && t.agent_id == *agent && !t.is_terminal();
+        Ok(self.rows.turns.values().filter(of_agent).collect())
+    }
+
+    /// The Turns of a Goal that have not ended.
+    pub fn live_turns(&self, goal: &GoalId) -> Result<Vec<&Turn>> {
+        self.asked(&Read::LiveTurns(goal.clone()))?;
+        Ok(self.rows.turns.values().filter(|t| t.goal_id == *goal && !t.is_terminal()).collect())
+    }
+
+    /// The gates that block a Todo by name.
+    pub fn todo_gates(&self, todo: &TodoId) -> Result<Vec<&Gate>> {
+        self.asked(&Read::TodoGates(todo.clone()))?;
+        let names = |g: &&Gate| match &g.blocks {
+            crate::model::Blocks::Todos(ids) => ids.contains(todo) && g.is_blocking() && g.accepts.is_none(),
+            crate::model::Blocks::Goal => false,
+        };
+        Ok(self.rows.gates.values().filter(names).collect())
+    }
+
+    /// Whether a deferred Todo's wake has come.
+    pub fn is_awake(&self, wake: &Wake, todo: &Todo) -> bool {
+        match wake {
+            Wake::After(at) => *at <= self.terms.now,
+            Wake::TodoDone(_) | Wake::Gate(_) => todo.counters.woken_at.is_some(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Owns when a Goal may be closed, and what closing ends.
+
+use super::{Decided2, Draft, Event, current, done};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{Facts, Read, turn},
+    model::{CloseKind, ShortText, Stopped, Todo, TodoKind, TurnKind, TurnState},
+};
+
+/// Closes a Goal, or says what is in the way.
+pub(super) fn close(
+    draft: &mut Draft<'_>,
+    kind: CloseKind,
+    reason: Option<&ShortText>,
+    waive: &[(u8, ShortText)],
+) -> Result<Decided2> {
+    let criteria = current(draft)?.acceptance.len();
+    for (criterion, reason) in waive {
+        if *criterion == 0 || usize::from(*criterion) > criteria {
+            return Err(Error::new(
+                Code::InvalidArgument,
+                format!("there is no criterion {criterion}; the Goal has {criteria}"),
+            ));
+        }
+        draft.emit(Event::CriterionWaived { criterion: *criterion, reason: reason.clone() })?;
+    }
+    match kind {
+        CloseKind::Achieved => achieved(draft)?,
+        CloseKind::Abandoned => abandoned(draft, reason)?,
+    }
+    draft.emit(Event::Closed { kind, reason: reason.cloned() })?;
+    Ok(done())
+}
+
+/// What refuses an achieved end now, first failure first; none when it would be accepted.
+pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) -> Result<Option<Error>> {
+    facts.asked(&Read::Unfinished(goal_id.clone()))?;
+    facts.asked(&Read::GoalGates(goal_id.clone()))?;
+    let Some(goal) = facts.goal(goal_id)? else { return Ok(Some(Error::from(Code::NotFound))) };
+    let counts = |todo: &&Todo| {
+        todo.todo_id.goal() == goal_id
+            && todo.is_live()
+            && matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan)
+    };
+    if let Some(todo) = facts.rows().todos.values().find(counts) {
+        let id = &todo.todo_id;
+        return Ok(Some(
+            Error::new(Code::InvalidTransition, format!("the Todo {id} is {}", todo.state.as_str()))
+                .detail("todo_id", id.to_string())
+                .hint(format!("todo show {id}")),
+        ));
+    }
+    if let Some(turn) = facts.live_turns(goal_id)?.first() {
+        let (code, verb) = match turn.state {
+            TurnState::Unresolved { .. } => (Code::TurnUnresolved, "abandon"),
+            TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => (Code::TurnRunning, "stop"),
+            TurnState::Held { .. } => (Code::Held, "stop"),
+            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+                return Ok(Some(Error::from(Code::Internal)));
+            }
+        };
+        let id = turn.turn_id;
+        return Ok(Some(
+            Error::new(code, format!("the Turn {id} is {}", turn.state.as_str()))
+                .detail("turn_id", id.to_string())
+                .hint(format!("turn {verb} {id}")),
+        ));
+    }
+    if goal.goal_gates > 0 {
+        let gate = facts.rows().gates.values().find(|gate| {
+            gate.goal_id == *goal_id && gate.is_blocking() && gate.blocks == crate::model::Blocks::Goal
+        });
+        let id = gate.map(|gate| gate.gate_id.to_string()).unwrap_or_default();
+        return Ok(Some(
+            Error::new(Code::GateBlocked, format!("the gate {id} blocks the Goal"))
+                .detail("gate_id", id.clone())
+                .hint(format!("gate show {id}")),
+        ));
+    }
+    let open = goal.acceptance.iter().position(|criterion| criterion.state.is_open());
+    Ok(open.map(|place| {
+        let number = place + 1;
+        Error::new(Code::NotReady, format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver"))
+            .detail("criterion", number)
+            .hint(format!("evidence add --goal {goal_id} --criterion {number} --kind note --pointer TEXT"))
+    }))
+}
+
+fn achieved(draft: &Draft<'_>) -> Result<()> {
+    refusal(draft.facts(), draft.goal_id())?.map_or(Ok(()), Err)
+}
+
+fn abandoned(draft: &mut Draft<'_>, reason: Option<&ShortText>) -> Result<()> {
+    let goal_id = draft.goal_id().clone();
+    if reason.is_none() {
+        return Err(Error::new(Code::InvalidArgument, "abandoning a Goal needs a reason")
+            .hint(format!("goal close {goal_id} --abandoned --reason TEXT")));
+    }
+    let facts = draft.facts();
+    let live = facts.live_turns(&goal_id)?;
+    for turn in &live {
+        if matches!(turn.kind, TurnKind::Work { .. }) && turn.is_driven() && turn::executes(facts, turn)? {
+            return Err(turn::running(turn));
+        }
+    }
+    let live: Vec<_> = live.iter().map(|turn| turn.turn_id).collect();
+    for turn_id in live {
+        turn::stop_for_close(draft, turn_id, Stopped::GoalClosed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! Owns the rules: what a command reads, whether it is accepted, and what then happened.
+//!
+//! Pure: no file, no clock, no randomness, no SQL. [`reads`] is asked until it wants nothing more, at most
+//! [`READ_ROUNDS`] times; [`decide`] then answers with a refusal, which writes nothing, or with a [`Decision`].
+//! One folder a domain, each with its `Command`, its `Event`, its reads, its decisions and their application.
+
+mod actors;
+mod agent;
+mod batch;
+pub mod claim;
+mod delta;
+mod draft;
+mod evidence;
+mod facts;
+mod gate;
+mod goal;
+pub use goal::{GoalChange, NewGoal};
+use goal::check_validators as goal_validators;
+mod index;
+mod next;
+mod quota;
+mod reason;
+mod todo;
+pub mod turn;
+
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+pub use actors::{Person, Rights, Verb};
+pub use agent::Command as AgentCommand;
+pub use batch::Item as BatchItem;
+pub use claim::Command as ClaimCommand;
+pub use delta::{Delta, Target};
+pub use draft::{Context, Minted};
+pub use evidence::Command as EvidenceCommand;
+pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
+pub use gate::Command as GateCommand;
+pub use goal::Command as GoalCommand;
+pub use index::{Index, Ready, index};
+pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
+pub use quota::Command as QuotaCommand;
+pub use reason::{Reason, UserWhy, Viewer, reason};
+pub use todo::{Change, Command as TodoCommand, NewTodo};
+pub use turn::{Command as TurnCommand, Step};
+
+use crate::{
+    error::{Code, Error, Result},
+    model::{EvidenceId, Gate, GateId, Goal, GoalState, Operation, OwnId, Timestamp, TodoId, TurnId},
+};
+use draft::Draft;
+
+/// How often [`reads`] may ask for more.
+pub const READ_ROUNDS: usize = 2;
+
+/// Every write that a door can ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Command {
+    /// Of the Goal.
+    Goal(goal::Command),
+    /// Of an agent in it.
+    Agent(agent::Command),
+    /// Of its budget.
+    Quota(quota::Command),
+    /// Of a Todo.
+    Todo(todo::Command),
+    /// Of an ownership.
+    Claim(claim::Command),
+    /// Of a Turn, by a person or an owner.
+    Turn(turn::Command),
+    /// Of a gate.
+    Gate(gate::Command),
+    /// Of evidence.
+    Evidence(evidence::Command),
+    /// Many of one Goal, all or nothing.
+    Batch(Vec<batch::Item>),
+}
+
+/// What is decided on: a command of any door, or a step that only the driver of a Turn submits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// A door's.
+    Command(Command),
+    /// A driver's.
+    Step(Step),
+}
+
+impl Input {
+    /// The verb, by which the table of actors judges it.
+    pub fn verb(&self) -> Verb {
+        match self {
+            Self::Step(step) => step.verb(),
+            Self::Command(command) => match command {
+                Command::Goal(command) => command.verb(),
+                Command::Agent(command) => command.verb(),
+                Command::Quota(quota::Command::Set { .. }) => Verb::QuotaSet,
+                Command::Todo(command) => command.verb(),
+                Command::Claim(command) => command.verb(),
+                Command::Turn(command) => command.verb(),
+                Command::Gate(command) => command.verb(),
+                Command::Evidence(evidence::Command::Add { .. }) => Verb::EvidenceAdd,
+                Command::Batch(_) => Verb::Batch,
+            },
+        }
+    }
+}
+
+macro_rules! events {
+    ($($name:ident $module:ident;)*) => {
+        /// Everything that can have happened.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case", deny_unknown_fields)]
+        pub enum Event { $(#[doc = concat!("To the domain `", stringify!($module), "`.")] $name($module::Event),)* }
+
+        $(impl From<$module::Event> for Event {
+            fn from(event: $module::Event) -> Self {
+                Self::$name(event)
+            }
+        })*
+
+        impl Event {
+            /// Applies what happened to the rows it names.
+            pub fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
+                match self { $(Self::$name(event) => event.apply(context, facts),)* }
+            }
+
+            /// The stable name of what happened, for people and for filters.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$name(event) => event.kind(),)* }
+            }
+        }
+    };
+}
+
+events! {
+    Goal goal;
+    Agent agent;
+    Quota quota;
+    Todo todo;
+    Claim claim;
+    Turn turn;
+    Gate gate;
+    Evidence evidence;
+}
+
+/// Gives each event of a domain its stable name, `<domain>.<past tense>`.
+macro_rules! event_kinds {
+    ($event:ty { $($name:ident => $text:literal),* $(,)? }) => {
+        impl $event {
+            /// The stable name of what happened.
+            pub(crate) fn kind(&self) -> &'static str {
+                match self { $(Self::$name { .. } => $text,)* }
+            }
+        }
+    };
+}
+pub(crate) use event_kinds;
+
+/// What an accepted command did.
+#[derive(Debug)]
+pub struct Decision {
+    /// In order.
+    pub events: Vec<Event>,
+    /// What has to be written.
+    pub writes: Writes,
+    /// What the receipt says.
+    pub outcome: Outcome,
+    /// The code of a negative end: accepted, written, and yet a no.
+    pub negative: Option<Code>,
+}
+
+/// What a receipt says of a write: the ids and states that it made or met.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// Whether something was made, where a repeated wish makes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<bool>,
+    /// The Todos it made or moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub todo_ids: Vec<TodoId>,
+    /// Todos the caller should look at: dependants that were done already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affected: Vec<TodoId>,
+    /// The token of the ownership it made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_id: Option<OwnId>,
+    /// Until when that keeps others out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<Timestamp>,
+    /// The Turn it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// The Turn its holder goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_turn_id: Option<TurnId>,
+    /// Where that Turn stands now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_state: Option<String>,
+    /// The gate it opened or moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_id: Option<GateId>,
+    /// The evidence it recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence_ids: Vec<EvidenceId>,
+}
+
+/// An outcome, and whether it is a no.
+type Decided2 = (Outcome, Option<Code>);
+
+/// Collects what a command still has to read.
+#[derive(Debug)]
+pub(crate) struct Wanted<'f> {
+    facts: &'f Facts,
+    missing: BTreeSet<Read>,
+}
+
+impl<'f> Wanted<'f> {
+    /// Asks for something, unless it is here.
+    fn want(&mut self, read: Read) {
+        if !self.facts.has(&read) {
+            self.missing.insert(read);
+        }
+    }
+
+    /// What is loaded so far.
+    fn rows(&self) -> &'f Rows {
+        self.facts.rows()
+    }
+}
+
+/// What a command must read that is not loaded yet; empty when it can be decided.
+pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    let goal_id = &operation.goal_id;
+    wanted.want(Read::Goal(goal_id.clone()));
+    operation.expected.todos.keys().for_each(|id| wanted.want(Read::Todo(id.clone())));
+    if let Some((gate_id, _)) = &operation.expected.gate {
+        wanted.want(Read::Gate(*gate_id));
+    }
+    if let Some(turn_id) = operation.provenance.contained {
+        wanted.want(Read::Turn(turn_id));
+    }
+    match &operation.command {
+        Input::Step(step) => step.reads(goal_id, &mut wanted),
+        Input::Command(command) => match command {
+            Command::Goal(command) => command.reads(goal_id, &mut wanted),
+            Command::Agent(command) => command.reads(goal_id, &mut wanted),
+            Command::Quota(command) => command.reads(goal_id, &mut wanted),
+            Command::Todo(command) => command.reads(goal_id, &mut wanted),
+            Command::Claim(command) => command.reads(goal_id, &operation.actor, &mut wanted),
+            Command::Turn(command) => command.reads(goal_id, &mut wanted),
+            Command::Gate(command) => command.reads(goal_id, &mut wanted),
+            Command::Evidence(command) => command.reads(goal_id, &mut wanted),
+            Command::Batch(items) => batch::reads(items, goal_id, &mut wanted),
+        },
+    }
+    wanted.missing
+}
+
+/// Decides a command on the facts it asked for.
+pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -> Result<Decision> {
+    let Operation { actor, provenance, goal_id, command: input, .. } = operation;
+    let verb = input.verb();
+    actors::authorize(verb, actor, provenance, facts.terms().strict)?;
+    check_containment(&facts, operation)?;
+    if !matches!(verb, Verb::GoalStart) {
+        let goal = facts.goal(goal_id)?.ok_or_else(|| no_goal(operation))?;
+        if matches!(goal.state, GoalState::Closed { .. }) && !matches!(verb, Verb::GoalReopen | Verb::GoalIncarnate) {
+            return Err(Error::new(Code::GoalClosed, format!("the Goal {goal_id} is closed"))
+                .hint(format!("goal reopen {goal_id}")));
+        }
+    }
+    check_expected(&facts, operation)?;
+    let mut draft = Draft::new(facts, goal_id.clone(), actor.clone(), *provenance, minted);
+    let (outcome, negative) = match input {
+        Input::Step(step) => step.decide(&mut draft)?,
+        Input::Command(command) => match command {
+            Command::Goal(command) => command.decide(&mut draft)?,
+            Command::Agent(command) => command.decide(&mut draft)?,
+            Command::Quota(command) => command.decide(&mut draft)?,
+            Command::Todo(command) => command.decide(&mut draft)?,
+            Command::Claim(command) => command.decide(&mut draft)?,
+            Command::Turn(command) => command.decide(&mut draft)?,
+            Command::Gate(command) => command.decide(&mut draft)?,
+            Command::Evidence(command) => command.decide(&mut draft)?,
+            Command::Batch(items) => batch::decide(items, &mut draft)?,
+        },
+    };
+    let (events, writes) = draft.finish();
+    Ok(Decision { events, writes, outcome, negative })
+}
+
+fn no_goal(operation: &Operation<Input>) -> Error {
+    Error::new(Code::NotFound, format!("there is no Goal {}", operation.goal_id)).hint("goal list")
+}
+
+/// A contained caller is never more than the agent of its own Turn.
+fn check_containment(facts: &Facts, operation: &Operation<Input>) -> Result<()> {
+    let Some(turn_id) = operation.provenance.contained else { return Ok(()) };
+    let turn = facts.turn(&turn_id)?;
+    let same = turn.is_some_and(|turn| {
+        turn.goal_id == operation.goal_id
+            && operation.actor.agent() == Some((&turn.agent_id, &turn.endpoint))
+    });
+    if same {
+        return Ok(());
+    }
+    Err(Error::new(Code::ActorNotAllowed, format!("{} is not the agent of the Turn it runs in", operation.actor)))
+}
+
+fn check_expected(facts: &Facts, operation: &Operation<Input>) -> Result<()> {
+    let stale = |what: String, expected: u64, found: u64| {
+        Error::new(Code::StaleRevision, format!("{what} is at revision {found}, not {expected}"))
+            .detail("expected", expected)
+            .detail("found", found)
+    };
+    let expected = &operation.expected;
+    if let Some(revision) = expected.goal {
+        let found = facts.goal(&operation.goal_id)?.map_or(0, |goal: &Goal| goal.revision);
+        if found != revision {
+            return Err(stale(format!("the Goal {}", operation.goal_id), revision, found));
+        }
+    }
+    for (todo_id, revision) in &expected.todos {
+        let found = facts.todo(todo_id)?.map_or(0, |todo| todo.revision);
+        if found != *revision {
+            return Err(stale(format!("the Todo {todo_id}"), *revision, found));
+        }
+    }
+    if let Some((gate_id, revision)) = &expected.gate {
+        let found = facts.gate(gate_id)?.map_or(0, |gate: &Gate| gate.revision);
+        if found != *revision {
+            return Err(stale(format!("the gate {gate_id}"), *revision, found));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! Owns the one reason for which an agent may or may not take a Todo now.
+//!
+//! Total: every Todo has exactly one, the first that holds. A claim maps it to its codes, `next` to its answer,
+//! status to what a Goal waits for.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{Facts, Read, claim, turn};
+use crate::{
+    error::{Code, Error, Result},
+    model::{
+        AgentId, Blocks, Cause, GateState, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
+        TurnId, TurnState, Workspace,
+    },
+};
+
+/// For whom a reason is asked.
+#[derive(Debug, Clone)]
+pub struct Viewer<'a> {
+    /// The agent.
+    pub agent_id: &'a AgentId,
+    /// What it can do.
+    pub capabilities: BTreeSet<Label>,
+    /// The token it holds, if it presents one.
+    pub own_id: Option<OwnId>,
+    /// Where it would write, if that is known.
+    pub workspace: Option<&'a Workspace>,
+}
+
+/// Why a Todo can, or cannot, be taken now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A person has to do something.
+    User(UserWhy),
+    /// Something has to come true; the moment, if it is one.
+    Time(Option<Timestamp>),
+    /// What its Turn did is not known.
+    Unresolved(TurnId),
+    /// Its result is held.
+    Held(TurnId, BTreeSet<Cause>),
+    /// The viewer executes it.
+    Mine(TurnId),
+    /// Somebody else keeps it, until then.
+    Peer {
+        /// Who.
+        by: PeerBy,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// It waits for other Todos.
+    Deps,
+    /// A gate blocks it.
+    Gate,
+    /// Nobody approved what it needs; a claim opens the gate.
+    Approval(Vec<Key>),
+    /// The viewer lacks a capability.
+    Capability,
+    /// It can be taken.
+    Claimable,
+}
+
+/// What a person has to do about a Todo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UserWhy {
+    /// It is done or cancelled; only reopening changes that.
+    Ended,
+    /// It is blocked.
+    Blocked,
+    /// It is paused.
+    Hold,
+    /// It is a person's work.
+    Action,
+    /// It is a blocker, to be resolved.
+    Blocker,
+    /// The viewer is excluded.
+    Excluded,
+    /// Something it depends on was cancelled.
+    DependencyCancelled,
+    /// What it waits for can no longer come true.
+    WakeLost,
+}
+
+impl UserWhy {
+    /// The stable spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Blocked => "blocked",
+            Self::Hold => "hold",
+            Self::Action => "action",
+            Self::Blocker => "blocker",
+            Self::Excluded => "excluded",
+            Self::DependencyCancelled => "dependency_cancelled",
+            Self::WakeLost => "wake_lost",
+        }
+    }
+}
+
+/// Who keeps a Todo from the viewer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerBy {
+    /// Its owner.
+    Owner(AgentId),
+    /// A transfer to another agent.
+    Reserved(AgentId),
+    /// The owner of a Todo with an overlapping write scope.
+    Scope(TodoId),
+}
+
+impl Reason {
+    /// The stable name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::User(_) => "user",
+            Self::Time(_) => "time",
+            Self::Unresolved(_) => "unresolved",
+            Self::Held(..) => "held",
+            Self::Mine(_) => "mine",
+            Self::Peer { .. } => "peer",
+            Self::Deps => "deps",
+            Self::Gate | Self::Approval(_) => "gate",
+            Self::Capability => "capability",
+            Self::Claimable => "claimable",
+        }
+    }
+}
+
+/// Finds the one reason of a Todo for a viewer.
+pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason> {
+    if let Some(why) = persons(facts, todo, viewer) {
+        return Ok(Reason::User(why));
+    }
+    if let Some(wait) = timed(facts, todo) {
+        return Ok(Reason::Time(wait));
+    }
+    if let Some(reason) = of_turn(facts, todo, viewer)? {
+        return Ok(reason);
+    }
+    if let Some(reason) = of_scopes(facts, todo, viewer)? {
+        return Ok(reason);
+    }
+    if todo.counters.unmet > 0 {
+        return Ok(Reason::Deps);
+    }
+    let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
+    if goal.goal_gates > 0 || todo.counters.blocking_gates > 0 {
+        return Ok(Reason::Gate);
+    }
+    let missing = missing_approvals(facts, todo)?;
+    if !missing.is_empty() {
+        return Ok(Reason::Approval(missing));
+    }
+    if !todo.requires.capabilities.is_subset(&viewer.capabilities) {
+        return Ok(Reason::Capability);
+    }
+    Ok(Reason::Claimable)
+}
+
+fn persons(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Option<UserWhy> {
+    match todo.state {
+        TodoState::Done { .. } | TodoState::Cancelled { .. } => return Some(UserWhy::Ended),
+        TodoState::Blocked { .. } => return Some(UserWhy::Blocked),
+        TodoState::Open | TodoState::Deferred { .. } => {}
+    }
+    match todo.kind {
+        TodoKind::Action => return Some(UserWhy::Action),
+        TodoKind::Blocker => return Some(UserWhy::Blocker),
+        TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan => {}
+    }
+    if todo.hold {
+        return Some(UserWhy::Hold);
+    }
+    if todo.excluded_agents.contains(viewer.agent_id) {
+        return Some(UserWhy::Excluded);
+    }
+    if todo.turn_id.is_some() {
+        return None;
+    }
+    if todo.counters.cancelled_deps > 0 {
+        return Some(UserWhy::DependencyCancelled);
+    }
+    let awake = matches!(&todo.state, TodoState::Deferred { wake } if facts.is_awake(wake, todo));
+    (todo.counters.wake_lost && !awake).then_some(UserWhy::WakeLost)
+}
+
+/// What it waits for in time: `Some(None)` when that is not a moment.
+fn timed(facts: &Facts, todo: &Todo) -> Option<Option<Timestamp>> {
+    if let TodoState::Deferred { wake } = &todo.state {
+        if !facts.is_awake(wake, todo) {
+            return Some(match wake {
+                crate::model::Wake::After(at) => Some(*at),
+                crate::model::Wake::TodoDone(_) | crate::model::Wake::Gate(_) => None,
+            });
+        }
+    }
+    let monitor = todo.monitor.as_ref().filter(|_| todo.turn_id.is_none())?;
+    let due = monitor.looked_at?.plus(monitor.every_ms);
+    (due > facts.now()).then_some(Some(due))
+}
+
+fn of_turn(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
+    if let Some(turn) = facts.live_turn(todo)? {
+        return of_live(facts, todo, turn, viewer);
+    }
+    if todo.turn_id.is_some() {
+        return Err(Error::from(Code::Internal).internal("a Todo names a Turn that is not there"));
+    }
+    Ok(todo.reserved.as_ref().filter(|r| r.agent_id != *viewer.agent_id && r.until > facts.now()).map(|reserved| {
+        Reason::Peer { by: PeerBy::Reserved(reserved.agent_id.clone()), until: reserved.until }
+    }))
+}
+
+fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
+    match turn.state {
+        TurnState::Unresolved { .. } => return Ok(Some(Reason::Unresolved(turn.turn_id))),
+        TurnState::Held { .. } => return Ok(Some(Reason::Held(turn.turn_id, turn::causes(facts, turn)?))),
+        TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {}
+        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+            return Err(Error::from(Code::Internal).internal("a Todo names a Turn that has ended"));
+        }
+    }
+    let Some(own) = &todo.ownership else {
+        return Err(Error::from(Code::Internal).internal("a Turn executes without an ownership"));
+    };
+    let presented = viewer.own_id == Some(own.own_id);
+    if turn.agent_id == *viewer.agent_id && (presented || !facts.is_expired(own)) {
+        return Ok(Some(Reason::Mine(turn.turn_id)));
+    }
+    if facts.is_expired(own) {
+        return Ok(None);
+    }
+    Ok(Some(Reason::Peer { by: PeerBy::Owner(own.agent_id.clone()), until: own.expires_at }))
+}
+
+fn of_scopes(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
+    let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
+    let scopes = claim::wanted_scopes(goal, todo);
+    let workspace = viewer.workspace.or(goal.workspace.as_ref());
+    let Some(other) = claim::conflict(facts, &todo.todo_id, workspace, &scopes)? else { return Ok(None) };
+    let Some(turn) = facts.live_turn(other)? else { return Ok(None) };
+    let until = other.ownership.as_ref().map_or(facts.now(), |own| own.expires_at);
+    Ok(Some(match turn.state {
+        TurnState::Unresolved { .. } => Reason::Unresolved(turn.turn_id),
+        // The causes of a foreign Turn are its own Goal's to tell.
+        TurnState::Held { .. } => Reason::Held(turn.turn_id, BTreeSet::new()),
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Candidate
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => Reason::Peer { by: PeerBy::Scope(other.todo_id.clone()), until },
+    }))
+}
+
+/// The keys a Todo uses that need an approval nobody gave.
+fn missing_approvals(facts: &Facts, todo: &Todo) -> Result<Vec<Key>> {
+    let goal_id = todo.todo_id.goal();
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::Internal))?;
+    let keys = todo.requires.keys();
+    let needed: Vec<_> =
+        keys.into_iter().filter(|key| goal.boundary.needs_approval.iter().any(|need| need.matches(key))).collect();
+    if needed.is_empty() {
+        return Ok(needed);
+    }
+    facts.asked(&Read::Approvals(goal_id.clone()))?;
+    let covers = |key: &Key| {
+        facts.rows().gates.values().any(|gate| {
+            let names = matches!(&gate.blocks, Blocks::Todos(ids) if ids.contains(&todo.todo_id));
+            let standing = gate.standing_until.is_some_and(|until| until > facts.now());
+            // An approval covers exactly its scope: one below a path approves nothing above it.
+            let exact = match (&gate.scope, key) {
+                (Some(Key::Path(approved)), Key::Path(wanted)) => approved.contains(wanted),
+                (scope, _) => scope.as_ref() == Some(key),
+            };
+            gate.goal_id == *goal_id && exact && matches!(gate.state, GateState::Approved { .. }) && (names || standing)
+        })
+    };
+    Ok(needed.into_iter().filter(|key| !covers(key)).collect())
+}

@@ -1,0 +1,135 @@
+//! Owns settlement: the one commit that makes a Turn's result true.
+
+use super::{Event, causes, end, named};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{Draft, Outcome, claim, evidence, gate, todo},
+    model::{
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, Privacy, ResultKind, ShortText, Slot, TodoId,
+        Turn, TurnId, Unvalidated, VerdictOutcome,
+    },
+};
+
+/// Settles a validated result, or holds it, opening the gate that asks a person where no validator could say.
+pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
+    let turn = named(draft, turn_id)?.clone();
+    let unchecked = turn.verdict.as_ref().is_some_and(|verdict| verdict.outcome == VerdictOutcome::Unchecked);
+    let completes = turn.candidate.as_ref().is_some_and(|c| c.kind == ResultKind::ValidatedCompletion);
+    let asks = draft.facts().goal(draft.goal_id())?.is_some_and(|goal| goal.unvalidated == Unvalidated::Ask);
+    let asked = turn.acceptance_gate.and_then(|gate_id| draft.facts().rows().gates.get(&gate_id));
+    // The same Turn may come back here; it keeps the one gate it has.
+    if unchecked && completes && asks && asked.is_none() && turn.acceptance_gate.is_none() {
+        gate::ask_acceptance(draft, &turn)?;
+    }
+    if causes(draft.facts(), named(draft, turn_id)?)?.is_empty() {
+        settle(draft, turn_id)
+    } else {
+        draft.emit(Event::Held { turn_id, tree_busy: false })
+    }
+}
+
+/// Makes a result true: evidence, the Turn's end, the Todo's move, and what its holder goes on with.
+pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
+    let turn = named(draft, turn_id)?.clone();
+    let internal = || Error::from(Code::Internal).internal("a Turn settles without candidate, verdict or Todo");
+    let (Some(candidate), Some(verdict), Some(todo_id)) = (&turn.candidate, &turn.verdict, turn.todo_id()) else {
+        return Err(internal());
+    };
+    let ttl_ms = end::ownership(draft.facts(), &turn)?.map(|own| own.ttl_ms).ok_or_else(internal)?;
+    let accepted = match verdict.outcome {
+        VerdictOutcome::Passed | VerdictOutcome::Progress => EvidenceVerdict::Accepted,
+        // An approval is a person's; it accepts the completion, not what no validator looked at.
+        VerdictOutcome::Unchecked => EvidenceVerdict::Unchecked,
+        VerdictOutcome::Failed | VerdictOutcome::Inconclusive => return Err(internal()),
+    };
+    let evidence = add_evidence(draft, &turn, accepted)?;
+    let repair = candidate.kind == ResultKind::RepairRequired;
+    end::finish(draft, turn_id, End::Settled, candidate.summary.clone(), repair)?;
+    let completes =
+        candidate.kind == ResultKind::ValidatedCompletion && verdict.outcome != VerdictOutcome::Progress;
+    if completes {
+        let completion = Completion {
+            at: draft.now(),
+            by: crate::model::Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone()),
+            turn_id: Some(turn_id),
+            continuation: candidate.continuation.clone(),
+            waived: None,
+            evidence,
+        };
+        let todo = todo::named(draft, todo_id)?.clone();
+        return todo::finish(draft, &todo, completion);
+    }
+    if candidate.goes_on && matches!(candidate.kind, ResultKind::ValidatedProgress | ResultKind::ValidatedCompletion) {
+        claim::admit_next(draft, turn_id, ttl_ms)?;
+    }
+    Ok(())
+}
+
+/// Settles a look at a monitor; one without change gives its slot back.
+pub(super) fn look(
+    draft: &mut Draft<'_>,
+    turn_id: TurnId,
+    todo_id: &TodoId,
+    changed: bool,
+    note: Option<ShortText>,
+) -> Result<()> {
+    let slot = if changed { Slot::Spent } else { Slot::Returned };
+    draft.emit(Event::Ended { turn_id, end: End::Settled, slot, note, repair: false })?;
+    draft.emit(todo::Event::LookedAt { todo_id: todo_id.clone(), changed })
+}
+
+/// Records what the validators refused.
+pub(super) fn reject(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
+    let turn = named(draft, turn_id)?.clone();
+    add_evidence(draft, &turn, EvidenceVerdict::Rejected).map(|_| ())
+}
+
+fn add_evidence(draft: &mut Draft<'_>, turn: &Turn, verdict: EvidenceVerdict) -> Result<Vec<EvidenceId>> {
+    let Some(candidate) = &turn.candidate else { return Ok(Vec::new()) };
+    let said = turn.verdict.as_ref();
+    let mut ids = Vec::with_capacity(candidate.evidence.len());
+    for pointer in &candidate.evidence {
+        let evidence_id = EvidenceId::from_bytes(draft.mint());
+        let evidence = Evidence {
+            evidence_id,
+            goal_id: turn.goal_id.clone(),
+            todo_id: turn.todo_id().cloned(),
+            turn_id: Some(turn.turn_id),
+            criterion: None,
+            kind: pointer.kind,
+            pointer: pointer.pointer.clone(),
+            digest: pointer.digest,
+            privacy: Privacy::Public,
+            produced_by: crate::model::Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone()),
+            verdict,
+            validator: said.and_then(|verdict| verdict.validator.clone()),
+            exit: said.and_then(|verdict| verdict.exit),
+            at: draft.now(),
+        };
+        draft.emit(evidence::Event::Added { evidence: Box::new(evidence) })?;
+        ids.push(evidence_id);
+    }
+    Ok(ids)
+}
+
+/// What a receipt says of a step: the Turn as it stands, and the Turn its holder goes on with, if there is one.
+pub(super) fn outcome(draft: &Draft<'_>, turn_id: TurnId) -> Result<Outcome> {
+    let mut outcome = end::outcome(draft, turn_id)?;
+    let turn = named(draft, turn_id)?;
+    if let Some(todo_id) = turn.todo_id().filter(|_| turn.is_terminal()) {
+        let own = todo::named(draft, todo_id)?.ownership.as_ref();
+        let next = own.filter(|own| own.turn_id != turn_id && own.acquired_at == draft.now());
+        outcome.own_id = next.map(|own| own.own_id);
+        outcome.expires_at_ms = next.map(|own| own.expires_at);
+        outcome.next_turn_id = next.map(|own| own.turn_id);
+    }
+    outcome.evidence_ids = draft
+        .facts()
+        .rows()
+        .evidence
+        .values()
+        .filter(|evidence| evidence.turn_id == Some(turn_id))
+        .map(|evidence| evidence.evidence_id)
+        .collect();
+    Ok(outcome)
+}

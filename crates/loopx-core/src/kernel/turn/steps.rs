@@ -1,0 +1,536 @@
+//! Owns the steps of a Turn that only its driver, a proof, or an owner's validated verb may take.
+//!
+//! No door offers them: what a validator said can only be submitted by the module that ran it.
+
+use serde::Serialize;
+
+use super::{Event, causes, end, may_live_until, named, no_move, settle, turn_reads};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{Decided2, Draft, Read, Verb, Wanted, claim, gate, goal, quota, todo},
+    model::{
+        Attempt, Candidate, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
+        Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome, Wake,
+    },
+};
+
+/// A step of a Turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Starts an attempt.
+    Dispatch {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Its ownership.
+        own_id: OwnId,
+        /// The attempt; its number and moment are set here.
+        attempt: Box<Attempt>,
+        /// How long it may take.
+        wall_ms: Duration,
+    },
+    /// Records a typed result.
+    Candidate {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Its ownership, as its owner presents it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        own_id: Option<OwnId>,
+        /// The result; its moment and requirement are set here.
+        candidate: Box<Candidate>,
+        /// What a result of kind `wait` waits for; 15 minutes unless said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wake: Option<Wake>,
+    },
+    /// Records what the validators said, and ends the Turn where nothing holds it.
+    Verdict {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Its ownership.
+        own_id: OwnId,
+        /// What they said; its moment is set here.
+        verdict: Box<Verdict>,
+        /// Whether the tree moved while they ran.
+        moved: bool,
+    },
+    /// Records that an attempt ended without a result.
+    End {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Its ownership.
+        own_id: OwnId,
+        /// What failed; none when it was stopped on a wish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<HostFailure>,
+        /// Whether another attempt may follow, its budget allowing.
+        retry: bool,
+        /// What went wrong, screened.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<ShortText>,
+    },
+    /// Records what can be proved without launching anything.
+    Prove {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Whether its executor was proved gone.
+        executor_gone: bool,
+        /// The tree as it is now, where that can be told.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tree: Option<Digest>,
+    },
+    /// Records that what happened cannot be told.
+    Lose {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Its ownership.
+        own_id: OwnId,
+        /// Whether its executor was proved gone.
+        executor_gone: bool,
+    },
+    /// Leads an unresolved Turn out, by what was found.
+    Recover {
+        /// Which Turn.
+        turn_id: TurnId,
+        /// Its ownership.
+        own_id: OwnId,
+        /// What was found.
+        found: Found,
+    },
+}
+
+/// What a recovery found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// The result, after all.
+    Result(Box<Candidate>),
+    /// The candidate it has can be validated again.
+    Again,
+    /// Nothing happened that would have to be kept.
+    Nothing(HostFailure),
+}
+
+impl Step {
+    pub(in crate::kernel) fn verb(&self) -> Verb {
+        match self {
+            Self::Dispatch { .. } => Verb::TurnDispatch,
+            Self::Candidate { .. } => Verb::TurnCandidate,
+            Self::Verdict { .. } => Verb::TurnVerdict,
+            Self::End { .. } => Verb::TurnEnd,
+            Self::Prove { .. } => Verb::TurnProve,
+            Self::Lose { .. } => Verb::TurnLose,
+            Self::Recover { .. } => Verb::TurnRecover,
+        }
+    }
+
+    /// The Turn it is about.
+    pub const fn turn_id(&self) -> TurnId {
+        match self {
+            Self::Dispatch { turn_id, .. }
+            | Self::Candidate { turn_id, .. }
+            | Self::Verdict { turn_id, .. }
+            | Self::End { turn_id, .. }
+            | Self::Prove { turn_id, .. }
+            | Self::Lose { turn_id, .. }
+            | Self::Recover { turn_id, .. } => *turn_id,
+        }
+    }
+
+    pub(in crate::kernel) fn reads(&self, goal_id: &GoalId, wanted: &mut Wanted<'_>) {
+        turn_reads(self.turn_id(), wanted);
+        let rows = wanted.rows();
+        let Some(turn) = rows.turns.get(&self.turn_id()) else { return };
+        let todo = turn.todo_id().and_then(|id| rows.todos.get(id));
+        let (agent, workspace) = (turn.agent_id.clone(), turn.workspace.clone());
+        match self {
+            Self::Candidate { candidate, wake, .. } => {
+                todo::continuation_reads(&candidate.continuation, wanted);
+                wake.iter().for_each(|wake| todo::wake_reads(wake, wanted));
+            }
+            Self::Verdict { .. } | Self::Prove { .. } => {
+                if let Some(continuation) = turn.candidate.as_ref().map(|c| c.continuation.clone()) {
+                    todo::continuation_reads(&continuation, wanted);
+                }
+                if let Some(reviewed) = todo.and_then(|todo| todo.reviews.clone()) {
+                    wanted.want(Read::Todo(reviewed.clone()));
+                    wanted.want(Read::TodoGates(reviewed));
+                }
+                if let Some(todo_id) = todo.map(|todo| todo.todo_id.clone()) {
+                    claim::admission_reads(goal_id, &agent, &todo_id, workspace.as_ref(), wanted);
+                }
+                if matches!(self, Self::Prove { .. }) {
+                    wanted.want(Read::LiveTurns(goal_id.clone()));
+                }
+            }
+            Self::Recover { found: Found::Result(candidate), .. } => {
+                todo::continuation_reads(&candidate.continuation, wanted);
+            }
+            Self::Recover { found: Found::Again | Found::Nothing(_), .. }
+            | Self::Dispatch { .. }
+            | Self::End { .. }
+            | Self::Lose { .. } => quota::reads(goal_id, &agent, wanted),
+        }
+    }
+
+    pub(in crate::kernel) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+        let turn_id = self.turn_id();
+        let turn = named(draft, turn_id)?.clone();
+        if turn.is_terminal() {
+            return Err(ended(&turn));
+        }
+        let presented = match self {
+            Self::Candidate { own_id, .. } => Some(*own_id),
+            Self::Dispatch { own_id, .. }
+            | Self::Verdict { own_id, .. }
+            | Self::End { own_id, .. }
+            | Self::Lose { own_id, .. }
+            | Self::Recover { own_id, .. } => Some(Some(*own_id)),
+            Self::Prove { .. } => None,
+        };
+        if let (Some(own_id), Some(todo_id)) = (presented, turn.todo_id()) {
+            // A ledger's later life knows no ownership of an earlier one.
+            let intact = turn.incarnation == draft.facts().terms().incarnation || !self.needs_ownership();
+            if !intact {
+                return Err(Error::new(
+                    Code::OwnershipSuperseded,
+                    format!("the Turn {turn_id} belongs to an earlier life of the ledger"),
+                ));
+            }
+            if self.needs_ownership() {
+                if let claim::Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id, claim::By::Owner)? {
+                    return Ok((outcome, Some(Code::OwnershipExpired)));
+                }
+            }
+        }
+        match self {
+            Self::Dispatch { attempt, wall_ms, .. } => dispatch(draft, &turn, attempt, *wall_ms)?,
+            Self::Candidate { candidate, wake, .. } => candidate_came(draft, &turn, candidate, wake.as_ref())?,
+            Self::Verdict { verdict, moved, .. } => verdict_came(draft, &turn, verdict, *moved)?,
+            Self::End { failure, retry, note, .. } => attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?,
+            Self::Prove { executor_gone, tree, .. } => prove(draft, &turn, *executor_gone, *tree)?,
+            Self::Lose { executor_gone, .. } => lose(draft, &turn, *executor_gone)?,
+            Self::Recover { found, .. } => recover(draft, &turn, found)?,
+        }
+        Ok((settle::outcome(draft, turn_id)?, None))
+    }
+
+    /// Whether the step acts on the Turn's ownership, rather than only leading an unresolved one out.
+    fn needs_ownership(&self) -> bool {
+        match self {
+            Self::Recover { found, .. } => !matches!(found, Found::Nothing(_)),
+            Self::Dispatch { .. }
+            | Self::Candidate { .. }
+            | Self::Verdict { .. }
+            | Self::End { .. }
+            | Self::Lose { .. } => true,
+            Self::Prove { .. } => false,
+        }
+    }
+}
+
+/// Nothing leads out of a terminal state; one that was taken over says so.
+fn ended(turn: &Turn) -> Error {
+    match turn.state {
+        TurnState::Fenced | TurnState::Stopped { why: Stopped::Lapsed } => Error::new(
+            Code::OwnershipSuperseded,
+            format!("the Turn {} is {}; another ownership took over", turn.turn_id, turn.state.as_str()),
+        )
+        .detail("turn_id", turn.turn_id.to_string()),
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Candidate
+        | TurnState::Held { .. }
+        | TurnState::Unresolved { .. }
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. } => no_move(turn, "go on"),
+    }
+}
+
+fn todo_of<'d>(draft: &'d Draft<'_>, turn: &Turn) -> Result<&'d Todo> {
+    let todo_id = turn.todo_id().ok_or_else(|| no_move(turn, "do this: it works on no Todo"))?;
+    todo::named(draft, todo_id)
+}
+
+fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Duration) -> Result<()> {
+    if !turn.is_driven() || turn.stop_wish.is_some() {
+        return Err(no_move(turn, "be dispatched"));
+    }
+    let closed = turn.open_attempt().is_none();
+    let left = turn.attempts.len() < Turn::ATTEMPTS_MAX;
+    let allowed = match turn.state {
+        TurnState::Admitted => true,
+        TurnState::Dispatched => closed && left,
+        TurnState::Held { .. } => left && causes(draft.facts(), turn)?.contains(&crate::model::Cause::Requirement),
+        TurnState::Candidate
+        | TurnState::Unresolved { .. }
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => false,
+    };
+    if !allowed {
+        return Err(no_move(turn, "be dispatched"));
+    }
+    if matches!(turn.state, TurnState::Held { .. }) && super::causes::agent_busy(draft.facts(), turn)? {
+        return Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {} executes another", turn.turn_id)));
+    }
+    let requirement_revision = todo_of(draft, turn)?.requirement_revision;
+    let now = draft.now();
+    let deadline_at = now.plus(wall_ms);
+    let number = u8::try_from(turn.attempts.len()).unwrap_or(u8::MAX).saturating_add(1);
+    let attempt = Attempt { number, dispatched_at: now, deadline_at: Some(deadline_at), end: None, ..attempt.clone() };
+    let own = end::ownership(draft.facts(), turn)?.ok_or_else(|| Error::from(Code::Internal))?;
+    let expires_at = own.expires_at.max(now.plus(own.ttl_ms)).max(deadline_at.plus(super::GRACE));
+    let (turn_id, attempt) = (turn.turn_id, Box::new(attempt));
+    draft.emit(Event::Dispatched { turn_id, attempt, requirement_revision, expires_at })
+}
+
+fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
+    let may = match turn.state {
+        TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || turn.open_attempt().is_some()),
+        TurnState::Candidate | TurnState::Held { .. } => !turn.is_driven(),
+        TurnState::Admitted
+        | TurnState::Unresolved { .. }
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => false,
+    };
+    if !may {
+        return Err(no_move(turn, "take a result"));
+    }
+    record(draft, turn, candidate, wake)
+}
+
+/// Records a result, and ends the Turn at once where there is nothing to validate.
+fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
+    let todo = todo_of(draft, turn)?.clone();
+    let is_monitor = todo.kind == TodoKind::Monitor;
+    let kind = match (candidate.kind, is_monitor) {
+        (ResultKind::Wait, true) => ResultKind::LookUnchanged,
+        (ResultKind::ValidatedCompletion, true) => {
+            return Err(Error::new(Code::InvalidTransition, format!("the monitor {} is ended by a look", todo.todo_id))
+                .hint(format!("todo look {} --unchanged", todo.todo_id)));
+        }
+        (ResultKind::LookUnchanged | ResultKind::LookChanged, false) => {
+            return Err(Error::new(Code::InvalidTransition, format!("the Todo {} is not a monitor", todo.todo_id))
+                .hint(format!("todo done {}", todo.todo_id)));
+        }
+        (kind, _) => kind,
+    };
+    if kind == ResultKind::ValidatedCompletion {
+        todo::check_continuation(draft, &todo.todo_id, &candidate.continuation)?;
+    }
+    let own = end::ownership(draft.facts(), turn)?.ok_or_else(|| Error::from(Code::Internal))?;
+    let candidate = Candidate {
+        kind,
+        at: draft.now(),
+        // An attached executor reads the Todo as it is; a driven one was given a requirement.
+        requirement_revision: if turn.is_driven() { turn.requirement_revision } else { todo.requirement_revision },
+        ..candidate.clone()
+    };
+    let expires_at = own.expires_at.max(draft.now().plus(own.ttl_ms));
+    let turn_id = turn.turn_id;
+    let outside = candidate.outside.first().cloned();
+    let summary = candidate.summary.clone();
+    let question = candidate.next_action.clone();
+    draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at })?;
+    let scoped = draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
+    if let Some(path) = outside.filter(|_| scoped) {
+        let note = format!("boundary_violation: wrote {path} outside its scopes").parse()?;
+        return end::finish(draft, turn_id, End::Failed(FailedBy::Validate), Some(note), true);
+    }
+    match kind {
+        ResultKind::LookUnchanged | ResultKind::LookChanged => {
+            let changed = kind == ResultKind::LookChanged;
+            settle::look(draft, turn_id, &todo.todo_id, changed, summary)
+        }
+        ResultKind::UserActionRequired => {
+            let asked = question.as_ref().map_or_else(|| summary.clone(), |text| shorten(text.as_str()));
+            end::finish(draft, turn_id, End::Stopped(Stopped::UserAction), summary, false)?;
+            gate::ask_person(draft, &todo.todo_id, asked)
+        }
+        ResultKind::Wait => {
+            end::finish(draft, turn_id, End::Stopped(Stopped::Wait), summary, false)?;
+            let soon = Wake::After(draft.now().plus(Duration::from_mins(15)));
+            let wake = wake.cloned().unwrap_or(soon);
+            todo::check_wake(draft, &wake)?;
+            draft.emit(todo::Event::Deferred { todo_id: todo.todo_id, wake })
+        }
+        ResultKind::ValidatedCompletion
+        | ResultKind::ValidatedProgress
+        | ResultKind::RepairRequired
+        | ResultKind::ReplanRequired => Ok(()),
+    }
+}
+
+/// The first part of a text, as a question of at most 512 bytes.
+fn shorten(text: &str) -> Option<ShortText> {
+    let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= 512).last()?;
+    text.get(..end).and_then(|head| head.parse().ok())
+}
+
+fn verdict_came(draft: &mut Draft<'_>, turn: &Turn, verdict: &Verdict, moved: bool) -> Result<()> {
+    if !matches!(turn.state, TurnState::Candidate) {
+        return Err(no_move(turn, "take a verdict"));
+    }
+    let turn_id = turn.turn_id;
+    if turn.stop_wish.is_some() {
+        return end::stop(draft, turn_id, Stopped::Stop);
+    }
+    let validated = goal::has_validators(draft.facts(), todo_of(draft, turn)?)?;
+    if validated == (verdict.outcome == VerdictOutcome::Unchecked) {
+        return Err(Error::new(Code::ValidationFailed, "a result is unchecked exactly when there is no validator"));
+    }
+    if moved {
+        draft.emit(Event::TreeMoved { turn_id, tree: verdict.tree })?;
+        // The first time, the validators run once more.
+        return if turn.moved == 0 { Ok(()) } else { draft.emit(Event::Held { turn_id, tree_busy: true }) };
+    }
+    let verdict = Verdict { at: draft.now(), ..verdict.clone() };
+    let (outcome, note) = (verdict.outcome, verdict.note.clone());
+    draft.emit(Event::Validated { turn_id, verdict: Box::new(verdict) })?;
+    match outcome {
+        VerdictOutcome::Failed => {
+            settle::reject(draft, turn_id)?;
+            end::finish(draft, turn_id, End::Failed(FailedBy::Validate), note, true)
+        }
+        VerdictOutcome::Inconclusive => {
+            let why = Unresolved::Inconclusive;
+            draft.emit(Event::Unresolved { turn_id, why, executor_gone: true, keeps_ownership: true })
+        }
+        VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked => {
+            settle::settle_or_hold(draft, turn_id)
+        }
+    }
+}
+
+fn attempt_ended(
+    draft: &mut Draft<'_>,
+    turn: &Turn,
+    failure: Option<HostFailure>,
+    retry: bool,
+    note: Option<&ShortText>,
+) -> Result<()> {
+    let turn_id = turn.turn_id;
+    if !matches!(turn.state, TurnState::Dispatched) || !turn.is_driven() {
+        return Err(no_move(turn, "end an attempt"));
+    }
+    if turn.open_attempt().is_some() {
+        draft.emit(Event::AttemptEnded { turn_id, failure })?;
+    }
+    let Some(failure) = failure.filter(|_| turn.stop_wish.is_none()) else {
+        return end::finish(draft, turn_id, End::Stopped(Stopped::Stop), note.cloned(), false);
+    };
+    if retry && failure.is_retried() && turn.attempts.len() < Turn::ATTEMPTS_MAX {
+        return Ok(());
+    }
+    end::finish(draft, turn_id, End::Failed(FailedBy::Host(failure)), note.cloned(), false)
+}
+
+fn prove(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool, tree: Option<Digest>) -> Result<()> {
+    let turn_id = turn.turn_id;
+    if executor_gone && turn.open_attempt().is_some() {
+        draft.emit(Event::ExecutorGone { turn_id })?;
+    }
+    match turn.state {
+        TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {
+            if turn.stop_wish.is_some() && executor_gone {
+                return end::stop(draft, turn_id, Stopped::Stop);
+            }
+            if end::has_lapsed(draft.facts(), turn)? {
+                return end::lapse(draft, turn_id);
+            }
+            if executor_gone { Ok(()) } else { Err(nothing_to_prove(turn)) }
+        }
+        TurnState::Unresolved { executor_gone: known, .. } => {
+            if executor_gone && !known && turn.open_attempt().is_none() {
+                draft.emit(Event::ExecutorGone { turn_id })?;
+            }
+            if executor_gone { Ok(()) } else { Err(nothing_to_prove(turn)) }
+        }
+        TurnState::Held { .. } => prove_held(draft, turn, tree),
+        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+            Err(no_move(turn, "be proved"))
+        }
+    }
+}
+
+fn nothing_to_prove(turn: &Turn) -> Error {
+    let error = Error::new(Code::NotReady, format!("nothing can be proved of the Turn {} yet", turn.turn_id))
+        .detail("state", turn.state.as_str());
+    match may_live_until(turn) {
+        Some(until) => error.detail("until_ms", Timestamp::as_ms(until)),
+        None => error,
+    }
+}
+
+fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Result<()> {
+    let turn_id = turn.turn_id;
+    let mut causes = causes(draft.facts(), turn)?;
+    let tree_busy = causes.remove(&crate::model::Cause::TreeBusy);
+    if tree_busy && workspace_busy(draft, turn)? {
+        causes.insert(crate::model::Cause::TreeBusy);
+    }
+    if !causes.is_empty() {
+        return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held"))
+            .detail("causes", serde_json::to_value(&causes).unwrap_or_default())
+            .hint(format!("turn show {turn_id}")));
+    }
+    let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
+    if !tree_busy && turn.verdict.is_some() && (tree.is_none() || tree == seen) {
+        return settle::settle(draft, turn_id);
+    }
+    if super::causes::agent_busy(draft.facts(), turn)? {
+        return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held: its agent executes another"))
+            .detail("causes", serde_json::json!(["agent_busy"]))
+            .hint(format!("turn show {turn_id}")));
+    }
+    let expires_at = end::rearmed(draft.facts(), turn)?;
+    draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
+}
+
+/// Whether another Turn of the Goal executes in the same work tree.
+fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
+    for other in draft.facts().live_turns(draft.goal_id())? {
+        let same = other.workspace == turn.workspace && other.turn_id != turn.turn_id;
+        if same && end::executes(draft.facts(), other)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn lose(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool) -> Result<()> {
+    if !matches!(turn.state, TurnState::Dispatched) || !turn.is_driven() {
+        return Err(no_move(turn, "be lost"));
+    }
+    let (turn_id, why) = (turn.turn_id, Unresolved::Lost);
+    draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership: true })
+}
+
+fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found) -> Result<()> {
+    let TurnState::Unresolved { why, executor_gone } = turn.state else {
+        return Err(no_move(turn, "be recovered"));
+    };
+    let turn_id = turn.turn_id;
+    match found {
+        Found::Nothing(failure) => {
+            if !executor_gone && why == Unresolved::Lost {
+                return Err(nothing_to_prove(turn));
+            }
+            end::finish(draft, turn_id, End::Failed(FailedBy::Host(*failure)), None, false)
+        }
+        Found::Result(_) | Found::Again if super::causes::agent_busy(draft.facts(), turn)? => {
+            Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
+                .hint(format!("turn show {turn_id}")))
+        }
+        Found::Result(candidate) => record(draft, turn, candidate, None),
+        Found::Again if why == Unresolved::Inconclusive && turn.candidate.is_some() => {
+            let expires_at = end::rearmed(draft.facts(), turn)?;
+            draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
+        }
+        Found::Again => Err(no_move(turn, "be validated again")),
+    }
+}
