@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn arms_that_take_anything_are_counted_and_can_be_excused() {
         let source = scan(
-            "fn f() {\n match a {\n  A => 1,\n  _ => 2,\n };\n match (a, b) {\n  // wildcard: a number\n  (_, _) => 3,\n }\n}",
+            "fn f() {\n match a {\n  A(_) => 1,\n  _ => 2,\n };\n match (a, b) {\n  // wildcard: a number\n  (_, _) => 3,\n }\n}",
         );
         assert_eq!(source.catch_alls, [4, 8]);
         assert!(!source.excused(4, "wildcard"));

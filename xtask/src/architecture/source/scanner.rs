@@ -94,7 +94,11 @@ impl Scan {
     fn step(&mut self, tokens: &[TokenTree], index: usize, place: &Place) -> usize {
         match tokens.get(index) {
             Some(TokenTree::Group(group)) => {
-                if is_arrow(tokens, index + 1) && takes_anything(group) && !place.test {
+                let whole = index
+                    .checked_sub(1)
+                    .and_then(|before| word_at(tokens, before))
+                    .is_none();
+                if whole && is_arrow(tokens, index + 1) && takes_anything(group) && !place.test {
                     self.catch_alls.push(group.span_open().start().line);
                 }
                 self.walk(&trees(group.stream()), place.clone(), false);
