@@ -56,7 +56,11 @@ pub fn run(root: &Path, options: Options, out: &mut dyn Write) -> io::Result<boo
 }
 
 fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io::Result<Counts> {
-    let Lane { name, work, counted } = lane;
+    let Lane {
+        name,
+        work,
+        counts_by,
+    } = lane;
     let Some(mut work) = work else {
         writeln!(out, "-- {name}: skipped")?;
         return Ok(Counts {
@@ -69,7 +73,9 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
     let mut seen = Counts::default();
     work.current_dir(root);
     let ended = process::run(work, limits, &mut |line| {
-        seen += Counts::in_line(line);
+        if let Some(runner) = counts_by {
+            seen += Counts::in_line(runner, line);
+        }
         writeln!(out, "{line}")
     });
     let (succeeded, how) = match ended {
@@ -80,7 +86,7 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
             (false, "failed")
         }
     };
-    let counts = if counted {
+    let counts = if counts_by.is_some() {
         seen.or_one(succeeded)
     } else {
         Counts::one(succeeded)

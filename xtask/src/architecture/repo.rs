@@ -40,7 +40,6 @@ impl Repo {
         let metadata = MetadataCommand::new()
             .manifest_path(root.join("Cargo.toml"))
             .other_options(vec![
-                "--offline".to_owned(),
                 "--all-features".to_owned(),
                 "--filter-platform".to_owned(),
                 process::host_platform().map_err(|error| error.to_string())?,

@@ -10,6 +10,31 @@ pub(super) struct Counts {
     pub(super) skipped: u64,
 }
 
+/// Who prints a summary. A runner shows other programs' output too, so only its own form is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// cargo-nextest: `Summary [ 1.2s] 3 tests run: 3 passed, 0 skipped`.
+    Nextest,
+    /// The test harness: `test result: ok. 3 passed; 0 failed; …`, once a binary.
+    Harness,
+}
+
+impl Runner {
+    /// The part of a line that holds counts, if the line is a summary.
+    fn summary(self, line: &str) -> Option<&str> {
+        let line = line.trim_start();
+        let (_, counts) = match self {
+            Self::Nextest => {
+                let rest = line.strip_prefix("Summary [")?;
+                rest.split_once(" tests run: ")
+                    .or_else(|| rest.split_once(" test run: "))?
+            }
+            Self::Harness => line.strip_prefix("test result: ")?.split_once(". ")?,
+        };
+        Some(counts)
+    }
+}
+
 impl Counts {
     /// One thing that either passed or failed.
     pub(super) fn one(passed: bool) -> Self {
@@ -29,17 +54,8 @@ impl Counts {
     }
 
     /// What a line of a runner's output adds: nothing, unless it is a summary.
-    pub(super) fn in_line(line: &str) -> Self {
-        let summary = line
-            .trim_start()
-            .strip_prefix("test result: ")
-            .and_then(|rest| rest.split_once(". "))
-            .or_else(|| {
-                let rest = line.trim_start().strip_prefix("Summary [")?;
-                rest.split_once(" tests run: ")
-                    .or_else(|| rest.split_once(" test run: "))
-            });
-        let Some((_, parts)) = summary else {
+    pub(super) fn in_line(runner: Runner, line: &str) -> Self {
+        let Some(parts) = runner.summary(line) else {
             return Self::default();
         };
         let mut counts = Self::default();
@@ -99,50 +115,63 @@ impl fmt::Display for Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::{Counts, Runner};
 
-    fn counts(line: &str) -> (u64, u64, u64) {
+    fn counts(runner: Runner, line: &str) -> (u64, u64, u64) {
         let Counts {
             passed,
             failed,
             skipped,
-        } = Counts::in_line(line);
+        } = Counts::in_line(runner, line);
         (passed, failed, skipped)
     }
 
     #[test]
     fn both_runners_are_understood() {
+        use Runner::{Harness, Nextest};
         let table = [
             (
-                "     Summary [   0.506s] 10 tests run: 10 passed, 0 skipped",
+                Nextest,
+                "     Summary [   0.5s] 10 tests run: 10 passed, 0 skipped",
                 (10, 0, 0),
             ),
             (
+                Nextest,
                 "     Summary [   1.0s] 1 test run: 1 passed (1 slow, 1 leaky), 3 skipped",
                 (1, 0, 3),
             ),
             (
+                Nextest,
                 "  Summary [ 9s] 9 tests run: 5 passed, 2 failed (1 due to being leaky), 1 timed out, 1 exec failed, 4 skipped",
                 (5, 4, 4),
             ),
             (
+                Nextest,
                 "     Summary [   9s] 5/9 tests run: 4 passed, 1 failed, 2 skipped",
                 (4, 1, 2),
             ),
             (
-                "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s",
+                Harness,
+                "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0s",
                 (3, 0, 3),
             ),
             (
-                "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+                Harness,
+                "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
                 (3, 2, 0),
             ),
-            ("test tests::says_10_passed ... ok", (0, 0, 0)),
-            ("", (0, 0, 0)),
+            (Harness, "test tests::says_10_passed ... ok", (0, 0, 0)),
+            (Nextest, "", (0, 0, 0)),
         ];
-        for (line, expected) in table {
-            assert_eq!(counts(line), expected, "{line}");
+        for (runner, line, expected) in table {
+            assert_eq!(counts(runner, line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn what_a_failed_test_printed_under_nextest_is_not_counted_again() {
+        let shown = "    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 16 filtered out";
+        assert_eq!(counts(Runner::Nextest, shown), (0, 0, 0));
     }
 
     #[test]

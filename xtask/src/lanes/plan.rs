@@ -4,7 +4,10 @@ use std::{io, path::Path, process::Command};
 
 use cargo_metadata::MetadataCommand;
 
-use super::tools::{self, Tools};
+use super::{
+    counts::Runner,
+    tools::{self, Tools},
+};
 use crate::process;
 
 /// The crate whose tests build other crates; it has a lane of its own.
@@ -21,8 +24,8 @@ pub(super) struct Lane {
     pub(super) name: String,
     /// What it runs; nothing where its program is missing.
     pub(super) work: Option<Command>,
-    /// Whether its output holds counts of tests. Otherwise the lane itself counts as one.
-    pub(super) counted: bool,
+    /// Whose counts its output holds. Without any, the lane itself counts as one.
+    pub(super) counts_by: Option<Runner>,
 }
 
 /// What the lanes are made of.
@@ -70,7 +73,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
             work: tools
                 .has(tools::RUSTFMT)
                 .then(|| process::cargo(["fmt", "--all", "--check"])),
-            counted: false,
+            counts_by: None,
         },
         Lane {
             name: "lint".to_owned(),
@@ -78,7 +81,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
                 process::cargo(["clippy", "--workspace", "--all-targets", "--all-features"])
                     .also(["--", "-D", "warnings"])
             }),
-            counted: false,
+            counts_by: None,
         },
         tests(
             "tests",
@@ -96,7 +99,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
             process::cargo(["test", "--doc", "--workspace"]),
             &workspace.test_features,
         )),
-        counted: true,
+        counts_by: Some(Runner::Harness),
     });
     lanes.push(tests(
         "architecture and compile-fail tests",
@@ -121,43 +124,41 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
     lanes.push(Lane {
         name: "rustdoc".to_owned(),
         work: Some(pages),
-        counted: false,
+        counts_by: None,
     });
     lanes
 }
 
 /// A lane of tests: through nextest, or the same ones through `cargo test`.
 fn tests(name: &str, tools: &Tools, selection: &[&str], features: &[String]) -> Lane {
-    let traced = tools.has(tools::STRACE);
-    let work = if tools.has(tools::NEXTEST) {
-        let fixed = [
-            "nextest",
-            "run",
-            "--no-fail-fast",
-            "--no-tests",
-            "pass",
-            "--status-level",
-            "slow",
-        ];
-        let work = with_features(process::cargo(fixed).also(selection), features);
-        if traced {
-            work
-        } else {
-            work.also(["--filterset", &format!("not test(/(^|::){TRACED}::/)")])
-        }
+    let (runner, fixed, leave_traced_out) = if tools.has(tools::NEXTEST) {
+        let fixed = "nextest run --no-fail-fast --no-tests pass --status-level slow";
+        let filter = format!("not test(/(^|::){TRACED}::/)");
+        (
+            Runner::Nextest,
+            fixed,
+            ["--filterset".to_owned(), filter].to_vec(),
+        )
     } else {
-        let fixed = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];
-        let work = with_features(process::cargo(fixed).also(selection), features);
-        if traced {
-            work
-        } else {
-            work.also(["--", "--skip", &format!("{TRACED}::")])
-        }
+        let fixed = "test --no-fail-fast --lib --bins --tests";
+        let filter = format!("{TRACED}::");
+        (
+            Runner::Harness,
+            fixed,
+            ["--".to_owned(), "--skip".to_owned(), filter].to_vec(),
+        )
+    };
+    let work = process::cargo(fixed.split(' ')).also(selection);
+    let work = with_features(work, features);
+    let work = if tools.has(tools::STRACE) {
+        work
+    } else {
+        work.also(leave_traced_out)
     };
     Lane {
         name: name.to_owned(),
         work: Some(work),
-        counted: true,
+        counts_by: Some(runner),
     }
 }
 
@@ -165,7 +166,7 @@ fn check(name: &str, selection: &[&str]) -> Lane {
     Lane {
         name: name.to_owned(),
         work: Some(process::cargo(["check"]).also(selection)),
-        counted: false,
+        counts_by: None,
     }
 }
 
