@@ -81,3 +81,20 @@ fn check_architecture(root: &Path, out: &mut dyn io::Write) -> io::Result<bool> 
     )?;
     Ok(findings.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_sound() {
+        super::command().debug_assert();
+        for line in [
+            &["xtask", "test", "--fast"][..],
+            &["xtask", "test", "--provision"],
+            &["xtask", "architecture"],
+        ] {
+            assert!(super::command().try_get_matches_from(line).is_ok(), "{line:?}");
+        }
+        assert!(super::command().try_get_matches_from(["xtask"]).is_err());
+        assert!(super::command().try_get_matches_from(["xtask", "docs"]).is_err());
+    }
+}

@@ -3,7 +3,10 @@
 //!
 //! Read from what cargo resolves. Test crates below `tests/` may depend on anything.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs,
+};
 
 use cargo_metadata::{DependencyKind, Package, PackageId};
 
@@ -62,6 +65,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
             findings.extend(check_direction(repo, member, package));
         }
     }
+    findings.extend(check_members(repo));
     findings.extend(check_weight(repo));
     findings
 }
@@ -109,6 +113,26 @@ fn check_direction(repo: &Repo, member: &Member, package: &Package) -> Vec<Findi
                 member.dir
             ),
         ));
+    }
+    findings
+}
+
+/// A crate that lies in a tier's folder without being a member would be checked by nothing.
+fn check_members(repo: &Repo) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for top in ["crates", "packages", "tests"] {
+        for entry in fs::read_dir(repo.root.join(top)).into_iter().flatten().flatten() {
+            let dir = format!("{top}/{}", entry.file_name().to_string_lossy());
+            let is_member = repo.members.iter().any(|member| member.dir == dir);
+            if !is_member && entry.path().join("Cargo.toml").is_file() {
+                findings.push(Finding {
+                    rule: RULE,
+                    file: format!("{dir}/Cargo.toml"),
+                    line: 1,
+                    message: format!("`{dir}` is no member of the workspace: nothing checks it"),
+                });
+            }
+        }
     }
     findings
 }
