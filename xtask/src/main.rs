@@ -1,2 +1,100 @@
-//! The repository's own commands.
-fn main() {}
+//! The `cargo xtask` command line: arguments in, one command out. Knows no rule and no lane.
+
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Arg, ArgAction, Command};
+use xtask::{architecture, lanes};
+
+fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let root = root();
+    let mut out = io::stdout().lock();
+    let ended = match matches.subcommand() {
+        Some(("test", chosen)) => lanes::run(
+            &root,
+            lanes::Options {
+                provision: chosen.get_flag("provision"),
+                fast: chosen.get_flag("fast"),
+            },
+            &mut out,
+        ),
+        _ => check_architecture(&root, &mut out),
+    };
+    match ended {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            // The stream that failed may be standard output itself, so nothing is expected of this write.
+            let _ = writeln!(io::stderr(), "xtask: {error}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn command() -> Command {
+    let flag = |name, help| Arg::new(name).long(name).help(help).action(ArgAction::SetTrue);
+    Command::new("xtask")
+        .about("The repository's own commands")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("test")
+                .about("Run every test lane and print the counts")
+                .arg(flag(
+                    "provision",
+                    "Install the programs that optional tests talk to",
+                ))
+                .arg(flag("fast", "Run only fmt, clippy and the tests")),
+        )
+        .subcommand(Command::new("architecture").about("Check the repository's rules"))
+}
+
+/// The workspace's root, which is where this crate was built.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+fn check_architecture(root: &Path, out: &mut dyn io::Write) -> io::Result<bool> {
+    let repo = architecture::Repo::load(root).map_err(io::Error::other)?;
+    for (file, lines) in architecture::long_files(&repo) {
+        writeln!(
+            out,
+            "long: {file}: {lines} lines, split it before {}",
+            architecture::LINES_MAX
+        )?;
+    }
+    let findings = architecture::check(&repo);
+    for finding in &findings {
+        writeln!(out, "{finding}")?;
+    }
+    writeln!(
+        out,
+        "{} rules, {} files, {} findings",
+        architecture::RULES.len(),
+        repo.sources.len(),
+        findings.len()
+    )?;
+    Ok(findings.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_sound() {
+        super::command().debug_assert();
+        for line in [
+            &["xtask", "test", "--fast"][..],
+            &["xtask", "test", "--provision"],
+            &["xtask", "architecture"],
+        ] {
+            assert!(super::command().try_get_matches_from(line).is_ok(), "{line:?}");
+        }
+        assert!(super::command().try_get_matches_from(["xtask"]).is_err());
+        assert!(super::command().try_get_matches_from(["xtask", "docs"]).is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! Owns which lanes there are and the command of each. Runs nothing.
+
+use std::{io, path::Path, process::Command};
+
+use cargo_metadata::MetadataCommand;
+
+use super::{
+    counts::Runner,
+    tools::{self, Tools},
+};
+use crate::process;
+
+/// The crate whose tests build other crates; it has a lane of its own.
+const COMPILE_FAIL: &str = "architecture";
+/// The feature that puts named failpoints into a build.
+const FAILPOINTS: &str = "failpoints";
+/// The module name of tests that need strace.
+const TRACED: &str = "traced";
+
+/// One step of a run.
+#[derive(Debug)]
+pub(super) struct Lane {
+    /// What it is called in the output.
+    pub(super) name: String,
+    /// What it runs; nothing where its program is missing.
+    pub(super) work: Option<Command>,
+    /// Whose counts its output holds. Without any, the lane itself counts as one.
+    pub(super) counts_by: Option<Runner>,
+}
+
+/// What the lanes are made of.
+#[derive(Debug, Default)]
+struct Workspace {
+    /// Features to switch on in tests, as `crate/feature`.
+    test_features: Vec<String>,
+    /// The capability packages, each also built alone.
+    packages: Vec<String>,
+}
+
+impl Workspace {
+    fn read(root: &Path) -> io::Result<Self> {
+        let metadata = MetadataCommand::new()
+            .manifest_path(root.join("Cargo.toml"))
+            .no_deps()
+            .exec()
+            .map_err(io::Error::other)?;
+        let mut workspace = Self::default();
+        for package in metadata.workspace_packages() {
+            if package.features.contains_key(FAILPOINTS) {
+                workspace
+                    .test_features
+                    .push(format!("{}/{FAILPOINTS}", package.name));
+            }
+            if package
+                .manifest_path
+                .starts_with(metadata.workspace_root.join("packages"))
+            {
+                workspace.packages.push(package.name.to_string());
+            }
+        }
+        Ok(workspace)
+    }
+}
+
+pub(super) fn lanes(root: &Path, tools: &Tools, fast: bool) -> io::Result<Vec<Lane>> {
+    Ok(plan(&Workspace::read(root)?, tools, fast))
+}
+
+fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
+    let mut lanes = vec![
+        Lane {
+            name: "format".to_owned(),
+            work: tools
+                .has(tools::RUSTFMT)
+                .then(|| process::cargo(["fmt", "--all", "--check"])),
+            counts_by: None,
+        },
+        Lane {
+            name: "lint".to_owned(),
+            work: tools.has(tools::CLIPPY).then(|| {
+                process::cargo(["clippy", "--workspace", "--all-targets", "--all-features"])
+                    .also(["--", "-D", "warnings"])
+            }),
+            counts_by: None,
+        },
+        tests(
+            "tests",
+            tools,
+            &["--workspace", "--exclude", COMPILE_FAIL],
+            &workspace.test_features,
+        ),
+    ];
+    if fast {
+        return lanes;
+    }
+    lanes.push(Lane {
+        name: "doc tests".to_owned(),
+        work: Some(with_features(
+            process::cargo(["test", "--doc", "--workspace"]),
+            &workspace.test_features,
+        )),
+        counts_by: Some(Runner::Harness),
+    });
+    lanes.push(tests(
+        "architecture and compile-fail tests",
+        tools,
+        &["--package", COMPILE_FAIL],
+        &[],
+    ));
+    lanes.push(check("core without `tier`", &["--package", "loopx-core"]));
+    let minimal = [
+        "--package",
+        "loopx",
+        "--no-default-features",
+        "--features",
+        "minimal",
+    ];
+    lanes.push(check("loopx, preset minimal", &minimal));
+    for package in &workspace.packages {
+        lanes.push(check(&format!("{package} alone"), &["--package", package]));
+    }
+    let mut pages = process::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
+    pages.env("RUSTDOCFLAGS", "-D warnings");
+    lanes.push(Lane {
+        name: "rustdoc".to_owned(),
+        work: Some(pages),
+        counts_by: None,
+    });
+    lanes
+}
+
+/// A lane of tests: through nextest, or the same ones through `cargo test`.
+fn tests(name: &str, tools: &Tools, selection: &[&str], features: &[String]) -> Lane {
+    let (runner, fixed, leave_traced_out) = if tools.has(tools::NEXTEST) {
+        let fixed = "nextest run --no-fail-fast --no-tests pass --status-level slow";
+        let filter = format!("not test(/(^|::){TRACED}::/)");
+        (
+            Runner::Nextest,
+            fixed,
+            ["--filterset".to_owned(), filter].to_vec(),
+        )
+    } else {
+        let fixed = "test --no-fail-fast --lib --bins --tests";
+        let filter = format!("{TRACED}::");
+        (
+            Runner::Harness,
+            fixed,
+            ["--".to_owned(), "--skip".to_owned(), filter].to_vec(),
+        )
+    };
+    let work = process::cargo(fixed.split(' ')).also(selection);
+    let work = with_features(work, features);
+    let work = if tools.has(tools::STRACE) {
+        work
+    } else {
+        work.also(leave_traced_out)
+    };
+    Lane {
+        name: name.to_owned(),
+        work: Some(work),
+        counts_by: Some(runner),
+    }
+}
+
+fn check(name: &str, selection: &[&str]) -> Lane {
+    Lane {
+        name: name.to_owned(),
+        work: Some(process::cargo(["check"]).also(selection)),
+        counts_by: None,
+    }
+}
+
+fn with_features(work: Command, features: &[String]) -> Command {
+    if features.is_empty() {
+        work
+    } else {
+        work.also(["--features", &features.join(",")])
+    }
+}
+
+/// Adds arguments and passes the command on.
+trait Also {
+    fn also<S: AsRef<std::ffi::OsStr>>(self, arguments: impl IntoIterator<Item = S>) -> Self;
+}
+
+impl Also for Command {
+    fn also<S: AsRef<std::ffi::OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.args(arguments);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lane, Workspace, plan};
+    use crate::lanes::tools::{CLIPPY, RUSTFMT, Tools};
+
+    fn workspace() -> Workspace {
+        Workspace {
+            test_features: vec!["loopx-core/failpoints".to_owned()],
+            packages: vec!["loopx-scheduler".to_owned()],
+        }
+    }
+
+    fn line(lane: &Lane) -> String {
+        let Some(work) = &lane.work else {
+            return String::new();
+        };
+        work.get_args()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn fast_is_the_first_three_lanes_of_a_full_run() {
+        let full: Vec<String> = plan(&workspace(), &Tools::all(), false)
+            .iter()
+            .map(line)
+            .collect();
+        let fast: Vec<String> = plan(&workspace(), &Tools::all(), true).iter().map(line).collect();
+        assert_eq!(fast.len(), 3);
+        assert_eq!(full.get(..3), Some(fast.as_slice()));
+        assert!(
+            full.iter().any(|line| line == "check --package loopx-scheduler"),
+            "{full:?}"
+        );
+    }
+
+    #[test]
+    fn a_missing_linter_leaves_its_lane_out_by_name() {
+        let lanes = plan(&workspace(), &Tools::of(&[RUSTFMT]), true);
+        let left_out: Vec<&str> = lanes
+            .iter()
+            .filter(|lane| lane.work.is_none())
+            .map(|lane| lane.name.as_str())
+            .collect();
+        assert_eq!(left_out, ["lint"]);
+    }
+
+    #[test]
+    fn without_nextest_and_strace_the_same_tests_run_but_the_traced_ones() {
+        let lanes = plan(&workspace(), &Tools::of(&[RUSTFMT, CLIPPY]), true);
+        let line = lanes.last().map(line).unwrap_or_default();
+        assert!(
+            line.starts_with("test ") && line.contains("--features loopx-core/failpoints"),
+            "{line}"
+        );
+        assert!(line.ends_with("-- --skip traced::"), "{line}");
+    }
+}
