@@ -29,4 +29,10 @@ macro_rules! tier {
 
 mod error;
 
+tier! {
+    authority;
+    private;
+    failpoint;
+}
+
 pub mod sdk;
