@@ -9,3 +9,6 @@ pub mod sqlite;
 
 
 
+
+#[cfg(test)]
+mod process_tests;

@@ -13,7 +13,7 @@ use rusqlite::{OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    authority::sqlite::{Schema, WriteTx, Writer, typed},
+    authority::sqlite::{Reader, Schema, Snapshot, WriteTx, Writer, typed},
     error::{Code, Error, Result},
     failpoint,
 };
@@ -114,12 +114,13 @@ impl fmt::Debug for Body {
 pub struct PrivateStore {
     path: PathBuf,
     writer: Option<Writer>,
+    reader: Option<Reader>,
 }
 
 impl PrivateStore {
     /// Names the file; opens nothing.
     pub fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), writer: None }
+        Self { path: path.to_owned(), writer: None, reader: None }
     }
 
     /// Stores all bodies in one durable commit and returns their keys in order.
@@ -146,28 +147,9 @@ impl PrivateStore {
     ///
     /// Errors: `store_corrupt` when the content does not have the key's digest; `store_*`.
     pub fn get(&mut self, key: &Key) -> Result<Option<Body>> {
-        if !self.exists()? {
-            return Ok(None);
-        }
-        let conn = self.writer(false)?.conn();
-        let found = conn
-            .prepare_cached(
-                "SELECT owner_turn, created_at_ms, bytes FROM bodies WHERE kind=?1 AND id=?2 AND digest=?3",
-            )
-            .and_then(|mut statement| {
-                statement
-                    .query_row(params![key.kind.as_str(), key.id, key.digest], |row| {
-                        Ok(Body {
-                            kind: key.kind,
-                            id: key.id.clone(),
-                            owner_turn: row.get(0)?,
-                            created_at_ms: row.get(1)?,
-                            bytes: row.get(2)?,
-                        })
-                    })
-                    .optional()
-            })
-            .map_err(|e| typed(&e, NAME))?;
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        let snapshot = reader.snapshot()?;
+        let found = find(&snapshot, key).map_err(|e| typed(&e, NAME))?;
         match found {
             Some(body) if body.key() != *key => Err(Error::new(
                 Code::StoreCorrupt,
@@ -203,13 +185,10 @@ impl PrivateStore {
         before_ms: i64,
         mut named: impl FnMut(&Key) -> Result<bool>,
     ) -> Result<Vec<Key>> {
-        if !self.exists()? {
-            return Ok(Vec::new());
-        }
+        let Some(reader) = self.reader()? else { return Ok(Vec::new()) };
         let fail = |e: rusqlite::Error| typed(&e, NAME);
-        let writer = self.writer(false)?;
-        let mut statement = writer
-            .conn()
+        let snapshot = reader.snapshot()?;
+        let mut statement = snapshot
             .prepare_cached("SELECT kind, id, digest FROM bodies WHERE created_at_ms<?1 ORDER BY created_at_ms, kind, id")
             .map_err(fail)?;
         let mut rows = statement.query([before_ms]).map_err(fail)?;
@@ -227,16 +206,21 @@ impl PrivateStore {
         Ok(orphans)
     }
 
-    /// Ends the connection, if there is one. Errors: as `Writer::close`.
-    pub fn close(self) -> Result<()> {
-        self.writer.map_or(Ok(()), Writer::close)
+    fn exists(&self) -> Result<bool> {
+        self.path.try_exists().map_err(|e| {
+            Error::new(Code::StoreUnreadable, format!("{NAME} cannot be reached by this user")).internal(e)
+        })
     }
 
-    fn exists(&self) -> Result<bool> {
-        if self.writer.is_some() {
-            return Ok(true);
+    /// The reading connection; `None` while no body was ever put.
+    fn reader(&mut self) -> Result<Option<&mut Reader>> {
+        if self.reader.is_none() {
+            if !self.exists()? {
+                return Ok(None);
+            }
+            self.reader = Some(Reader::open(&self.path, &SCHEMA)?);
         }
-        self.path.try_exists().map_err(|e| Error::from(Code::StoreUnreadable).internal(e))
+        Ok(self.reader.as_mut())
     }
 
     fn writer(&mut self, create: bool) -> Result<&mut Writer> {
@@ -247,6 +231,24 @@ impl PrivateStore {
         };
         Ok(self.writer.insert(writer))
     }
+}
+
+fn find(snapshot: &Snapshot<'_>, key: &Key) -> rusqlite::Result<Option<Body>> {
+    let Key { kind, id, digest } = key;
+    snapshot
+        .prepare_cached(
+            "SELECT owner_turn, created_at_ms, bytes FROM bodies WHERE kind=?1 AND id=?2 AND digest=?3",
+        )?
+        .query_row(params![kind.as_str(), id, digest], |row| {
+            Ok(Body {
+                kind: *kind,
+                id: id.clone(),
+                owner_turn: row.get(0)?,
+                created_at_ms: row.get(1)?,
+                bytes: row.get(2)?,
+            })
+        })
+        .optional()
 }
 
 fn insert(tx: &WriteTx<'_>, bodies: &[Body]) -> rusqlite::Result<Vec<Key>> {

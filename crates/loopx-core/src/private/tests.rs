@@ -22,7 +22,7 @@ fn bodies_come_back_by_their_key() {
     // when two are put, twice
     let keys = store.put_all(&bodies).unwrap();
     assert_eq!(store.put_all(&bodies).unwrap(), keys);
-    store.close().unwrap();
+    drop(store);
     // then another process finds each, and only the owner can read the file
     let mut store = PrivateStore::at(&path);
     for (key, body) in keys.iter().zip(&bodies) {
@@ -91,7 +91,7 @@ fn a_changed_body_is_not_handed_out() {
     let path = dir.path().join("private.db");
     let mut store = PrivateStore::at(&path);
     let key = store.put_all(&[body(Kind::Result, "r1", "one", 10)]).unwrap().remove(0);
-    store.close().unwrap();
+    drop(store);
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute("UPDATE bodies SET bytes=x'00'", []).unwrap();
     drop(conn);

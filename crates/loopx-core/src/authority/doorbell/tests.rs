@@ -9,7 +9,7 @@ use super::*;
 use crate::authority::profile::{NewProfile, Place, filesystem::HostFilesystem};
 
 struct Room {
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
     env: Env,
     profile: Profile,
 }
@@ -25,7 +25,7 @@ fn room(base: &Path) -> Room {
     let new = NewProfile { profile_id: "prf_0123456789".into(), created_at_ms: 0 };
     let place = Place::resolve(&env).unwrap();
     let (profile, _) = Profile::open_or_create(&place, &env, &HostFilesystem, &new).unwrap();
-    Room { _home: home, env, profile }
+    Room { home, env, profile }
 }
 
 /// Waits in a thread for `flag`, lets `act` set it and ring, and says how long the waiter took after that.
@@ -74,8 +74,14 @@ fn a_bell_that_is_gone_is_made_again() {
         let room = room(&base);
         let run_dir = room.profile.run_dir().unwrap();
         woken_by(&room, |_| fs::remove_file(bell_path(&run_dir)).unwrap());
-        woken_by(&room, |_| fs::remove_dir_all(&run_dir).unwrap());
-        woken_by(&room, |_| fs::remove_dir_all(run_dir.parent().unwrap()).unwrap());
+        // The waiter may make the folder again while it is taken away, so it gets another name first.
+        let remove = |dir: &Path| {
+            let aside = base.join(format!("{}-aside", room.home.path().file_name().unwrap().display()));
+            fs::rename(dir, &aside).unwrap();
+            fs::remove_dir_all(aside).unwrap();
+        };
+        woken_by(&room, |_| remove(&run_dir));
+        woken_by(&room, |_| remove(run_dir.parent().unwrap()));
     }
 }
 

@@ -6,7 +6,7 @@ use std::{cell::Cell, ops::Deref, time::Duration};
 
 use rusqlite::Connection;
 
-use super::{Schema, Writer, fault, identity, schema, typed};
+use super::{Writer, fault, identity, typed};
 use crate::{
     authority::clock::Deadline,
     error::{Code, Error, Result},
@@ -83,7 +83,7 @@ impl Writer {
     pub fn begin_immediate(&mut self) -> Result<WriteTx<'_>> {
         let tx = begin_unmarked(self)?;
         // Under the lock: a migration by a newer release, since this connection was opened, is seen here.
-        schema::version(&tx, &tx.schema())?;
+        tx.writer.schema_version()?;
         Ok(tx)
     }
 }
@@ -99,8 +99,8 @@ pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
 }
 
 impl WriteTx<'_> {
-    pub(super) fn schema(&self) -> Schema {
-        self.writer.schema
+    pub(super) fn writer(&self) -> &Writer {
+        self.writer
     }
 
     /// Makes everything durable, or nothing.

@@ -1,7 +1,7 @@
 //! Owns the writing connection: how its file is made and opened.
 //!
-//! Knows nothing of what is written. Invariant: one `Writer` is the only thing in a process that has the
-//! file open; a second handle's close would drop the first one's locks.
+//! Knows nothing of what is written. Invariant: nothing but SQLite opens the file in a process of ours; the
+//! close of a foreign handle would drop the locks of every connection.
 
 use std::{
     fs::OpenOptions,
@@ -30,7 +30,7 @@ const STATEMENT_CACHE: usize = 64;
 
 /// A connection that may write.
 ///
-/// Closing it, or dropping it, keeps the write-ahead log small; see `close`.
+/// Dropping it keeps the write-ahead log small; see `close`.
 #[derive(Debug)]
 pub struct Writer {
     pub(super) conn: Connection,
@@ -47,11 +47,7 @@ impl Writer {
     /// for the SQLite library, `store_*`.
     pub fn open(path: &Path, schema: &Schema) -> Result<Self> {
         let writer = Self::connect(path, schema)?;
-        writer.retry(|conn| {
-            // The first read of a fresh connection may meet another process's recovery of the log.
-            conn.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get::<_, i32>(0))
-        })?;
-        schema::version(&writer.conn, schema)?;
+        writer.schema_version()?;
         Ok(writer)
     }
 
@@ -69,20 +65,15 @@ impl Writer {
         if fresh {
             writer.retry(|conn| conn.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0)))?;
         }
-        if schema::marks(&writer.conn, schema)? == Marks::Empty {
+        if writer.marks()? == Marks::Empty {
             writer.create_schema()?;
         }
         Ok(writer)
     }
 
-    /// The connection outside a write transaction, for reads of a process that writes anyway.
-    pub fn conn(&self) -> &Connection {
-        &self.conn
-    }
-
     /// The schema the file has, which may be one older than the newest.
     pub fn schema_version(&self) -> Result<i32> {
-        schema::version(&self.conn, &self.schema)
+        schema::version(&self.conn, &self.patience, &self.schema)
     }
 
     fn connect(path: &Path, schema: &Schema) -> Result<Self> {
@@ -93,22 +84,28 @@ impl Writer {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(path, flags).map_err(|e| typed(&e, schema.name))?;
         let identity = identity::opened(&conn, path, schema)?;
-        tune(&conn).map_err(|e| typed(&e, schema.name))?;
-        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience: Patience::new()? })
+        let patience = Patience::new()?;
+        // A pragma reads the header, and so may meet the lock of who makes the file.
+        patience.retry(|| tune(&conn)).map_err(|e| typed(&e, schema.name))?;
+        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience })
     }
 
     fn create_schema(&mut self) -> Result<()> {
         failpoint::reach!(StoreBeforeSchema);
         let tx = begin::begin_unmarked(self)?;
         // Somebody else may have made it while we waited for the lock.
-        if schema::marks(&tx, &tx.schema())? == Marks::Empty {
-            let Schema { name, application_id, newest, ddl, .. } = tx.schema();
+        if tx.writer().marks()? == Marks::Empty {
+            let Schema { name, application_id, newest, ddl, .. } = tx.writer().schema;
             tx.execute_batch(ddl)
                 .and_then(|()| tx.pragma_update(None, "application_id", application_id))
                 .and_then(|()| tx.pragma_update(None, "user_version", newest))
                 .map_err(|e| typed(&e, name))?;
         }
         tx.commit()
+    }
+
+    fn marks(&self) -> Result<Marks> {
+        schema::marks(&self.conn, &self.patience, &self.schema)
     }
 
     fn retry<T>(&self, step: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
@@ -123,7 +120,8 @@ pub(super) fn tune_any(conn: &Connection) -> rusqlite::Result<()> {
     // A checkpoint at every close would cost a short process three fsyncs more; `close` has the other half.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    Ok(())
+    // A sort that outgrows memory would leave a person's words in a temporary file.
+    conn.execute_batch("PRAGMA temp_store=MEMORY")
 }
 
 fn tune(conn: &Connection) -> rusqlite::Result<()> {
@@ -131,7 +129,7 @@ fn tune(conn: &Connection) -> rusqlite::Result<()> {
     // The log and its index stay in place, so that a reader who may not create files can still read.
     let mut persist = 1;
     conn.file_control(None::<&str>, FileControl::PersistWal(&mut persist))?;
-    conn.execute_batch("PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF;")?;
+    conn.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF;")?;
     #[cfg(target_os = "macos")]
     conn.execute_batch("PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;")?;
     Ok(())

@@ -62,8 +62,9 @@ impl Reader {
         }
         .map_err(|e| typed(&e, schema.name))?;
         let identity = identity::opened(&conn, path, schema)?;
-        tune_any(&conn).map_err(|e| typed(&e, schema.name))?;
-        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience: Patience::new()? })
+        let patience = Patience::new()?;
+        patience.retry(|| tune_any(&conn)).map_err(|e| typed(&e, schema.name))?;
+        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience })
     }
 
     /// Begins a read of one state of the file, whatever others commit meanwhile.
@@ -81,7 +82,7 @@ impl Reader {
                 self.conn.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get::<_, i32>(0))
             })
             .map_err(|e| typed(&e, self.schema.name))?;
-        schema::version(&self.conn, &self.schema)?;
+        schema::version(&self.conn, &self.patience, &self.schema)?;
         Ok(snapshot)
     }
 

@@ -4,7 +4,7 @@
 
 use rusqlite::Connection;
 
-use super::typed;
+use super::{begin::Patience, typed};
 use crate::error::{Code, Error, Result};
 
 /// SQLite before this version can damage a write-ahead log when several processes checkpoint at once.
@@ -34,14 +34,15 @@ pub(super) enum Marks {
     Ours(i32),
 }
 
-/// Reads the header within the caller's transaction.
+/// Reads the header, within the caller's transaction if there is one.
 ///
+/// The first read of a connection may meet another process that recovers the log, and waits for it.
 /// Errors: `schema_needs_migration` and `schema_too_new`, both naming both versions; `store_corrupt` for a
 /// database of another program.
-pub(super) fn marks(conn: &Connection, schema: &Schema) -> Result<Marks> {
+pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Marks> {
     let number = |sql: &str| -> Result<i32> {
-        conn.prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        patience
+            .retry(|| conn.prepare_cached(sql)?.query_row([], |row| row.get(0)))
             .map_err(|e| typed(&e, schema.name))
     };
     let version = number("PRAGMA user_version")?;
@@ -75,8 +76,8 @@ pub(super) fn marks(conn: &Connection, schema: &Schema) -> Result<Marks> {
 }
 
 /// The header of a file that must have been written before.
-pub(super) fn version(conn: &Connection, schema: &Schema) -> Result<i32> {
-    match marks(conn, schema)? {
+pub(super) fn version(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<i32> {
+    match marks(conn, patience, schema)? {
         Marks::Ours(version) => Ok(version),
         Marks::Empty => Err(missing(schema)),
     }
