@@ -69,19 +69,26 @@ fn a_ring_wakes_a_waiter_long_before_the_safety_poll() {
 }
 
 #[test]
-fn a_bell_that_is_gone_is_made_again() {
+fn a_bell_that_is_gone_is_made_again_by_who_waits() {
     for base in bases() {
         let room = room(&base);
         let run_dir = room.profile.run_dir().unwrap();
-        woken_by(&room, |_| fs::remove_file(bell_path(&run_dir)).unwrap());
+        let path = bell_path(&run_dir);
         // The waiter may make the folder again while it is taken away, so it gets another name first.
-        let remove = |dir: &Path| {
+        let remove = |gone: &Path| {
             let aside = base.join(format!("{}-aside", room.home.path().file_name().unwrap().display()));
-            fs::rename(dir, &aside).unwrap();
-            fs::remove_dir_all(aside).unwrap();
+            fs::rename(gone, &aside).unwrap();
+            if aside.is_dir() { fs::remove_dir_all(aside) } else { fs::remove_file(aside) }.unwrap();
+            let deadline = Deadline::after(SAFETY_POLL * 2);
+            while !path.exists() {
+                assert!(!deadline.left().is_zero(), "nobody made the bell again");
+                thread::yield_now();
+            }
         };
-        woken_by(&room, |_| remove(&run_dir));
-        woken_by(&room, |_| remove(run_dir.parent().unwrap()));
+        for gone in [path.as_path(), &run_dir, run_dir.parent().unwrap()] {
+            let took = woken_by(&room, |_| remove(gone));
+            assert!(took < SAFETY_POLL / 2, "{}: {took:?}", gone.display());
+        }
     }
 }
 

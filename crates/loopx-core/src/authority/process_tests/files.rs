@@ -117,6 +117,7 @@ fn a_file_replaced_under_a_writer_stops_it() {
     // then nothing goes on with the old one
     assert_eq!(code(writer.begin_immediate()), Code::StoreCorrupt);
     assert_eq!(code(reader.snapshot()), Code::StoreCorrupt);
+    assert_eq!(code(reader.data_version()), Code::StoreCorrupt);
     fs::remove_file(disk.db()).unwrap();
     assert_eq!(code(writer.begin_immediate()), Code::StoreCorrupt);
 }

@@ -69,13 +69,8 @@ impl Filesystem for HostFilesystem {
 fn host_kind(path: &Path) -> Result<Kind> {
     let stat = rustix::fs::statfs(path).map_err(|e| unreadable(path, &e.into()))?;
     // The number has 32 bits; the field's width and sign differ between machines.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the magic number is the field's low 32 bits"
-    )]
-    let magic = stat.f_type as u32;
-    Ok(kind_of(magic))
+    let magic = i128::from(stat.f_type).rem_euclid(1 << 32);
+    Ok(u32::try_from(magic).map_or(Kind::Local, kind_of))
 }
 
 #[cfg(not(target_os = "linux"))]

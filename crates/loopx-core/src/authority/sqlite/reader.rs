@@ -73,21 +73,20 @@ impl Reader {
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>> {
         identity::check(self.identity, &self.path, &self.schema)?;
         let snapshot = Snapshot { conn: &self.conn };
-        self.patience
-            .retry(|| {
-                // BEGIN takes nothing; the first read fixes the state, and may meet another's recovery.
-                if self.conn.is_autocommit() {
-                    self.conn.prepare_cached("BEGIN")?.execute([])?;
-                }
-                self.conn.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get::<_, i32>(0))
-            })
+        // BEGIN takes nothing; the first read, of the header, fixes the state.
+        self.conn
+            .prepare_cached("BEGIN")
+            .and_then(|mut statement| statement.execute([]))
             .map_err(|e| typed(&e, self.schema.name))?;
         schema::version(&self.conn, &self.patience, &self.schema)?;
         Ok(snapshot)
     }
 
     /// A number that differs from the last one when another connection has committed.
+    ///
+    /// Errors: `store_corrupt` when the file was replaced, after which the number would stand still.
     pub fn data_version(&mut self) -> Result<i64> {
+        identity::check(self.identity, &self.path, &self.schema)?;
         self.patience
             .retry(|| self.conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0)))
             .map_err(|e| typed(&e, self.schema.name))

@@ -34,19 +34,13 @@ pub(super) enum Marks {
     Ours(i32),
 }
 
-/// Reads the header, within the caller's transaction if there is one.
+/// Reads the header.
 ///
-/// The first read of a connection may meet another process that recovers the log, and waits for it.
 /// Errors: `schema_needs_migration` and `schema_too_new`, both naming both versions; `store_corrupt` for a
 /// database of another program.
 pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Marks> {
-    let number = |sql: &str| -> Result<i32> {
-        patience
-            .retry(|| conn.prepare_cached(sql)?.query_row([], |row| row.get(0)))
-            .map_err(|e| typed(&e, schema.name))
-    };
-    let version = number("PRAGMA user_version")?;
-    let application_id = number("PRAGMA application_id")?;
+    let (version, application_id) =
+        header(conn, patience).map_err(|e| typed(&e, schema.name))?;
     let Schema { name, oldest, newest, .. } = schema;
     if (application_id, version) == (0, 0) {
         return Ok(Marks::Empty);
@@ -73,6 +67,24 @@ pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> 
         .detail("known", *newest));
     }
     Ok(Marks::Ours(version))
+}
+
+/// `user_version` and `application_id` of one state of the file, within the caller's transaction if there is
+/// one: read apart they could be of two states while another process makes the file.
+fn header(conn: &Connection, patience: &Patience) -> rusqlite::Result<(i32, i32)> {
+    let number = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get(0));
+    let own = conn.is_autocommit();
+    if own {
+        conn.prepare_cached("BEGIN")?.execute([])?;
+    }
+    // The first read of a connection may meet another process that makes the file or recovers its log.
+    let read = patience
+        .retry(|| number("PRAGMA user_version"))
+        .and_then(|version| Ok((version, number("PRAGMA application_id")?)));
+    if own {
+        conn.prepare_cached("COMMIT")?.execute([])?;
+    }
+    read
 }
 
 /// The header of a file that must have been written before.
