@@ -6,7 +6,11 @@ use std::{collections::BTreeSet, os::unix::process::ExitStatusExt as _};
 use rustix::process::Signal;
 
 use super::*;
-use crate::{failpoint::Point, private::PrivateStore};
+use crate::{
+    authority::clock::{Clock as _, SystemClock},
+    failpoint::Point,
+    private::PrivateStore,
+};
 
 /// Which role visits a point.
 fn role(point: Point) -> &'static str {
@@ -132,4 +136,31 @@ fn a_request_that_cannot_be_read_fails_loudly() {
     let disk = Disk::new();
     let set: [(&str, &OsStr); 1] = [("LOOPX_FAILPOINT", "nowhere=kill".as_ref())];
     run("write", &disk.db(), disk.dir.path(), &set).said("invalid_argument");
+}
+
+#[test]
+fn a_pretended_network_filesystem_is_refused_and_nothing_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let runtime = tempfile::tempdir().unwrap();
+    for name in ["nfs", "cifs", "9p", "ceph", "afs"] {
+        let set: [(&str, &OsStr); 1] = [("LOOPX_FAILPOINT_FILESYSTEM", name.as_ref())];
+        run("profile", home.path(), runtime.path(), &set).said("network_filesystem");
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    let set: [(&str, &OsStr); 1] = [("LOOPX_FAILPOINT_FILESYSTEM", "fuse".as_ref())];
+    run("profile", home.path(), runtime.path(), &set).said("ok");
+}
+
+#[test]
+fn a_pretended_reboot_is_read_from_the_clock() {
+    let at = tempfile::tempdir().unwrap();
+    let set: [(&str, &OsStr); 1] =
+        [("LOOPX_FAILPOINT_CLOCK", "boot_id=other,boot=-9223372036854775807,wall=86400000".as_ref())];
+    let before_ms = SystemClock::new().read().unwrap().wall_ms;
+    let said = run("clock", at.path(), at.path(), &set).next().unwrap();
+    assert!(said.contains("boot_id: \"other\"") && said.contains("boot_ms: -"), "{said}");
+    let wall_ms: i64 = said.rsplit_once("wall_ms: ").unwrap().1.trim_end_matches(" }").parse().unwrap();
+    assert!((86_400_000..86_460_000).contains(&(wall_ms - before_ms)), "{said}");
+    let set: [(&str, &OsStr); 1] = [("LOOPX_FAILPOINT_CLOCK", "tomorrow".as_ref())];
+    run("clock", at.path(), at.path(), &set).said("invalid_argument");
 }

@@ -5,6 +5,7 @@ use std::io::BufRead as _;
 use super::*;
 use crate::{
     authority::{
+        clock::{self, Clock as _},
 
         doorbell::{Doorbell, Waited, Waiter},
         profile::{Env, NewProfile, Place, Profile, filesystem::HostFilesystem},
@@ -28,6 +29,7 @@ fn child() {
         "hold" => hold(&at),
         "read" => count(&at).map(|n| println!("@{n}")),
         "profile" => profile(&at).map(drop),
+        "clock" => clock::SystemClock::new().read().map(|now| println!("@{now:?}")),
         "ring" => ring(&at),
         "wait" => wait(&at),
         "body" => PrivateStore::at(&at).put_all(&[body()]).map(drop),

@@ -178,8 +178,10 @@ impl Profile {
         probe: &dyn Filesystem,
         new: &NewProfile,
     ) -> Result<(Self, bool)> {
+        // Looked at before anything is written: what is refused leaves nothing.
+        let standing = place.dir.ancestors().find(|dir| dir.exists()).unwrap_or(&place.dir);
+        let filesystem = filesystem::check(probe, standing, env.allow_filesystem)?;
         make_private_dir(&place.dir)?;
-        let filesystem = filesystem::check(probe, &place.dir, env.allow_filesystem)?;
         make_private_dir(&place.locks())?;
         let path = place.profile_json();
         let mut created = false;

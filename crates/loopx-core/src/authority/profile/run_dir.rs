@@ -58,6 +58,10 @@ pub(super) fn ensure(dir: &Path) -> Result<()> {
     if dir.as_os_str().len() > PATH_MAX_BYTES {
         return Err(refuse("its path is too long for a socket"));
     }
+    // It is stored as text.
+    if dir.to_str().is_none() {
+        return Err(refuse("its path is not text"));
+    }
     if !dir.is_absolute() {
         return Err(refuse("its path is relative"));
     }
