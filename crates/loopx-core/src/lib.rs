@@ -34,4 +34,10 @@ tier! {
     kernel;
 }
 
+tier! {
+    authority;
+    private;
+    failpoint;
+}
+
 pub mod sdk;

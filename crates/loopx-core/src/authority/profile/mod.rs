@@ -1,0 +1,292 @@
+//! Owns where a profile's state lies and its identity file.
+//!
+//! Knows nothing of what the databases hold, and reads no environment: the edge passes it in as `Env`.
+//! Source: the architecture's "State on disk".
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    error::{Code, Error, Result},
+    failpoint,
+};
+
+pub mod filesystem;
+mod machine;
+mod record;
+mod run_dir;
+
+use filesystem::{Filesystem, Kind};
+use record::Record;
+
+/// The profile that is meant when none is named.
+pub const DEFAULT_PROFILE: &str = "default";
+
+/// What of the process's environment decides where state lies.
+#[derive(Debug, Clone, Default)]
+pub struct Env {
+    /// `LOOPX_HOME`.
+    pub loopx_home: Option<PathBuf>,
+    /// `XDG_DATA_HOME`.
+    pub xdg_data_home: Option<PathBuf>,
+    /// `XDG_RUNTIME_DIR`.
+    pub xdg_runtime_dir: Option<PathBuf>,
+    /// `HOME`.
+    pub home: Option<PathBuf>,
+    /// The profile's name, from a flag or `LOOPX_PROFILE`.
+    pub profile: Option<String>,
+    /// Whether a person said that the filesystem is good enough.
+    pub allow_filesystem: bool,
+}
+
+/// The paths of one profile; nothing of it need exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    name: String,
+    dir: PathBuf,
+}
+
+impl Place {
+    /// Finds the profile's folder: `LOOPX_HOME`, else the platform's data folder.
+    ///
+    /// Errors: `invalid_id` for a profile's name, `invalid_argument` for a relative or missing home.
+    pub fn resolve(env: &Env) -> Result<Self> {
+        let name = env.profile.as_deref().unwrap_or(DEFAULT_PROFILE);
+        if !is_profile_name(name) {
+            return Err(Error::new(
+                Code::InvalidId,
+                "a profile's name is lower-case letters, digits and dashes, at most 48",
+            ));
+        }
+        let root = match &env.loopx_home {
+            Some(home) if home.is_absolute() => home.clone(),
+            Some(home) => {
+                return Err(Error::new(Code::InvalidArgument, "LOOPX_HOME is not an absolute path")
+                    .internal(home.display()));
+            }
+            None => data_home(env)
+                .ok_or_else(|| Error::new(Code::InvalidArgument, "no home folder is known: set LOOPX_HOME"))?
+                .join("loopx"),
+        };
+        Ok(Self { name: name.to_owned(), dir: root.join("profiles").join(name) })
+    }
+
+    /// The profile's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The profile's own folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The identity file.
+    pub fn profile_json(&self) -> PathBuf {
+        self.dir.join("profile.json")
+    }
+
+    /// The ledger.
+    pub fn authority_db(&self) -> PathBuf {
+        self.dir.join("authority.db")
+    }
+
+    /// The owner-local store.
+    pub fn private_db(&self) -> PathBuf {
+        self.dir.join("private.db")
+    }
+
+    /// Bare repositories of work-tree snapshots.
+    pub fn snapshots(&self) -> PathBuf {
+        self.dir.join("snapshots")
+    }
+
+    /// Installed manifests and their lifecycle state.
+    pub fn extensions(&self) -> PathBuf {
+        self.dir.join("extensions")
+    }
+
+    /// The service's operation journal and pinned releases.
+    pub fn service(&self) -> PathBuf {
+        self.dir.join("service")
+    }
+
+    /// Lock files.
+    ///
+    /// Invariant: a lock's path depends on nothing but the profile's folder, so that every process meets it.
+    pub fn locks(&self) -> PathBuf {
+        self.dir.join("locks")
+    }
+}
+
+/// A name that is a file name on every platform and sorts as it reads.
+fn is_profile_name(name: &str) -> bool {
+    name.len() <= 48
+        && !name.starts_with('-')
+        && !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn data_home(env: &Env) -> Option<PathBuf> {
+    // A relative value is to be ignored, says the XDG specification.
+    let absolute = |path: &Option<PathBuf>| path.clone().filter(|p| p.is_absolute());
+    absolute(&env.xdg_data_home).or_else(|| {
+        let below = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        Some(absolute(&env.home)?.join(below))
+    })
+}
+
+/// What the edge mints for a profile that does not exist yet.
+#[derive(Debug, Clone)]
+pub struct NewProfile {
+    /// `prf_…`.
+    pub profile_id: String,
+    /// Wall time, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+}
+
+/// A profile that exists.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    place: Place,
+    record: Record,
+    filesystem: Kind,
+}
+
+impl Profile {
+    /// Opens an existing profile and writes nothing.
+    ///
+    /// Errors: `not_found` before `init`, `network_filesystem`, `unsupported_version`, `store_unreadable`,
+    /// `store_corrupt`.
+    pub fn open(place: &Place, env: &Env, probe: &dyn Filesystem) -> Result<Self> {
+        let record = record::read(&place.profile_json())?.ok_or_else(|| {
+            Error::new(Code::NotFound, format!("profile `{}` does not exist yet", place.name)).hint("init")
+        })?;
+        let filesystem = filesystem::check(probe, &place.dir, env.allow_filesystem)?;
+        Ok(Self { place: place.clone(), record, filesystem })
+    }
+
+    /// Opens the profile, and makes it first where there is none. Says whether it was made by this call.
+    ///
+    /// Of several processes that do this at once one makes it and all get the same profile. Errors: as `open`.
+    pub fn open_or_create(
+        place: &Place,
+        env: &Env,
+        probe: &dyn Filesystem,
+        new: &NewProfile,
+    ) -> Result<(Self, bool)> {
+        // Looked at before anything is written: what is refused leaves nothing.
+        let standing = place.dir.ancestors().find(|dir| dir.exists()).unwrap_or(&place.dir);
+        let filesystem = filesystem::check(probe, standing, env.allow_filesystem)?;
+        make_private_dir(&place.dir)?;
+        make_private_dir(&place.locks())?;
+        let path = place.profile_json();
+        let mut created = false;
+        let record = if let Some(record) = record::read(&path)? {
+            record
+        } else {
+            let run_dir = run_dir::resolve(place, env, &new.profile_id)?;
+            let made = Record::new(new, run_dir, machine::seed_if_needed()?);
+            failpoint::reach!(ProfileBeforePublish);
+            created = record::publish(&path, &made)?;
+            failpoint::reach!(ProfileAfterPublish);
+            record::read(&path)?.ok_or_else(|| gone(place))?
+        };
+        Ok((Self { place: place.clone(), record, filesystem }, created))
+    }
+
+    /// The paths.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// `prf_…`, this service's local identity.
+    pub fn profile_id(&self) -> &str {
+        &self.record.profile_id
+    }
+
+    /// When the profile was made: wall time, in milliseconds since the Unix epoch.
+    pub fn created_at_ms(&self) -> i64 {
+        self.record.created_at_ms
+    }
+
+    /// What the state lies on; anything but `Local` deserves a warning.
+    pub fn filesystem(&self) -> Kind {
+        self.filesystem
+    }
+
+    /// Names this machine to everybody who shares the authority, without naming it to anybody else.
+    pub fn machine_id(&self) -> Result<String> {
+        machine::machine_id(&self.record)
+    }
+
+    /// The folder of the doorbell and of sockets, as the profile's file has it now.
+    ///
+    /// Errors: as `open`; `store_unavailable` when the folder is gone and cannot be made again, or when
+    /// somebody else could write there.
+    pub fn run_dir(&self) -> Result<PathBuf> {
+        let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
+        run_dir::ensure(&record.run_dir)?;
+        Ok(record.run_dir)
+    }
+
+    /// As `run_dir`, but a folder that cannot be used any more is replaced, for everybody, by one that can.
+    ///
+    /// For writers alone: it writes the profile's file.
+    pub fn run_dir_or_move(&self, env: &Env) -> Result<PathBuf> {
+        let path = self.place.profile_json();
+        let mut record = record::read(&path)?.ok_or_else(|| gone(&self.place))?;
+        if run_dir::ensure(&record.run_dir).is_ok() {
+            return Ok(record.run_dir);
+        }
+        record.run_dir = run_dir::resolve(&self.place, env, &record.profile_id)?;
+        record::replace(&path, &record)?;
+        // Another writer may have moved it meanwhile; what stands in the file now is what counts.
+        self.run_dir()
+    }
+}
+
+fn gone(place: &Place) -> Error {
+    Error::new(Code::StoreUnreadable, format!("the file of profile `{}` has gone", place.name))
+        .internal(place.dir.display())
+}
+
+/// Makes a folder of ours that nobody else can enter, or checks and narrows the one that is there.
+pub(crate) fn make_private_dir(dir: &Path) -> Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| unreadable(dir, &e))?;
+    let meta = fs::metadata(dir).map_err(|e| unreadable(dir, &e))?;
+    if is_closed(&meta) {
+        return Ok(());
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Error::new(Code::StoreUnreadable, "the state folder belongs to another user")
+            .internal(dir.display()));
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(|e| unreadable(dir, &e))
+}
+
+/// Whether nobody but the owner, and root, can enter.
+fn is_closed(meta: &fs::Metadata) -> bool {
+    const OTHERS: u32 = 0o077;
+    meta.mode() & OTHERS == 0
+}
+
+/// Types a failure of the host's filesystem.
+pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
+    let (code, message) = match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            (Code::DiskFull, "no space is left for the state folder")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            (Code::StoreUnreadable, "the state folder does not let this user in")
+        }
+        _ => (Code::StoreUnavailable, "the state folder cannot be reached"),
+    };
+    Error::new(code, message).internal(format_args!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Owns the write transaction: how its lock is waited for, and what is checked before it counts.
+//!
+//! Knows nothing of what is written.
+
+use std::{cell::Cell, ops::Deref, time::Duration};
+
+use rusqlite::Connection;
+
+use super::{Writer, fault, identity, typed};
+use crate::{
+    authority::clock::Deadline,
+    error::{Code, Error, Result},
+    failpoint,
+};
+
+/// How long a writer waits for the lock.
+const WAIT: Duration = Duration::from_secs(5);
+const FIRST_PAUSE_US: u64 = 100;
+const LONGEST_PAUSE_US: u64 = 4000;
+
+/// Waits for a lock that another process holds: short pauses that double, half of each by chance.
+///
+/// SQLite's own handler sleeps in fixed steps and let one of eight processes wait for more than a second.
+#[derive(Debug)]
+pub(super) struct Patience {
+    wait: Duration,
+    random: Cell<u64>,
+}
+
+impl Patience {
+    pub(super) fn new() -> Result<Self> {
+        let seed = getrandom::u64().map_err(|e| Error::from(Code::Internal).internal(e))?;
+        // Xorshift stands still at zero.
+        Ok(Self { wait: WAIT, random: Cell::new(seed | 1) })
+    }
+
+    /// Repeats a step until it meets no lock, or the wait is over.
+    pub(super) fn retry<T>(&self, mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        let mut deadline = None;
+        let mut pause_us = FIRST_PAUSE_US;
+        loop {
+            let e = match step() {
+                Err(e) if fault::is_busy(&e) => e,
+                done => return done,
+            };
+            // The clock is read only by who has to wait.
+            let left = deadline.get_or_insert_with(|| Deadline::after(self.wait)).left();
+            if left.is_zero() {
+                return Err(e);
+            }
+            let half_us = pause_us / 2;
+            pause(Duration::from_micros(half_us + self.chance() % (half_us + 1)).min(left));
+            pause_us = (pause_us * 2).min(LONGEST_PAUSE_US);
+        }
+    }
+
+    fn chance(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random.set(x);
+        x
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "no event tells when a file lock is free; the wait has a deadline")]
+fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+/// An open write transaction; dropped without `commit` it leaves nothing.
+#[derive(Debug)]
+pub struct WriteTx<'a> {
+    writer: &'a mut Writer,
+}
+
+impl Writer {
+    /// Takes the write lock.
+    ///
+    /// Errors: `store_busy` after 5 s; `store_corrupt` when the file was replaced; `schema_*` when another
+    /// release migrated it meanwhile.
+    pub fn begin_immediate(&mut self) -> Result<WriteTx<'_>> {
+        let tx = begin_unmarked(self)?;
+        // Under the lock: a migration by a newer release, since this connection was opened, is seen here.
+        tx.writer.schema_version()?;
+        Ok(tx)
+    }
+}
+
+/// Takes the write lock of a file that may have no schema yet.
+pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
+    identity::check(writer.identity, &writer.path, &writer.schema)?;
+    writer
+        .patience
+        .retry(|| writer.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]))
+        .map_err(|e| typed(&e, writer.schema.name))?;
+    Ok(WriteTx { writer })
+}
+
+impl WriteTx<'_> {
+    pub(super) fn writer(&self) -> &Writer {
+        self.writer
+    }
+
+    /// Makes everything durable, or nothing.
+    ///
+    /// Errors: `store_corrupt` when the file was replaced since the lock was taken; `disk_full`, `store_*`.
+    pub fn commit(self) -> Result<()> {
+        let Writer { conn, path, identity, schema, .. } = &*self.writer;
+        identity::check(*identity, path, schema)?;
+        failpoint::reach!(StoreBeforeCommit);
+        conn.prepare_cached("COMMIT")
+            .and_then(|mut statement| statement.execute([]))
+            .map_err(|e| typed(&e, schema.name))?;
+        failpoint::reach!(StoreAfterCommit);
+        Ok(())
+    }
+}
+
+impl Deref for WriteTx<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.writer.conn
+    }
+}
+
+impl Drop for WriteTx<'_> {
+    fn drop(&mut self) {
+        // After some failures, a full disk for one, SQLite has rolled back by itself.
+        if !self.writer.conn.is_autocommit() {
+            // A rollback that fails leaves the log without a commit mark, which counts for nothing.
+            let _ = self.writer.conn.execute_batch("ROLLBACK");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busy() -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_lock_or_the_deadline() {
+        let patience = Patience { wait: Duration::from_millis(20), random: Cell::new(7) };
+        let mut calls = 0;
+        let won = patience.retry(|| {
+            calls += 1;
+            if calls < 4 { Err(busy()) } else { Ok(calls) }
+        });
+        assert_eq!(won.unwrap(), 4);
+        assert!(patience.retry(|| Err::<(), _>(busy())).is_err_and(|e| fault::is_busy(&e)));
+        let mut others = 0;
+        let failed = patience.retry(|| {
+            others += 1;
+            Err::<(), _>(rusqlite::Error::InvalidQuery)
+        });
+        assert!(failed.is_err());
+        assert_eq!(others, 1, "only a lock is waited for");
+    }
+
+    #[test]
+    fn pauses_differ() {
+        let patience = Patience::new().unwrap();
+        let drawn: std::collections::BTreeSet<u64> = (0..100).map(|_| patience.chance() % 2001).collect();
+        assert!(drawn.len() > 50, "{drawn:?}");
+    }
+}

@@ -1,0 +1,18 @@
+//! Owns how a SQLite file of ours is opened, locked, checked and closed.
+//!
+//! Knows no table: a `Schema` is handed in, so the ledger and the private store are opened alike. Every rule
+//! here answers a measured trap; see the comments at each.
+
+mod begin;
+mod close;
+mod fault;
+mod identity;
+mod open;
+mod reader;
+mod schema;
+
+pub use begin::WriteTx;
+pub(crate) use fault::typed;
+pub use open::Writer;
+pub use reader::{Reader, Snapshot};
+pub use schema::Schema;

@@ -1,0 +1,130 @@
+//! Owns the marks in a database file's header: whose it is and which schema it has.
+//!
+//! Knows nothing of the tables behind them.
+
+use rusqlite::Connection;
+
+use super::{begin::Patience, typed};
+use crate::error::{Code, Error, Result};
+
+/// SQLite before this version can damage a write-ahead log when several processes checkpoint at once.
+const SQLITE_LEAST: i32 = 3_051_003;
+
+/// One kind of database file.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema {
+    /// What the file is called in messages, as `the ledger`.
+    pub name: &'static str,
+    /// The header's `application_id`.
+    pub application_id: i32,
+    /// The oldest schema this release reads and writes.
+    pub oldest: i32,
+    /// The schema a new file gets, and the newest this release reads.
+    pub newest: i32,
+    /// What makes the tables of `newest` in an empty file.
+    pub ddl: &'static str,
+}
+
+/// What stands in a file's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// Nothing was ever written.
+    Empty,
+    /// A file of this kind, with a schema this release reads.
+    Ours(i32),
+}
+
+/// Reads the header.
+///
+/// Errors: `schema_needs_migration` and `schema_too_new`, both naming both versions; `store_corrupt` for a
+/// database of another program.
+pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Marks> {
+    let (version, application_id) =
+        header(conn, patience).map_err(|e| typed(&e, schema.name))?;
+    let Schema { name, oldest, newest, .. } = schema;
+    if (application_id, version) == (0, 0) {
+        return Ok(Marks::Empty);
+    }
+    if application_id != schema.application_id {
+        return Err(Error::new(Code::StoreCorrupt, format!("{name} is a file of another program"))
+            .internal(format_args!("application_id {application_id:#x}")));
+    }
+    if version < *oldest {
+        return Err(Error::new(
+            Code::SchemaNeedsMigration,
+            format!("{name} has schema {version}, this release needs {oldest} or newer"),
+        )
+        .hint("migrate")
+        .detail("found", version)
+        .detail("needed", *oldest));
+    }
+    if version > *newest {
+        return Err(Error::new(
+            Code::SchemaTooNew,
+            format!("{name} has schema {version}, this release knows {newest} at most"),
+        )
+        .detail("found", version)
+        .detail("known", *newest));
+    }
+    Ok(Marks::Ours(version))
+}
+
+/// `user_version` and `application_id` of one state of the file, within the caller's transaction if there is
+/// one: read apart they could be of two states while another process makes the file.
+fn header(conn: &Connection, patience: &Patience) -> rusqlite::Result<(i32, i32)> {
+    let number = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get(0));
+    let own = conn.is_autocommit();
+    if own {
+        conn.prepare_cached("BEGIN")?.execute([])?;
+    }
+    // The first read of a connection may meet another process that makes the file or recovers its log.
+    let read = patience
+        .retry(|| number("PRAGMA user_version"))
+        .and_then(|version| Ok((version, number("PRAGMA application_id")?)));
+    if own {
+        conn.prepare_cached("COMMIT")?.execute([])?;
+    }
+    read
+}
+
+/// The header of a file that must have been written before.
+pub(super) fn version(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<i32> {
+    match marks(conn, patience, schema)? {
+        Marks::Ours(version) => Ok(version),
+        Marks::Empty => Err(missing(schema)),
+    }
+}
+
+pub(super) fn missing(schema: &Schema) -> Error {
+    Error::new(Code::NotFound, format!("{} does not exist yet", schema.name)).hint("init")
+}
+
+/// Refuses to run on a SQLite that can lose data.
+pub(super) fn check_sqlite() -> Result<()> {
+    check_sqlite_version(rusqlite::version_number())
+}
+
+fn check_sqlite_version(found: i32) -> Result<()> {
+    if found >= SQLITE_LEAST {
+        return Ok(());
+    }
+    let text = |n: i32| format!("{}.{}.{}", n / 1_000_000, n / 1000 % 1000, n % 1000);
+    Err(Error::new(
+        Code::IncompatibleVersion,
+        format!("SQLite {} can damage a ledger, {} is needed", text(found), text(SQLITE_LEAST)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_sqlite_that_loses_data_is_refused() {
+        check_sqlite().unwrap();
+        check_sqlite_version(3_051_003).unwrap();
+        let refused = check_sqlite_version(3_051_002).unwrap_err();
+        assert_eq!(refused.code(), Code::IncompatibleVersion);
+        assert!(refused.message().contains("3.51.2") && refused.message().contains("3.51.3"));
+    }
+}

@@ -1,0 +1,286 @@
+//! Owns the owner-local store: bodies that never enter the ledger, each found by kind, id and digest.
+//!
+//! Knows no fact. A body is put first, then the fact that names its id and digest; a body no fact names is
+//! garbage, a fact whose body is missing is a bug of the caller. Source: the architecture's "Three classes of
+//! data".
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{OptionalExtension as _, params};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    authority::sqlite::{Reader, Schema, Snapshot, WriteTx, Writer, typed},
+    error::{Code, Error, Result},
+    failpoint,
+};
+
+const NAME: &str = "the private store";
+const ID_MAX_BYTES: usize = 160;
+
+const SCHEMA: Schema = Schema {
+    name: NAME,
+    application_id: 0x4c6f_7050,
+    oldest: 1,
+    newest: 1,
+    ddl: "CREATE TABLE bodies(
+            kind TEXT NOT NULL, id TEXT NOT NULL, digest BLOB NOT NULL CHECK(length(digest)=32),
+            owner_turn TEXT, created_at_ms INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY(kind, id, digest)) STRICT;
+          CREATE INDEX bodies_turn ON bodies(owner_turn) WHERE owner_turn IS NOT NULL;",
+};
+
+macro_rules! kinds {
+    ($($name:ident $text:literal $max:expr, $doc:literal;)*) => {
+        /// What a body is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Kind { $(#[doc = $doc] $name,)* }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The spelling in the file.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The most bytes a body of this kind may have.
+            pub const fn max_bytes(self) -> usize {
+                match self { $(Self::$name => $max,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Result "result" 64 * 1024, "What a host printed as its result, unscreened.";
+    Diagnostics "diagnostics" 1024 * 1024, "What a host or a validator printed beside it.";
+    Handle "handle" 4 * 1024, "What a host calls its session.";
+}
+
+/// Where a body is found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// What it is.
+    pub kind: Kind,
+    /// The id of the fact's private row.
+    pub id: String,
+    /// SHA-256 of the bytes.
+    pub digest: [u8; 32],
+}
+
+/// A body to store, or one that was stored.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Body {
+    /// What it is.
+    pub kind: Kind,
+    /// The id of the fact's private row.
+    pub id: String,
+    /// The Turn it came from, by which retention finds it.
+    pub owner_turn: Option<String>,
+    /// Wall time, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+impl Body {
+    /// The key, with the digest computed from the content.
+    pub fn key(&self) -> Key {
+        Key { kind: self.kind, id: self.id.clone(), digest: Sha256::digest(&self.bytes).into() }
+    }
+}
+
+/// Invariant: shows no content.
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("kind", &self.kind)
+            .field("id", &self.id)
+            .field("owner_turn", &self.owner_turn)
+            .field("created_at_ms", &self.created_at_ms)
+            .field("bytes", &format_args!("<{} bytes>", self.bytes.len()))
+            .finish()
+    }
+}
+
+/// The store of one profile. The file is opened when a body is first asked for or put, never before: each
+/// database costs a process a directory sync and a close of its own.
+#[derive(Debug)]
+pub struct PrivateStore {
+    path: PathBuf,
+    writer: Option<Writer>,
+    reader: Option<Reader>,
+}
+
+impl PrivateStore {
+    /// Names the file; opens nothing.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), writer: None, reader: None }
+    }
+
+    /// Stores all bodies in one durable commit and returns their keys in order.
+    ///
+    /// A body that is there already, by kind, id and digest, is left as it is; another content under the same
+    /// id stands beside the first, so no fact ever loses its body. Errors: `payload_too_large`, `invalid_id`,
+    /// `disk_full`, `store_*`; then nothing was stored.
+    pub fn put_all(&mut self, bodies: &[Body]) -> Result<Vec<Key>> {
+        for body in bodies {
+            check(body)?;
+        }
+        if bodies.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tx = self.writer(true)?.begin_immediate()?;
+        let keys = insert(&tx, bodies).map_err(|e| typed(&e, NAME))?;
+        failpoint::reach!(PrivateBeforeCommit);
+        tx.commit()?;
+        failpoint::reach!(PrivateAfterCommit);
+        Ok(keys)
+    }
+
+    /// Finds a body; `None` where there is none.
+    ///
+    /// Errors: `store_corrupt` when the content does not have the key's digest; `store_*`.
+    pub fn get(&mut self, key: &Key) -> Result<Option<Body>> {
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        let snapshot = reader.snapshot()?;
+        let found = find(&snapshot, key).map_err(|e| typed(&e, NAME))?;
+        match found {
+            Some(body) if body.key() != *key => Err(Error::new(
+                Code::StoreCorrupt,
+                format!("the {} body {} does not have its digest", key.kind.as_str(), key.id),
+            )),
+            other => Ok(other),
+        }
+    }
+
+    /// Deletes bodies in one commit and says how many were there. Errors: `store_*`; then all are there still.
+    pub fn delete(&mut self, keys: &[Key]) -> Result<usize> {
+        if keys.is_empty() || !self.exists()? {
+            return Ok(0);
+        }
+        let tx = self.writer(false)?.begin_immediate()?;
+        let mut deleted = 0;
+        for key in keys {
+            deleted += tx
+                .prepare_cached("DELETE FROM bodies WHERE kind=?1 AND id=?2 AND digest=?3")
+                .and_then(|mut s| s.execute(params![key.kind.as_str(), key.id, key.digest]))
+                .map_err(|e| typed(&e, NAME))?;
+        }
+        tx.commit()?;
+        Ok(deleted)
+    }
+
+    /// Lists bodies that no fact names, oldest first, among those made before `before_ms`.
+    ///
+    /// `before_ms` must lie well in the past: a body is put before its fact is committed. `named` is asked for
+    /// each body. Errors: those of `named`; `store_*`.
+    pub fn orphans(
+        &mut self,
+        before_ms: i64,
+        mut named: impl FnMut(&Key) -> Result<bool>,
+    ) -> Result<Vec<Key>> {
+        let Some(reader) = self.reader()? else { return Ok(Vec::new()) };
+        let fail = |e: rusqlite::Error| typed(&e, NAME);
+        let snapshot = reader.snapshot()?;
+        let mut statement = snapshot
+            .prepare_cached("SELECT kind, id, digest FROM bodies WHERE created_at_ms<?1 ORDER BY created_at_ms, kind, id")
+            .map_err(fail)?;
+        let mut rows = statement.query([before_ms]).map_err(fail)?;
+        let mut orphans = Vec::new();
+        while let Some(row) = rows.next().map_err(fail)? {
+            let text: String = row.get(0).map_err(fail)?;
+            let kind = Kind::ALL.iter().copied().find(|kind| kind.as_str() == text).ok_or_else(|| {
+                Error::new(Code::StoreCorrupt, format!("{NAME} holds a body of an unknown kind")).internal(text)
+            })?;
+            let key = Key { kind, id: row.get(1).map_err(fail)?, digest: row.get(2).map_err(fail)? };
+            if !named(&key)? {
+                orphans.push(key);
+            }
+        }
+        Ok(orphans)
+    }
+
+    fn exists(&self) -> Result<bool> {
+        self.path.try_exists().map_err(|e| {
+            Error::new(Code::StoreUnreadable, format!("{NAME} cannot be reached by this user")).internal(e)
+        })
+    }
+
+    /// The reading connection; `None` while no body was ever put.
+    fn reader(&mut self) -> Result<Option<&mut Reader>> {
+        if self.reader.is_none() {
+            if !self.exists()? {
+                return Ok(None);
+            }
+            self.reader = Some(Reader::open(&self.path, &SCHEMA)?);
+        }
+        Ok(self.reader.as_mut())
+    }
+
+    fn writer(&mut self, create: bool) -> Result<&mut Writer> {
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None if create => Writer::open_or_create(&self.path, &SCHEMA)?,
+            None => Writer::open(&self.path, &SCHEMA)?,
+        };
+        Ok(self.writer.insert(writer))
+    }
+}
+
+fn find(snapshot: &Snapshot<'_>, key: &Key) -> rusqlite::Result<Option<Body>> {
+    let Key { kind, id, digest } = key;
+    snapshot
+        .prepare_cached(
+            "SELECT owner_turn, created_at_ms, bytes FROM bodies WHERE kind=?1 AND id=?2 AND digest=?3",
+        )?
+        .query_row(params![kind.as_str(), id, digest], |row| {
+            Ok(Body {
+                kind: *kind,
+                id: id.clone(),
+                owner_turn: row.get(0)?,
+                created_at_ms: row.get(1)?,
+                bytes: row.get(2)?,
+            })
+        })
+        .optional()
+}
+
+fn insert(tx: &WriteTx<'_>, bodies: &[Body]) -> rusqlite::Result<Vec<Key>> {
+    let mut statement = tx.prepare_cached(
+        "INSERT INTO bodies(kind, id, digest, owner_turn, created_at_ms, bytes) VALUES(?1,?2,?3,?4,?5,?6)
+         ON CONFLICT DO NOTHING",
+    )?;
+    bodies
+        .iter()
+        .map(|body| {
+            let key = body.key();
+            let Body { kind, id, owner_turn, created_at_ms, bytes } = body;
+            statement.execute(params![kind.as_str(), id, key.digest, owner_turn, created_at_ms, bytes])?;
+            Ok(key)
+        })
+        .collect()
+}
+
+fn check(body: &Body) -> Result<()> {
+    let Body { kind, id, bytes, .. } = body;
+    if id.is_empty() || id.len() > ID_MAX_BYTES || id.contains('\0') {
+        return Err(Error::new(Code::InvalidId, "a body's id is 1 to 160 bytes without NUL"));
+    }
+    if bytes.len() > kind.max_bytes() {
+        let (kind, max) = (kind.as_str(), kind.max_bytes());
+        return Err(Error::new(
+            Code::PayloadTooLarge,
+            format!("the {kind} body {id} has {} bytes, {max} are allowed", bytes.len()),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

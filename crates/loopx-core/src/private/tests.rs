@@ -1,0 +1,105 @@
+//! Tests of the owner-local store.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+fn body(kind: Kind, id: &str, text: &str, at: i64) -> Body {
+    Body { kind, id: id.into(), owner_turn: Some("trn_1".into()), created_at_ms: at, bytes: text.into() }
+}
+
+#[test]
+fn bodies_come_back_by_their_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("private.db");
+    let mut store = PrivateStore::at(&path);
+    let bodies = [body(Kind::Result, "r1", "one", 10), body(Kind::Diagnostics, "r1", "two", 11)];
+    // given nothing was put, no file appears
+    assert_eq!(store.get(&bodies[0].key()).unwrap(), None);
+    assert_eq!(store.delete(&[bodies[0].key()]).unwrap(), 0);
+    assert_eq!(store.put_all(&[]).unwrap(), []);
+    assert!(!path.exists());
+    // when two are put, twice
+    let keys = store.put_all(&bodies).unwrap();
+    assert_eq!(store.put_all(&bodies).unwrap(), keys);
+    drop(store);
+    // then another process finds each, and only the owner can read the file
+    let mut store = PrivateStore::at(&path);
+    for (key, body) in keys.iter().zip(&bodies) {
+        assert_eq!(store.get(key).unwrap().as_ref(), Some(body));
+    }
+    for name in ["private.db", "private.db-wal", "private.db-shm"] {
+        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(store.delete(&keys[..1]).unwrap(), 1);
+    assert_eq!(store.get(&keys[0]).unwrap(), None);
+    assert!(store.get(&keys[1]).unwrap().is_some());
+}
+
+#[test]
+fn another_content_under_the_same_id_replaces_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = PrivateStore::at(&dir.path().join("private.db"));
+    let (first, second) = (body(Kind::Result, "r1", "one", 10), body(Kind::Result, "r1", "other", 11));
+    store.put_all(std::slice::from_ref(&first)).unwrap();
+    store.put_all(std::slice::from_ref(&second)).unwrap();
+    assert_eq!(store.get(&first.key()).unwrap(), Some(first));
+    assert_eq!(store.get(&second.key()).unwrap(), Some(second));
+}
+
+#[test]
+fn too_much_is_refused_and_nothing_of_the_batch_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("private.db");
+    let mut store = PrivateStore::at(&path);
+    for kind in Kind::ALL {
+        let mut large = body(*kind, "x", "", 0);
+        large.bytes = vec![0; kind.max_bytes() + 1];
+        let refused = store.put_all(&[body(Kind::Result, "good", "one", 0), large.clone()]).unwrap_err();
+        assert_eq!(refused.code(), Code::PayloadTooLarge);
+        assert!(!path.exists());
+        large.bytes.pop();
+        PrivateStore::at(&dir.path().join(kind.as_str())).put_all(&[large]).unwrap();
+    }
+    for bad in ["", "a\0b", &"i".repeat(161)] {
+        assert_eq!(store.put_all(&[body(Kind::Result, bad, "", 0)]).unwrap_err().code(), Code::InvalidId);
+    }
+}
+
+#[test]
+fn orphans_are_the_old_bodies_that_no_fact_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = PrivateStore::at(&dir.path().join("private.db"));
+    assert_eq!(store.orphans(i64::MAX, |_| Ok(false)).unwrap(), []);
+    let bodies = [
+        body(Kind::Result, "named", "1", 10),
+        body(Kind::Result, "old", "2", 20),
+        body(Kind::Handle, "older", "3", 15),
+        body(Kind::Result, "young", "4", 100),
+    ];
+    store.put_all(&bodies).unwrap();
+    let found = store.orphans(100, |key| Ok(key.id == "named")).unwrap();
+    assert_eq!(found, [bodies[2].key(), bodies[1].key()]);
+    let failed = store.orphans(100, |_| Err(Code::StoreBusy.into())).unwrap_err();
+    assert_eq!(failed.code(), Code::StoreBusy);
+}
+
+#[test]
+fn a_changed_body_is_not_handed_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("private.db");
+    let mut store = PrivateStore::at(&path);
+    let key = store.put_all(&[body(Kind::Result, "r1", "one", 10)]).unwrap().remove(0);
+    drop(store);
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute("UPDATE bodies SET bytes=x'00'", []).unwrap();
+    drop(conn);
+    assert_eq!(PrivateStore::at(&path).get(&key).unwrap_err().code(), Code::StoreCorrupt);
+}
+
+#[test]
+fn debug_shows_no_content() {
+    let text = format!("{:?}", body(Kind::Handle, "h", "secret-handle", 1));
+    assert!(!text.contains("secret-handle") && text.contains("13 bytes"), "{text}");
+}
