@@ -1,14 +1,24 @@
-//! Owns where the facts lie and how they are reached: profile, ledger file, clock, doorbell.
+//! Owns where the facts lie and how they are reached: the one transaction, the ledgers, profile, clock, doorbell.
 //!
 //! Knows no rule: what may be written is the kernel's to decide.
 
+mod chain;
 pub mod clock;
 pub mod doorbell;
+mod ledger;
+mod memory;
 pub mod profile;
 pub mod sqlite;
+mod submit;
 
-
-
+pub use chain::{Head, Record};
+pub use ledger::{
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
+};
+pub use memory::MemoryLedger;
+pub use submit::Authority;
 
 #[cfg(test)]
 mod process_tests;
+#[cfg(test)]
+mod check;

@@ -176,6 +176,9 @@ impl Facts {
     /// How many rows a page of candidates holds.
     pub const PAGE: usize = 256;
 
+    /// How many Todos are loaded to say that something keeps a Goal from being achieved.
+    pub const UNFINISHED: usize = 8;
+
     /// How many Todos a walk along dependencies may visit.
     pub const WALK_MAX: usize = 10_000;
 
@@ -206,6 +209,12 @@ impl Facts {
     /// The moment of the commit.
     pub fn now(&self) -> Timestamp {
         self.terms.now
+    }
+
+    /// Moves the moment, as a fold goes from event to event.
+    #[cfg(test)]
+    pub(crate) fn set_now(&mut self, now: Timestamp) {
+        self.terms.now = now;
     }
 
     /// Every row that is loaded.

@@ -1,0 +1,391 @@
+//! Owns the `World`: an authority over memory, a clock that moves only when told, and the checks after each call.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, AtomicU64, Ordering},
+};
+
+use super::super::{
+    Authority, EventFilter, MemoryLedger,
+    chain::Envelope,
+    clock::{Clock, Reading},
+};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{
+        Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
+        Rows, Step, TodoCommand, Viewer, decide_next, next_reads,
+    },
+    model::*,
+};
+
+/// A clock that stands still until it is moved.
+#[derive(Debug, Clone)]
+pub(super) struct StillClock {
+    wall_ms: Arc<AtomicI64>,
+    boot_ms: Arc<AtomicI64>,
+    boot: Arc<AtomicU64>,
+}
+
+impl Clock for StillClock {
+    fn read(&self) -> Result<Reading> {
+        Ok(Reading {
+            boot_id: format!("boot-{}", self.boot.load(Ordering::SeqCst)),
+            boot_ms: self.boot_ms.load(Ordering::SeqCst),
+            wall_ms: self.wall_ms.load(Ordering::SeqCst),
+        })
+    }
+}
+
+/// A small world with one Goal `g`.
+pub(super) struct World {
+    pub(super) ledger: MemoryLedger,
+    pub(super) authority: Authority,
+    clock: StillClock,
+    calls: u64,
+    pub(super) goal: GoalId,
+}
+
+pub(super) fn user() -> Actor {
+    "user:ana".parse().unwrap()
+}
+
+pub(super) fn agent(name: &str) -> Actor {
+    format!("agent:{name}").parse().unwrap()
+}
+
+pub(super) fn text<T: std::str::FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("{text:?} does not parse"))
+}
+
+/// A validator whose program nobody runs here.
+pub(super) fn validator() -> Validator {
+    Validator {
+        argv: vec!["/bin/true".into()],
+        progress_exit: Some(3),
+        timeout_ms: Duration::from_secs(60),
+        env: Vec::new(),
+    }
+}
+
+impl World {
+    /// A founded ledger without a Goal.
+    pub(super) fn empty() -> Self {
+        let start = 1_800_000_000_000;
+        let clock = StillClock {
+            wall_ms: Arc::new(AtomicI64::new(start)),
+            boot_ms: Arc::new(AtomicI64::new(1_000_000)),
+            boot: Arc::new(AtomicU64::new(1)),
+        };
+        let ledger = MemoryLedger::new();
+        let mut authority = Authority::with_clock(Box::new(ledger.clone()), Box::new(clock.clone()));
+        assert!(authority.found().unwrap());
+        Self { ledger, authority, clock, calls: 0, goal: text("g") }
+    }
+
+    /// A Goal `g` with a validator, and the agents `a` and `b`.
+    pub(super) fn new() -> Self {
+        let mut world = Self::empty();
+        world.start(|goal| goal.validators = vec![validator()]);
+        world
+    }
+
+    /// A Goal `g` as told, and the agents `a` and `b`.
+    pub(super) fn start(&mut self, change: impl FnOnce(&mut NewGoal)) {
+        let mut new = NewGoal {
+            objective: text("ship it"),
+            acceptance: Vec::new(),
+            non_goals: Vec::new(),
+            boundary: Boundary::default(),
+            stop_conditions: Vec::new(),
+            validators: Vec::new(),
+            authority_sources: Vec::new(),
+            origin: None,
+            workspace: None,
+            unvalidated: Unvalidated::Ask,
+        };
+        change(&mut new);
+        self.user(Command::Goal(GoalCommand::Start(Box::new(new)))).unwrap();
+        for name in ["a", "b"] {
+            let add = crate::kernel::AgentCommand::Add { agent_id: text(name), capabilities: [].into() };
+            self.user(Command::Agent(add)).unwrap();
+        }
+    }
+
+    /// Moves time.
+    pub(super) fn pass(&mut self, span: Duration) {
+        let ms = i64::try_from(span.as_ms()).unwrap();
+        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.boot_ms.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Steps the wall clock alone.
+    pub(super) fn step_wall(&mut self, ms: i64) {
+        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Boots the machine anew.
+    pub(super) fn reboot(&mut self) {
+        self.clock.boot.fetch_add(1, Ordering::SeqCst);
+        self.clock.boot_ms.store(5_000, Ordering::SeqCst);
+    }
+
+    /// A fresh operation of an actor, with proof for a person.
+    pub(super) fn operation<C>(&mut self, actor: Actor, command: C) -> Operation<C> {
+        self.calls += 1;
+        Operation {
+            operation_id: text(&format!("op-{}", self.calls)),
+            provenance: Provenance {
+                door: Door::Library,
+                assurance: if actor.is_user() { Assurance::Proven } else { Assurance::Stated },
+                contained: None,
+            },
+            actor,
+            goal_id: self.goal.clone(),
+            command,
+            expected: Expected::default(),
+        }
+    }
+
+    /// Submits and checks the world.
+    pub(super) fn submit(&mut self, operation: Operation<Command>) -> Result<Receipt> {
+        let before = self.ledger.rows();
+        let events = self.envelopes().len();
+        let answer = self.authority.submit(operation);
+        self.check(&before, events, answer.as_ref());
+        answer
+    }
+
+    /// Submits a step and checks the world.
+    pub(super) fn step(&mut self, actor: Actor, step: Step) -> Result<Receipt> {
+        let operation = self.operation(actor, step);
+        let before = self.ledger.rows();
+        let events = self.envelopes().len();
+        let answer = self.authority.submit_step(operation);
+        self.check(&before, events, answer.as_ref());
+        answer
+    }
+
+    fn check(&mut self, before: &Rows, events: usize, answer: Result<&Receipt, &Error>) {
+        if let Err(error) = answer {
+            assert_ne!(error.code(), Code::Internal, "{error:?}");
+            assert_eq!(self.ledger.rows(), *before, "a refusal wrote rows: {error}");
+            assert_eq!(self.envelopes().len(), events, "a refusal wrote events: {error}");
+        }
+        self.check_fold();
+        self.check_invariants();
+    }
+
+    /// Every event of the Goal.
+    pub(super) fn envelopes(&mut self) -> Vec<Envelope> {
+        let goal = self.goal.clone();
+        let records = self
+            .authority
+            .read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX))
+            .unwrap();
+        super::super::chain::verify(super::super::Head::START, &records).unwrap();
+        records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
+    }
+
+    /// The fold of all events equals the live rows.
+    fn check_fold(&mut self) {
+        let mut terms = None;
+        let clock = self.clock.clone();
+        self.authority
+            .read(|view| {
+                let meta = view.meta()?.unwrap();
+                terms = Some(crate::kernel::Terms {
+                    authority_id: meta.authority_id,
+                    incarnation: meta.incarnation,
+                    now: Timestamp::from_ms(clock.read()?.wall_ms),
+                    clock_jump: false,
+                    strict: false,
+                });
+                Ok(())
+            })
+            .unwrap();
+        let mut facts = Facts::whole(terms.unwrap());
+        for envelope in self.envelopes() {
+            facts.set_now(envelope.at);
+            let context = Context { goal_id: self.goal.clone(), actor: envelope.actor, at: envelope.at };
+            envelope.body.apply(&context, &mut facts).unwrap();
+        }
+        assert_eq!(*facts.rows(), self.ledger.rows(), "the fold of all events differs from the rows");
+    }
+
+    /// What must be true of the rows whatever happened.
+    fn check_invariants(&self) {
+        let rows = self.ledger.rows();
+        for todo in rows.todos.values() {
+            let unmet = todo.depends_on.iter().filter(|dep| !rows.todos[*dep].is_done()).count();
+            assert_eq!(todo.counters.unmet as usize, unmet, "{}: unmet", todo.todo_id);
+            let cancelled = todo
+                .depends_on
+                .iter()
+                .filter(|dep| matches!(rows.todos[*dep].state, TodoState::Cancelled { .. }))
+                .count();
+            assert_eq!(todo.counters.cancelled_deps as usize, cancelled, "{}: cancelled", todo.todo_id);
+            let gates = rows
+                .gates
+                .values()
+                .filter(|gate| {
+                    let names = matches!(&gate.blocks, Blocks::Todos(ids) if ids.contains(&todo.todo_id));
+                    names && gate.is_blocking() && gate.accepts.is_none()
+                })
+                .count();
+            assert_eq!(todo.counters.blocking_gates as usize, gates, "{}: gates", todo.todo_id);
+            if let Some(own) = &todo.ownership {
+                assert_eq!(todo.turn_id, Some(own.turn_id), "{}: owned without its Turn", todo.todo_id);
+                assert!(todo.is_live(), "{}: owned and ended", todo.todo_id);
+            }
+        }
+        let live = rows.turns.values().filter(|turn| !turn.is_terminal());
+        for turn in live {
+            let todo = &rows.todos[turn.todo_id().unwrap()];
+            assert_eq!(todo.turn_id, Some(turn.turn_id), "a live Turn its Todo does not name");
+            assert_eq!(turn.slot, Slot::Reserved);
+        }
+        let held: u64 = rows.turns.values().filter(|turn| turn.slot != Slot::Returned).count() as u64;
+        let of_goal = |scope: &MeterScope| matches!(scope, MeterScope::Goal(_));
+        let metered: u64 =
+            self.ledger.meters().iter().filter(|((scope, _), _)| of_goal(scope)).map(|(_, slots)| slots).sum();
+        assert_eq!(held, metered, "the meter differs from the Turns' slots");
+    }
+
+    /// A person's command.
+    pub(super) fn user(&mut self, command: Command) -> Result<Receipt> {
+        let operation = self.operation(user(), command);
+        self.submit(operation)
+    }
+
+    /// An agent's command.
+    pub(super) fn agent(&mut self, name: &str, command: Command) -> Result<Receipt> {
+        let operation = self.operation(agent(name), command);
+        self.submit(operation)
+    }
+
+    /// Adds a Todo and returns its id.
+    pub(super) fn todo(&mut self, title: &str, change: impl FnOnce(&mut NewTodo)) -> TodoId {
+        let mut new = NewTodo::titled(text(title), TodoKind::Advance);
+        change(&mut new);
+        let receipt = self.user(Command::Todo(TodoCommand::Add(Box::new(new)))).unwrap();
+        receipt.outcome::<Outcome>().unwrap().todo_ids.remove(0)
+    }
+
+    /// An attached claim.
+    pub(super) fn claim(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
+        let claim = crate::kernel::claim::Claim {
+            todo_id: todo_id.clone(),
+            executor_of: None,
+            executor: Executor::Attached,
+            machine_id: None,
+            ttl_ms: None,
+            workspace: None,
+        };
+        self.agent(name, Command::Claim(ClaimCommand::Claim(Box::new(claim))))?.outcome()
+    }
+
+    /// A result of the owner of a claim.
+    pub(super) fn candidate(&mut self, name: &str, owned: &Outcome, kind: ResultKind) -> Result<Outcome> {
+        let candidate = Candidate {
+            kind,
+            digest: Digest::of(b"result"),
+            requirement_revision: 0,
+            at: Timestamp::default(),
+            summary: None,
+            classification: None,
+            next_action: None,
+            continuation: Continuation::ActiveGoal,
+            evidence: Vec::new(),
+            goes_on: false,
+            tree: None,
+            outside: [].into(),
+        };
+        self.step(agent(name), Step::Candidate {
+            turn_id: owned.turn_id.unwrap(),
+            own_id: owned.own_id,
+            candidate: Box::new(candidate),
+            wake: None,
+        })?
+        .outcome()
+    }
+
+    /// What the validators said.
+    pub(super) fn verdict(&mut self, name: &str, owned: &Outcome, outcome: VerdictOutcome) -> Result<Outcome> {
+        let verdict = Verdict {
+            outcome,
+            validator: Some(text("true")),
+            exit: Some(0),
+            note: None,
+            took_ms: Duration::from_ms(3),
+            tree: None,
+            at: Timestamp::default(),
+        };
+        self.step(agent(name), Step::Verdict {
+            turn_id: owned.turn_id.unwrap(),
+            own_id: owned.own_id.unwrap(),
+            verdict: Box::new(verdict),
+            moved: false,
+        })?
+        .outcome()
+    }
+
+    /// `done` with validators that pass.
+    pub(super) fn done(&mut self, name: &str, owned: &Outcome) -> Result<Outcome> {
+        self.candidate(name, owned, ResultKind::ValidatedCompletion)?;
+        self.verdict(name, owned, VerdictOutcome::Passed)
+    }
+
+    /// Answers a gate.
+    pub(super) fn resolve(&mut self, gate_id: GateId, answer: Answer) -> Result<Receipt> {
+        self.user(Command::Gate(GateCommand::Resolve { gate_id, answer }))
+    }
+
+    /// What an agent should do now.
+    pub(super) fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Decided> {
+        let agent_id: AgentId = text(name);
+        let endpoint = agent_id.default_endpoint();
+        let capabilities = self
+            .ledger
+            .rows()
+            .agents
+            .get(&(self.goal.clone(), agent_id.clone()))
+            .map(|agent| agent.capabilities.clone())
+            .unwrap_or_default();
+        let asker = Asker {
+            viewer: Viewer { agent_id: &agent_id, capabilities, own_id, workspace: None },
+            endpoint: &endpoint,
+            machine_id: None,
+            seen: [].into(),
+            tried: [].into(),
+        };
+        let goal = self.goal.clone();
+        let clock = self.clock.clone();
+        self.authority.read(|view| {
+            let meta = view.meta()?.unwrap();
+            let stamp = super::super::clock::advance(&meta.stamp, &clock.read()?);
+            let mut facts = Facts::new(crate::kernel::Terms {
+                authority_id: meta.authority_id,
+                incarnation: meta.incarnation,
+                now: Timestamp::from_ms(stamp.now_ms),
+                clock_jump: stamp.clock_jump,
+                strict: false,
+            });
+            for _ in 0..crate::kernel::READ_ROUNDS {
+                let missing = next_reads(&goal, &asker, &facts);
+                view.load(&missing, &mut facts)?;
+            }
+            decide_next(&facts, &goal, &asker)
+        })
+    }
+
+    /// A Todo's row.
+    pub(super) fn row(&self, todo_id: &TodoId) -> Todo {
+        self.ledger.rows().todos[todo_id].clone()
+    }
+
+    /// A Turn's row.
+    pub(super) fn turn(&self, turn_id: TurnId) -> Turn {
+        self.ledger.rows().turns[&turn_id].clone()
+    }
+}

@@ -1,0 +1,202 @@
+//! Owns the trait of a ledger: a transaction that stores rows, and a view that reads them.
+//!
+//! A ledger stores encoded rows, the columns that [`crate::kernel::index`] names, and versions; it sees no rule.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    chain::{Head, Record},
+    clock::Stamp,
+};
+use crate::{
+    error::{Code, Result},
+    kernel::{Facts, Read, Writes},
+    model::{
+        Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, OperationId,
+        Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
+    },
+};
+
+/// A place where facts lie.
+pub trait Ledger: fmt::Debug + Send {
+    /// Runs a job under the write lock and commits what it stored, or nothing if it fails.
+    fn write(&mut self, job: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()>;
+
+    /// Runs a job on one consistent state, and changes nothing.
+    fn read(&mut self, job: &mut dyn FnMut(&mut dyn View) -> Result<()>) -> Result<()>;
+
+    /// Sleeps until `changed` says yes, at most for `wait`; says whether it did. `changed` is asked at least once.
+    fn wait(&mut self, wait: Duration, changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>) -> Result<bool>;
+}
+
+/// One consistent state of a ledger.
+pub trait View {
+    /// Whose ledger it is, which life it has, and the time of its last commit; none before the first.
+    fn meta(&mut self) -> Result<Option<Meta>>;
+    /// What an operation returned.
+    fn receipt(&mut self, id: &OperationId) -> Result<Option<StoredReceipt>>;
+    /// The end of a Goal's chain; none when there is no such Goal.
+    fn head(&mut self, goal: &GoalId) -> Result<Option<Head>>;
+    /// Answers questions of the kernel, and notes each as asked.
+    fn load(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()>;
+
+    /// Goals by id.
+    fn goals(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<Goal>>;
+    /// Todos of a Goal by number.
+    fn todos(&mut self, filter: &TodoFilter<'_>, after: u32, limit: usize) -> Result<Vec<Todo>>;
+    /// Agents of a Goal by id.
+    fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>>;
+    /// Gates of a Goal by id, which is by age.
+    fn gates(&mut self, filter: &GateFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Gate>>;
+    /// Evidence of a Goal, of one Todo if one is given, by id.
+    fn evidence(
+        &mut self,
+        goal: &GoalId,
+        todo: Option<&TodoId>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Evidence>>;
+    /// Turns of a Goal, newest first.
+    fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>>;
+    /// Stored events of a Goal by number.
+    fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>>;
+    /// How many Todos of a Goal are counted under each bucket of [`crate::kernel::Index`].
+    fn counts(&mut self, goal: &GoalId) -> Result<Count>;
+    /// Todos and Goals whose id or title holds a text, whatever its case: (id, title).
+    fn find(&mut self, text: &str, goal: Option<&GoalId>, limit: usize) -> Result<Vec<(String, String)>>;
+    /// Ids of a kind (`trn_`, `gate_`, `evd_`) whose random tail starts with a text, at most `limit`.
+    fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>>;
+}
+
+/// A write transaction.
+pub trait Tx: View {
+    /// Founds the ledger, before its first commit.
+    fn found(&mut self, meta: &Meta) -> Result<()>;
+    /// Stores one decision: deltas, rows, events, receipt, time.
+    fn store(&mut self, commit: Commit<'_>) -> Result<()>;
+}
+
+/// How many Todos are counted under each bucket.
+pub type Count = BTreeMap<String, u64>;
+
+/// What a ledger knows of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// The tenant.
+    pub authority_id: AuthorityId,
+    /// This life of the ledger.
+    pub incarnation: IncarnationId,
+    /// The time of the last commit.
+    pub stamp: Stamp,
+}
+
+/// One decision, as a ledger stores it.
+#[derive(Debug)]
+pub struct Commit<'a> {
+    /// The Goal that is written.
+    pub goal_id: &'a GoalId,
+    /// Its chain's new end.
+    pub head: Head,
+    /// Its new events.
+    pub records: Vec<Record>,
+    /// The operation's id.
+    pub operation_id: &'a OperationId,
+    /// What it returned.
+    pub receipt: StoredReceipt,
+    /// Deltas, to be applied first and in order, then rows.
+    pub writes: Writes,
+    /// The time of this commit.
+    pub stamp: Stamp,
+}
+
+/// A receipt as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredReceipt {
+    /// The digest of the operation.
+    pub digest: Digest,
+    /// Who asked.
+    pub actor: Actor,
+    /// Through which door, how surely.
+    pub provenance: Provenance,
+    /// The Goal that was written.
+    pub goal_id: GoalId,
+    /// When.
+    pub at: Timestamp,
+    /// The number of its last event.
+    pub seq: u64,
+    /// The code of a negative end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative: Option<Box<str>>,
+    /// What it did.
+    pub outcome: Value,
+}
+
+impl StoredReceipt {
+    pub(super) fn into_receipt(self, operation_id: OperationId, replayed: bool) -> Receipt {
+        let negative = self.negative.and_then(|text| {
+            Code::ALL.iter().map(|code| code.as_str()).find(|code| *code == &*text)
+        });
+        Receipt {
+            operation_id,
+            digest: self.digest,
+            actor: self.actor,
+            provenance: self.provenance,
+            goal_id: self.goal_id,
+            at: self.at,
+            accepted_revision: self.seq,
+            negative,
+            outcome: self.outcome,
+            replayed,
+        }
+    }
+}
+
+/// Which Todos are listed.
+#[derive(Debug, Clone)]
+pub struct TodoFilter<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only those that are open, deferred or blocked.
+    pub live: bool,
+    /// Only those counted under this bucket.
+    pub bucket: Option<&'a str>,
+}
+
+/// Which gates are listed.
+#[derive(Debug, Clone)]
+pub struct GateFilter<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only those that block.
+    pub blocking: bool,
+}
+
+/// Which Turns are listed.
+#[derive(Debug, Clone)]
+pub struct TurnFilter<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only those of this Todo.
+    pub todo: Option<&'a TodoId>,
+    /// Only those of this agent.
+    pub agent: Option<&'a AgentId>,
+    /// Only those that have not ended.
+    pub live: bool,
+}
+
+/// Which events are listed.
+#[derive(Debug, Clone)]
+pub struct EventFilter<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only those after this number.
+    pub after: u64,
+}

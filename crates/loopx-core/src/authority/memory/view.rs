@@ -1,0 +1,278 @@
+//! Owns the answers to the kernel's questions and to lists, from memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    super::{Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View},
+    State,
+};
+use crate::{
+    error::Result,
+    kernel::{Facts, Read, Rows, Used, index},
+    model::{
+        Agent, AgentId, Bucket, Evidence, Gate, GateState, Goal, GoalId, MeterScope, OperationId, Timestamp, Todo, TodoId, TodoKind,
+        TodoState, Turn,
+    },
+};
+
+impl View for State {
+    fn meta(&mut self) -> Result<Option<Meta>> {
+        Ok(self.meta.clone())
+    }
+
+    fn receipt(&mut self, id: &OperationId) -> Result<Option<StoredReceipt>> {
+        Ok(self.receipts.get(id).cloned())
+    }
+
+    fn head(&mut self, goal: &GoalId) -> Result<Option<Head>> {
+        Ok(self.heads.get(goal).copied())
+    }
+
+    fn load(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
+        for read in reads {
+            let mut found = Rows::default();
+            self.answer(read, facts.now(), &mut found);
+            if let Read::Used(scope, since) = read {
+                facts.load_used(scope.clone(), *since, self.used(scope, *since));
+            }
+            facts.load(found);
+            facts.note(read.clone());
+        }
+        Ok(())
+    }
+
+    fn goals(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<Goal>> {
+        let later = |goal: &&Goal| after.is_none_or(|after| goal.goal_id > *after);
+        Ok(self.rows.goals.values().filter(later).take(limit).cloned().collect())
+    }
+
+    fn todos(&mut self, filter: &TodoFilter<'_>, after: u32, limit: usize) -> Result<Vec<Todo>> {
+        let wanted = |todo: &&Todo| {
+            todo.todo_id.goal() == filter.goal
+                && todo.todo_id.number() > after
+                && (!filter.live || todo.is_live())
+                && filter.bucket.is_none_or(|bucket| index(todo).bucket == bucket)
+        };
+        Ok(self.rows.todos.values().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
+        Ok(self.rows.agents.values().filter(|agent| agent.goal_id == *goal).cloned().collect())
+    }
+
+    fn gates(&mut self, filter: &GateFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Gate>> {
+        let wanted = |gate: &&Gate| {
+            gate.goal_id == *filter.goal
+                && (!filter.blocking || gate.is_blocking())
+                && after.is_none_or(|after| *gate.gate_id.to_string() > *after)
+        };
+        Ok(self.rows.gates.values().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn evidence(
+        &mut self,
+        goal: &GoalId,
+        todo: Option<&TodoId>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Evidence>> {
+        let wanted = |evidence: &&Evidence| {
+            evidence.goal_id == *goal
+                && todo.is_none_or(|todo| evidence.todo_id.as_ref() == Some(todo))
+                && after.is_none_or(|after| *evidence.evidence_id.to_string() > *after)
+        };
+        Ok(self.rows.evidence.values().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
+        let wanted = |turn: &&Turn| {
+            turn.goal_id == *filter.goal
+                && filter.todo.is_none_or(|todo| turn.todo_id() == Some(todo))
+                && filter.agent.is_none_or(|agent| turn.agent_id == *agent)
+                && (!filter.live || !turn.is_terminal())
+                && before.is_none_or(|before| *turn.turn_id.to_string() < *before)
+        };
+        Ok(self.rows.turns.values().rev().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
+        let events = self.events.get(filter.goal).map(Vec::as_slice).unwrap_or_default();
+        Ok(events.iter().filter(|record| record.seq > filter.after).take(limit).cloned().collect())
+    }
+
+    fn counts(&mut self, goal: &GoalId) -> Result<Count> {
+        let mut counts = BTreeMap::new();
+        for todo in self.rows.todos.values().filter(|todo| todo.todo_id.goal() == goal) {
+            *counts.entry(index(todo).bucket.to_owned()).or_insert(0) += 1;
+        }
+        Ok(counts)
+    }
+
+    fn find(&mut self, text: &str, goal: Option<&GoalId>, limit: usize) -> Result<Vec<(String, String)>> {
+        let text = text.to_lowercase();
+        let goals = self.rows.goals.values().map(|goal| {
+            (goal.goal_id.clone(), goal.goal_id.to_string(), goal.objective.to_string())
+        });
+        let todos = self.rows.todos.values().map(|todo| {
+            (todo.todo_id.goal().clone(), todo.todo_id.to_string(), todo.title.to_string())
+        });
+        let mut found = Vec::new();
+        for (of, id, title) in goals.chain(todos) {
+            let holds = id.to_lowercase().contains(&text) || title.to_lowercase().contains(&text);
+            if holds && goal.is_none_or(|goal| of == *goal) && found.len() < limit {
+                found.push((id, title));
+            }
+        }
+        Ok(found)
+    }
+
+    fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>> {
+        let turns = self.rows.turns.keys().map(ToString::to_string);
+        let gates = self.rows.gates.keys().map(ToString::to_string);
+        let evidence = self.rows.evidence.keys().map(ToString::to_string);
+        let fits = |id: &String| {
+            id.strip_prefix(prefix).and_then(|rest| rest.get(10..)).is_some_and(|rest| rest.starts_with(tail))
+        };
+        Ok(turns.chain(gates).chain(evidence).filter(fits).take(limit).collect())
+    }
+}
+
+impl State {
+    /// Collects a Todo, and its Turn that has not ended.
+    fn todo(&self, id: &TodoId, found: &mut Rows) {
+        let Some(todo) = self.rows.todos.get(id) else { return };
+        if let Some(turn) = todo.turn_id.and_then(|turn_id| self.rows.turns.get(&turn_id)) {
+            found.turns.insert(turn.turn_id, turn.clone());
+        }
+        found.todos.insert(id.clone(), todo.clone());
+    }
+
+    /// Collects a Turn, and its Todo.
+    fn turn(&self, turn: &Turn, found: &mut Rows) {
+        found.turns.insert(turn.turn_id, turn.clone());
+        if let Some(todo_id) = turn.todo_id() {
+            self.todo(todo_id, found);
+        }
+    }
+
+    fn some_todos(&self, wanted: impl Fn(&&Todo) -> bool, limit: usize, found: &mut Rows) {
+        for todo in self.rows.todos.values().filter(wanted).take(limit) {
+            self.todo(&todo.todo_id, found);
+        }
+    }
+
+    fn some_gates(&self, wanted: impl Fn(&&Gate) -> bool, found: &mut Rows) {
+        for gate in self.rows.gates.values().filter(wanted) {
+            found.gates.insert(gate.gate_id, gate.clone());
+        }
+    }
+
+    fn answer(&self, read: &Read, now: Timestamp, found: &mut Rows) {
+        use crate::model::Blocks;
+        match read {
+            Read::Goal(id) => {
+                found.goals.extend(self.rows.goals.get_key_value(id).map(|(k, v)| (k.clone(), v.clone())));
+            }
+            Read::Agent(goal, agent) => {
+                let key = (goal.clone(), agent.clone());
+                found.agents.extend(self.rows.agents.get(&key).map(|row| (key, row.clone())));
+            }
+            Read::Todo(id) => self.todo(id, found),
+            Read::Text(id) => found.texts.extend(self.rows.texts.get(id).map(|text| (id.clone(), text.clone()))),
+            Read::Turn(id) => {
+                if let Some(turn) = self.rows.turns.get(id) {
+                    self.turn(turn, found);
+                }
+            }
+            Read::Gate(id) => found.gates.extend(self.rows.gates.get(id).map(|gate| (*id, gate.clone()))),
+            Read::Evidence(id) => {
+                found.evidence.extend(self.rows.evidence.get(id).map(|evidence| (*id, evidence.clone())));
+            }
+            Read::AgentTurns(goal, agent) => {
+                let of = |turn: &&Turn| turn.goal_id == *goal && turn.agent_id == *agent && !turn.is_terminal();
+                self.rows.turns.values().filter(of).for_each(|turn| self.turn(turn, found));
+            }
+            Read::LiveTurns(goal) => {
+                let of = |turn: &&Turn| turn.goal_id == *goal && !turn.is_terminal();
+                self.rows.turns.values().filter(of).for_each(|turn| self.turn(turn, found));
+            }
+            Read::TodoGates(id) => self.some_gates(
+                |gate| gate.is_blocking() && matches!(&gate.blocks, Blocks::Todos(ids) if ids.contains(id)),
+                found,
+            ),
+            Read::GoalGates(goal) => self.some_gates(
+                |gate| gate.goal_id == *goal && gate.is_blocking() && gate.blocks == Blocks::Goal,
+                found,
+            ),
+            Read::Approvals(goal) => self.some_gates(
+                |gate| {
+                    let approved = matches!(gate.state, GateState::Approved { .. });
+                    gate.goal_id == *goal && approved && gate.scope.is_some()
+                },
+                found,
+            ),
+            Read::Writers(workspace) => {
+                self.some_todos(|todo| index(todo).writes_in.as_ref() == Some(workspace), usize::MAX, found);
+            }
+            Read::Dependants(id) => self.some_todos(|todo| todo.depends_on.contains(id), usize::MAX, found),
+            Read::Ancestors(id) => self.ancestors(id, found),
+            Read::Unfinished(goal) => self.some_todos(
+                |todo| {
+                    let counts = matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan);
+                    todo.todo_id.goal() == goal && todo.is_live() && counts
+                },
+                Facts::UNFINISHED,
+                found,
+            ),
+            Read::Live(goal) => {
+                self.some_todos(|todo| todo.todo_id.goal() == goal && todo.is_live(), Facts::PAGE, found);
+            }
+            Read::Ready(goal, agent) => self.ready(goal, agent, now.as_ms(), found),
+            Read::Used(..) => {}
+        }
+    }
+
+    fn ancestors(&self, id: &TodoId, found: &mut Rows) {
+        let mut open = vec![id.clone()];
+        while let Some(next) = open.pop() {
+            if found.todos.contains_key(&next) || found.todos.len() > Facts::WALK_MAX {
+                continue;
+            }
+            let Some(todo) = self.rows.todos.get(&next) else { continue };
+            self.todo(&next, found);
+            if next == *id || !matches!(todo.state, TodoState::Cancelled { .. }) {
+                open.extend(todo.depends_on.iter().cloned());
+            }
+        }
+    }
+
+    fn ready(&self, goal: &GoalId, agent: &AgentId, now: i64, found: &mut Rows) {
+        let mut ready: Vec<_> = self
+            .rows
+            .todos
+            .values()
+            .filter(|todo| todo.todo_id.goal() == goal && !todo.excluded_agents.contains(agent))
+            .filter_map(|todo| {
+                let index = index(todo);
+                let counters = &todo.counters;
+                let met = counters.unmet == 0 && counters.cancelled_deps == 0 && counters.blocking_gates == 0;
+                let free = index.ready?;
+                let mine = index.reserved_for.as_ref() == Some(agent);
+                (met && (free.free_at <= now || mine) && index.ready_at <= now)
+                    .then_some((free.priority, index.ready_at, todo.todo_id.number(), todo.todo_id.clone()))
+            })
+            .collect();
+        ready.sort();
+        ready.into_iter().take(Facts::PAGE).for_each(|(_, _, _, id)| self.todo(&id, found));
+    }
+
+    fn used(&self, scope: &MeterScope, since: Bucket) -> Used {
+        let of = self.meters.iter().filter(|((held, bucket), _)| held == scope && *bucket >= since);
+        let mut used = Used::default();
+        for ((_, bucket), slots) in of {
+            used.slots += slots;
+            used.oldest = Some(used.oldest.map_or(*bucket, |oldest| oldest.min(*bucket)));
+        }
+        used
+    }
+}

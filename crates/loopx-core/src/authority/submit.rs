@@ -1,0 +1,219 @@
+//! Owns the one way a fact is written: receipt, two rounds of reads, decision, commit.
+//!
+//! Knows no rule and no SQL. Invariant: state change and receipt land in one transaction, always.
+
+use std::time::Duration;
+
+use super::{
+    chain::{Head, Linking, link},
+    clock::{self, Clock, Stamp, SystemClock},
+    ledger::{Commit, Ledger, Meta, StoredReceipt, Tx, View},
+};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::{self, Command, Facts, Input, Minted, READ_ROUNDS, Step, Terms},
+    model::{AuthorityId, IncarnationId, Operation, OperationId, Receipt, Timestamp, uuid_v7},
+};
+
+/// The keeper of one ledger: everything that writes goes through it.
+#[derive(Debug)]
+pub struct Authority {
+    ledger: Box<dyn Ledger>,
+    clock: Box<dyn Clock>,
+    strict: bool,
+}
+
+impl Authority {
+    /// Keeps a ledger by the clocks of this machine.
+    pub fn new(ledger: Box<dyn Ledger>) -> Self {
+        Self::with_clock(ledger, Box::new(SystemClock::new()))
+    }
+
+    /// Keeps a ledger by a given clock.
+    pub fn with_clock(ledger: Box<dyn Ledger>, clock: Box<dyn Clock>) -> Self {
+        Self { ledger, clock, strict: false }
+    }
+
+    /// Says whether a person's every verb needs proof.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Writes what a door asks for, or returns what the same operation returned before.
+    ///
+    /// A receipt can be a no that was accepted and written: see [`Receipt::negative`]. Errors: every code of the
+    /// kernel, `operation_conflict`, `store_*`.
+    pub fn submit(&mut self, operation: Operation<Command>) -> Result<Receipt> {
+        self.write(&operation.map(Input::Command))
+    }
+
+    /// Writes a step of a Turn. Only the driver of that Turn, or what ran its validators, may call it.
+    pub(crate) fn submit_step(&mut self, operation: Operation<Step>) -> Result<Receipt> {
+        self.write(&operation.map(Input::Step))
+    }
+
+    /// Reads one consistent state.
+    pub fn read<T>(&mut self, mut job: impl FnMut(&mut dyn View) -> Result<T>) -> Result<T> {
+        let mut answer = None;
+        self.ledger.read(&mut |view| {
+            answer = Some(job(view)?);
+            Ok(())
+        })?;
+        answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
+    }
+
+    /// Sleeps until `changed` says yes, at most for `wait`; says whether it did.
+    pub fn wait(
+        &mut self,
+        wait: Duration,
+        mut changed: impl FnMut(&mut dyn View) -> Result<bool>,
+    ) -> Result<bool> {
+        self.ledger.wait(wait, &mut changed)
+    }
+
+    /// What a decision would be made under now, without writing that time passed.
+    pub fn terms(&self, view: &mut dyn View) -> Result<Terms> {
+        let meta = view.meta()?.ok_or_else(unfounded)?;
+        let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
+        Ok(terms(&meta, &stamp, self.strict))
+    }
+
+    /// Founds the ledger, unless it has been founded; says whether this call did.
+    pub fn found(&mut self) -> Result<bool> {
+        let reading = self.clock.read()?;
+        let at = Timestamp::from_ms(reading.wall_ms);
+        let meta = Meta {
+            authority_id: AuthorityId::from_bytes(uuid_v7(at, random()?)),
+            incarnation: IncarnationId::from_bytes(uuid_v7(at, random()?)),
+            stamp: Stamp::first(&reading),
+        };
+        let mut made = false;
+        self.ledger.write(&mut |tx| {
+            if tx.meta()?.is_none() {
+                tx.found(&meta)?;
+                made = true;
+            }
+            Ok(())
+        })?;
+        Ok(made)
+    }
+
+    fn write(&mut self, operation: &Operation<Input>) -> Result<Receipt> {
+        let digest = operation.digest()?;
+        let seed = random::<32>()?;
+        let Self { ledger, clock, strict } = self;
+        let mut receipt = None;
+        ledger.write(&mut |tx| {
+            if let Some(stored) = tx.receipt(&operation.operation_id)? {
+                if stored.digest != digest {
+                    return Err(conflict(&operation.operation_id));
+                }
+                receipt = Some(stored.into_receipt(operation.operation_id.clone(), true));
+                return Ok(());
+            }
+            let meta = tx.meta()?.ok_or_else(unfounded)?;
+            let reading = clock.read()?;
+            let stamp = clock::advance(&meta.stamp, &reading);
+            let minted = Minted::new(seed, Timestamp::from_ms(reading.wall_ms));
+            let stored = decide(tx, operation, digest, terms(&meta, &stamp, *strict), minted, stamp)?;
+            receipt = Some(stored.into_receipt(operation.operation_id.clone(), false));
+            Ok(())
+        })?;
+        receipt.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
+    }
+}
+
+impl<C> Operation<C> {
+    /// The same operation with another form of its command.
+    fn map<D>(self, form: impl FnOnce(C) -> D) -> Operation<D> {
+        let Self { operation_id, actor, provenance, goal_id, command, expected } = self;
+        Operation { operation_id, actor, provenance, goal_id, command: form(command), expected }
+    }
+}
+
+fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
+    Terms {
+        authority_id: meta.authority_id,
+        incarnation: meta.incarnation,
+        now: Timestamp::from_ms(stamp.now_ms),
+        clock_jump: stamp.clock_jump,
+        strict,
+    }
+}
+
+fn unfounded() -> Error {
+    Error::new(Code::NotFound, "this profile has no ledger yet").hint("init")
+}
+
+fn conflict(operation_id: &OperationId) -> Error {
+    Error::new(Code::OperationConflict, format!("the operation id {operation_id} was used for another operation"))
+        .detail("operation_id", operation_id.as_str())
+}
+
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    Ok(bytes)
+}
+
+/// Loads what a command asks for, in at most two rounds.
+pub(super) fn load(view: &mut dyn View, operation: &Operation<Input>, facts: &mut Facts) -> Result<()> {
+    for _ in 0..READ_ROUNDS {
+        let missing = kernel::reads(operation, facts);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        view.load(&missing, facts)?;
+    }
+    debug_assert!(kernel::reads(operation, facts).is_empty(), "a command asks for a third round of reads");
+    Ok(())
+}
+
+fn decide(
+    tx: &mut dyn Tx,
+    operation: &Operation<Input>,
+    digest: crate::model::Digest,
+    terms: Terms,
+    mut minted: Minted,
+    stamp: Stamp,
+) -> Result<StoredReceipt> {
+    let now = terms.now;
+    let mut facts = Facts::new(terms);
+    load(tx, operation, &mut facts)?;
+    let mut head = tx.head(&operation.goal_id)?.unwrap_or(Head::START);
+    let standing = facts.goal(&operation.goal_id)?.map(|goal| goal.instance);
+    let decision = kernel::decide(facts, operation, &mut minted)?;
+    let started = decision.writes.rows.goals.get(&operation.goal_id).map(|goal| goal.instance);
+    let goal_instance = standing.or(started).ok_or_else(|| Error::from(Code::Internal))?;
+    let linking = Linking {
+        goal_instance,
+        at: now,
+        operation_id: &operation.operation_id,
+        actor: &operation.actor,
+        provenance: operation.provenance,
+    };
+    let records = link(&mut head, &linking, decision.events)?;
+    let outcome = serde_json::to_value(&decision.outcome).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let receipt = StoredReceipt {
+        digest,
+        actor: operation.actor.clone(),
+        provenance: operation.provenance,
+        goal_id: operation.goal_id.clone(),
+        at: now,
+        seq: head.seq,
+        negative: decision.negative.map(|code| code.as_str().into()),
+        outcome,
+    };
+    tx.store(Commit {
+        goal_id: &operation.goal_id,
+        head,
+        records,
+        operation_id: &operation.operation_id,
+        receipt: receipt.clone(),
+        writes: decision.writes,
+        stamp,
+    })?;
+    Ok(receipt)
+}
