@@ -27,6 +27,19 @@ macro_rules! tier {
     };
 }
 
+tier! {
+    /// The command line: arguments in, one command out, its answer rendered.
+    cli;
+}
+
 mod error;
 
 pub mod sdk;
+
+/// Runs the `loopx-core` binary with the streams and the environment of this process.
+///
+/// It is a door for this package's own `main` alone, which sees the library as a package does.
+#[doc(hidden)]
+pub fn main() -> std::process::ExitCode {
+    cli::run("loopx-core", &cli::Preset::CORE)
+}
