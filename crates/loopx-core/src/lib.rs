@@ -8,6 +8,7 @@
     allow(
         dead_code,
         unreachable_pub,
+        unused_imports,
         reason = "the modules below `sdk` are public only to the other tiers"
     )
 )]

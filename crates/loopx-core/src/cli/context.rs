@@ -2,12 +2,12 @@
 //!
 //! Nothing is read before a handler asks for it.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::{
     Env, Look, Preset, Settings, Stdio,
     parse::Args,
-    project::{self, Project},
+    project::{Project, discover},
     render,
 };
 use crate::error::{Code, Error, Result};
@@ -22,7 +22,7 @@ pub struct Context<'a, 's> {
     /// The environment.
     pub env: &'a Env,
     /// What the answer will look like.
-    pub look: &'a Look,
+    pub look: Look,
     /// The streams; a handler reads input and asks questions there, and leaves data to its answer.
     pub stdio: &'a mut Stdio<'s>,
 }
@@ -36,21 +36,15 @@ impl Context<'_, '_> {
     /// The present folder.
     ///
     /// Errors: `invalid_argument` when it is gone.
-    pub fn folder(&self) -> Result<PathBuf> {
-        std::env::current_dir().map_err(|error| {
-            Error::new(Code::InvalidArgument, "the present folder cannot be read").internal(error)
-        })
+    pub fn folder(&self) -> Result<&Path> {
+        self.env.folder().ok_or_else(|| Error::new(Code::InvalidArgument, "the present folder cannot be read"))
     }
 
-    /// The binding of the present folder, if it has one.
+    /// The binding of the present folder, if it has one; none is bound where no folder is.
     ///
-    /// Errors: as [`project::discover`].
+    /// Errors: as [`discover`].
     pub fn project(&self) -> Result<Option<Project>> {
-        match self.folder() {
-            Ok(folder) => project::discover(&folder),
-            // Where no folder is, none is bound.
-            Err(_) => Ok(None),
-        }
+        self.env.folder().map_or(Ok(None), discover)
     }
 
     /// The settings that hold for a command: its flags, the environment, the project, the profile, defaults.

@@ -61,18 +61,19 @@ variables! {
     Lang "LANG": "Passed on to hosts and validators.";
 }
 
-/// The environment a command runs in, read once.
+/// The environment a command runs in, read once: the variables and the present folder.
 ///
 /// An empty value counts as absent, for every variable.
 #[derive(Clone, Default)]
 pub struct Env {
     vars: BTreeMap<OsString, OsString>,
+    folder: Option<PathBuf>,
 }
 
 impl Env {
     /// Reads the environment of this process.
     pub fn read() -> Self {
-        Self::from_pairs(std::env::vars_os())
+        Self { folder: std::env::current_dir().ok(), ..Self::from_pairs(std::env::vars_os()) }
     }
 
     /// Makes an environment from pairs, for embedders and tests.
@@ -82,7 +83,19 @@ impl Env {
         V: Into<OsString>,
     {
         let vars = pairs.into_iter().map(|(key, value)| (key.into(), value.into()));
-        Self { vars: vars.filter(|(_, value)| !value.is_empty()).collect() }
+        Self { vars: vars.filter(|(_, value)| !value.is_empty()).collect(), folder: None }
+    }
+
+    /// Sets the present folder, for embedders and tests.
+    #[must_use]
+    pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// The present folder; none when it is gone.
+    pub fn folder(&self) -> Option<&std::path::Path> {
+        self.folder.as_deref()
     }
 
     /// The value of a variable of the table.

@@ -78,10 +78,10 @@ pub fn main(program: &'static str, preset: &Preset, argv: Vec<OsString>, env: &E
         return inner(rest, env, stdio);
     }
     let look = Look::of(&argv, env, stdio);
-    let answer = answer(program, preset, argv, env, &look, stdio);
+    let answer = answer(program, preset, argv, env, look, stdio);
     match answer {
-        Ok(rendered) => render::print(&rendered, program, &look, stdio),
-        Err(error) => render::print_error(&error, program, &look, stdio),
+        Ok(rendered) => render::print(&rendered, program, look, stdio),
+        Err(error) => render::print_error(&error, program, look, stdio),
     }
 }
 
@@ -90,7 +90,7 @@ fn answer(
     preset: &Preset,
     argv: Vec<OsString>,
     env: &Env,
-    look: &Look,
+    look: Look,
     stdio: &mut Stdio<'_>,
 ) -> Result<Rendered> {
     match parse::route(preset.commands, argv)? {
@@ -101,7 +101,7 @@ fn answer(
         }
         Route::Help(chain) => {
             let page = page::help(program, preset.commands, &chain);
-            let text = render::text(&page, &Look { colour: false, ..*look });
+            let text = render::text(&page, Look { colour: false, ..look });
             Rendered::new("loopx_help_v1", &Help { help: text }, page)
         }
         Route::Verb(chain, rest) => {

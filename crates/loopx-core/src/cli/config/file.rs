@@ -65,33 +65,26 @@ pub(super) fn store(folder: &Path, key: &Key, text: Option<&str>) -> Result<()> 
     let path = folder.join(NAME);
     let mut document = parse(&read_limited(&path)?.unwrap_or_default())?;
     let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
-    match text {
-        Some(text) => {
-            let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
-            let table = table.as_table_like_mut().ok_or_else(|| unknown(section))?;
-            put(table, name, key, text);
-        }
-        None => {
-            let table = document.get_mut(section).and_then(Item::as_table_like_mut);
-            if let Some(table) = table {
-                table.remove(name);
-                if table.is_empty() {
-                    document.remove(section);
-                }
-            }
+    if let Some(text) = text {
+        let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+        let table = table.as_table_like_mut().ok_or_else(|| unknown(section))?;
+        put(table, name, key, text);
+    } else if let Some(table) = document.get_mut(section).and_then(Item::as_table_like_mut) {
+        table.remove(name);
+        if table.is_empty() {
+            document.remove(section);
         }
     }
     write_atomic(&path, document.to_string().as_bytes(), 0o600)
 }
 
 fn put(table: &mut dyn TableLike, name: &str, key: &Key, text: &str) {
-    let made = match (key.unit, text.parse::<i64>()) {
+    let mut made = match (key.unit, text.parse::<i64>()) {
         (Unit::Count { .. }, Ok(count)) => value(count),
         _ => value(text),
     };
     // A comment behind the old value stays where it is.
     let decor = table.get(name).and_then(Item::as_value).map(|old| old.decor().clone());
-    let mut made = made;
     if let (Some(decor), Some(new)) = (decor, made.as_value_mut()) {
         *new.decor_mut() = decor;
     }

@@ -11,6 +11,8 @@ pub(super) use self::{
     command::{explain, get, rows, set},
     file::{not_toml, read_limited, unwritable, write_atomic},
 };
+#[cfg(test)]
+pub(super) use self::key::KEYS;
 pub use self::{
     key::Key,
     settings::{Settings, Source},

@@ -16,8 +16,7 @@ pub(in crate::cli) fn man(program: &str, commands: &[&'static [Command]], chain:
     };
     let title = name.to_uppercase();
     let version = env!("CARGO_PKG_VERSION");
-    // The first line makes quotes in examples the plain ones that a shell reads.
-    format!(".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH \"{title}\" 1 \"\" \"LoopX {version}\" \"LoopX\"\n{}", roff(&page))
+    format!(".TH \"{title}\" 1 \"\" \"LoopX {version}\" \"LoopX\"\n{}", roff(&page))
 }
 
 fn top(program: &str, commands: &[&'static [Command]]) -> Document {

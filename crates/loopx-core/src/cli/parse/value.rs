@@ -144,7 +144,7 @@ pub(in crate::cli) fn show_duration_ms(mut millis: u64) -> String {
     for (name, unit_ms) in UNITS {
         let count = millis / unit_ms;
         if count > 0 {
-            text.push_str(&format!("{count}{name}"));
+            text.extend([count.to_string().as_str(), name]);
             millis %= unit_ms;
         }
     }

@@ -35,10 +35,10 @@ pub fn bind(project: &Project) -> Result<Bound> {
     if created {
         let mut document = DocumentMut::new();
         if let Some(profile) = &project.profile {
-            document["profile"] = value(profile);
+            document.insert("profile", value(profile));
         }
         if let Some(goal) = &project.goal {
-            document["goal"] = value(goal);
+            document.insert("goal", value(goal));
         }
         let folder = project.root.join(FOLDER);
         fs::create_dir_all(&folder).map_err(|e| unwritable(&e))?;

@@ -20,7 +20,7 @@ fn block(block: &Block) -> String {
             format!("{} {}\n", "#".repeat(usize::from((*level).clamp(1, 6))), inline(title))
         }
         Block::Para(para) => format!("{}\n", inline(para)),
-        Block::Lines(lines) => lines.iter().map(|line| format!("{}  \n", inline(line))).collect(),
+        Block::Lines(lines) => lines.iter().map(|line| inline(line) + "  \n").collect(),
         Block::Terms(terms) => terms
             .iter()
             .map(|(term, means)| match means.as_str() {
@@ -64,7 +64,7 @@ fn code(term: &str) -> String {
 /// A line with code kept and markup escaped.
 fn inline(text: &str) -> String {
     let text = printable::line(text);
-    let is_balanced = text.matches('`').count() % 2 == 0;
+    let is_balanced = text.matches('`').count().is_multiple_of(2);
     let mut out = String::with_capacity(text.len() + 8);
     let mut in_code = false;
     for c in text.chars() {

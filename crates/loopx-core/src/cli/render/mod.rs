@@ -68,7 +68,7 @@ impl Rendered {
 }
 
 /// Prints an answer and gives the exit code.
-pub(super) fn print(rendered: &Rendered, program: &str, look: &Look, stdio: &mut Stdio<'_>) -> u8 {
+pub(super) fn print(rendered: &Rendered, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     let data = match look.format {
         Format::Json => rendered.json.clone() + "\n",
         Format::Markdown => markdown(&rendered.document),
@@ -93,7 +93,7 @@ pub(super) fn note(line: &str, stdio: &mut Stdio<'_>) {
 
 /// Prints an error and gives the exit code of its class: under JSON one object on stdout, else two lines on
 /// stderr.
-pub(super) fn print_error(error: &Error, program: &str, look: &Look, stdio: &mut Stdio<'_>) -> u8 {
+pub(super) fn print_error(error: &Error, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     let exit = error.code().class().exit();
     if look.format == Format::Json {
         let line = json::error(error, program) + "\n";
@@ -107,7 +107,7 @@ pub(super) fn print_error(error: &Error, program: &str, look: &Look, stdio: &mut
     };
     let mut lines = format!("{} {}\n", label("error", "31"), printable::line(error.message()));
     if let Some(hint) = error.hint_args() {
-        lines += &format!("{} {program} {}\n", label("hint", "36"), printable::line(hint));
+        lines.extend([&label("hint", "36"), " ", program, " ", &printable::line(hint), "\n"]);
     }
     let _ = written(stdio.err, &lines);
     exit
@@ -119,15 +119,13 @@ fn written(to: &mut dyn Write, data: &str) -> io::Result<()> {
 }
 
 /// The exit code where stdout took no more. A reader that has seen enough is no failure.
-fn unwritable(failed: &io::Error, exit: u8, program: &str, look: &Look, stdio: &mut Stdio<'_>) -> u8 {
+fn unwritable(failed: &io::Error, exit: u8, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     if failed.kind() == io::ErrorKind::BrokenPipe {
         return exit;
     }
     let code = if failed.kind() == io::ErrorKind::StorageFull { Code::DiskFull } else { Code::Internal };
     let error = Error::new(code, "the answer could not be written to stdout").internal(failed);
-    let on_stderr = Look { format: Format::Text, ..*look };
-    print_error(&error, program, &on_stderr, stdio)
+    let on_stderr = Look { format: Format::Text, ..look };
+    print_error(&error, program, on_stderr, stdio)
 }
 
-#[cfg(test)]
-mod tests;

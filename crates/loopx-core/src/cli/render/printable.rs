@@ -47,9 +47,7 @@ pub(super) fn json(text: String) -> String {
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if c.is_control() || is_deceptive(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                shown.push_str(&format!("\\u{unit:04x}"));
-            }
+            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
             shown.push(c);
         }

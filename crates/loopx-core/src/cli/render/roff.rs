@@ -72,7 +72,7 @@ fn escaped(text: &str) -> String {
             '^' => out.push_str("\\(ha"),
             '~' => out.push_str("\\(ti"),
             c if c.is_ascii() => out.push(c),
-            c => out.push_str(&format!("\\[u{:04X}]", u32::from(c))),
+            c => out.extend([format!("\\[u{:04X}]", u32::from(c))]),
         }
     }
     out

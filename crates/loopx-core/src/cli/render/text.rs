@@ -15,7 +15,7 @@ const PROSE_COLUMNS: usize = 80;
 const TERM_COLUMNS: usize = 30;
 
 /// Writes a document as text, each line ended.
-pub(in crate::cli) fn text(document: &Document, look: &Look) -> String {
+pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
     let width = look.columns.map_or(PROSE_COLUMNS, |columns| usize::from(columns).min(PROSE_COLUMNS));
     let mut out = String::new();
     let mut blocks = document.blocks.iter().peekable();
@@ -24,9 +24,9 @@ pub(in crate::cli) fn text(document: &Document, look: &Look) -> String {
             Block::Heading(_, title) => {
                 let title = printable::line(title);
                 if look.colour {
-                    out += &format!("\u{1b}[1m{title}\u{1b}[0m\n");
+                    out.extend(["\u{1b}[1m", &title, "\u{1b}[0m\n"]);
                 } else {
-                    out += &format!("{title}\n");
+                    out.extend([&title, "\n"]);
                 }
                 continue;
             }
@@ -65,13 +65,13 @@ fn terms(out: &mut String, terms: &[(String, String)], width: usize) {
     for (term, means) in &terms {
         let gap = column.checked_sub(term.width());
         match gap {
-            _ if means.is_empty() => *out += &format!("  {term}\n"),
+            _ if means.is_empty() => out.extend(["  ", term, "\n"]),
             Some(gap) => {
                 let first = format!("  {term}{}  ", " ".repeat(gap));
                 wrap_after(out, &first, &indent, means, width);
             }
             None => {
-                *out += &format!("  {term}\n");
+                out.extend(["  ", term, "\n"]);
                 wrap(out, &indent, means, width);
             }
         }
@@ -103,7 +103,7 @@ fn wrap_after(out: &mut String, first: &str, indent: &str, text: &str, width: us
     out.push('\n');
 }
 
-fn table(out: &mut String, head: &[String], rows: &[Vec<String>], look: &Look) {
+fn table(out: &mut String, head: &[String], rows: &[Vec<String>], look: Look) {
     let mut made = Table::new();
     made.load_style(presets::NOTHING);
     match look.columns {

@@ -49,6 +49,7 @@ impl Group {
 
 /// A command: a noun with verbs, or a verb.
 #[derive(Debug, Clone, Copy)]
+#[must_use]
 pub struct Command {
     /// The word on the command line.
     pub name: &'static str,
@@ -225,6 +226,7 @@ pub enum Kind {
 
 /// An argument.
 #[derive(Debug, Clone, Copy)]
+#[must_use]
 pub struct Arg {
     /// The long flag without dashes, or the name of a positional, lower case. Handlers ask by it.
     pub id: &'static str,
