@@ -1,6 +1,7 @@
 //! Tests of the frame as a whole: arguments in, streams and exit code out, no process started.
 
 mod forms;
+mod place;
 mod screens;
 mod settings;
 mod table;

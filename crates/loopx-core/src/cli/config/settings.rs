@@ -113,6 +113,17 @@ impl Settings {
         self.all().find(|(key, ..)| key.name == name).and_then(|(_, text, _)| text)
     }
 
+    /// The Goal that a command means where it names none itself.
+    ///
+    /// Errors: `invalid_argument` when neither a flag nor the folder names one.
+    pub fn goal(&self) -> Result<&str> {
+        self.text("goal").ok_or_else(|| {
+            Error::new(Code::InvalidArgument, "no Goal is named, and the folder is bound to none")
+                .hint("goal list")
+                .detail("argument", "--goal")
+        })
+    }
+
     /// A length of time in milliseconds.
     ///
     /// Errors: `internal` for a key that is none.

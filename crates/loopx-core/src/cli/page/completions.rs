@@ -18,5 +18,13 @@ pub(in crate::cli) fn completions(
     };
     let mut script = Vec::new();
     generate(shell, &mut parse::tree(program, commands), program, &mut script);
-    String::from_utf8(script).ok()
+    let script = String::from_utf8(script).ok()?;
+    // The generator names the top of the tree in two ways when the program's name has a hyphen, so that no
+    // verb is ever completed.
+    let (wrong, right) = (program.replace('-', "__subcmd__"), program.replace('-', "__"));
+    Some(if shell == Shell::Bash && wrong != right {
+        script.replace(&format!("{wrong}__subcmd__"), &format!("{right}__subcmd__"))
+    } else {
+        script
+    })
 }

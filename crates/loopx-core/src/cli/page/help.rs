@@ -38,11 +38,13 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
         .terms(rows)
         .heading("Options of every command")
         .terms(globals)
+        .heading("Examples")
+        .code(vec![format!("{program} try"), format!("{program} todo add 'Fix the login test' --priority P1")])
 }
 
 fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Document {
     let called = parts::called(program, chain);
-    let mut page = Document::new().para(noun.about).line(format!("Usage: {called} {}", parts::usage(noun)));
+    let mut page = Document::new().para(noun.about).para(format!("Usage: {called} {}", parts::usage(noun)));
     for para in noun.long {
         page = page.para(*para);
     }
@@ -57,7 +59,7 @@ fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Do
 
 fn verb(program: &str, chain: &[&'static Command], verb: &'static Command) -> Document {
     let called = parts::called(program, chain);
-    let mut page = Document::new().para(verb.about).line(format!("Usage: {called} {}", parts::usage(verb)));
+    let mut page = Document::new().para(verb.about).para(format!("Usage: {called} {}", parts::usage(verb)));
     for para in verb.long {
         page = page.para(*para);
     }

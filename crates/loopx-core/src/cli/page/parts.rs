@@ -58,7 +58,7 @@ pub(super) fn described(arg: &Arg) -> (String, String) {
     {
         notes.push(words.join(", "));
     }
-    if arg.required {
+    if arg.required && arg.place != Place::Positional {
         notes.push("required".to_owned());
     }
     if arg.many {
@@ -124,7 +124,7 @@ pub(super) const CLASSES: &[(Class, &str)] = &[
 pub(super) fn access(command: &Command) -> &'static str {
     match command.access {
         Access::Pure => "It looks at nothing but its arguments.",
-        Access::Writes => "It writes; `--op-id` makes it repeatable.",
+        Access::Writes => "It writes.",
         Access::Reads if command.args.iter().any(|arg| arg.writes) => {
             "It reads, unless a flag below says that it writes."
         }

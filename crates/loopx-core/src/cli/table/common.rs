@@ -10,16 +10,16 @@ pub(in crate::cli) const GLOBAL: &[Arg] = &[
     Arg::option("profile", "NAME", Kind::Text, "The profile")
         .env(Var::LoopxProfile)
         .setting("profile"),
-    Arg::option("as", "ACTOR", Kind::Actor, "Who acts; on a terminal, else, the login user")
+    Arg::option("as", "ACTOR", Kind::Actor, "Who acts; else the user on a terminal")
         .env(Var::LoopxActor),
     Arg::option("token-file", "PATH", Kind::Path, "A file with the token that proves who acts"),
-    Arg::option("op-id", "ID", Kind::Text, "The id under which a write can be repeated; else a new one"),
-    Arg::option("format", "FORMAT", Kind::Choice(&["text", "json", "markdown"]), "How to print the answer")
+    Arg::option("op-id", "ID", Kind::Text, "Makes a write repeatable; else a new id"),
+    Arg::option("format", "FORMAT", Kind::Choice(&["text", "json", "markdown"]), "The answer's form")
         .default("text"),
     Arg::switch("json", "Short for `--format json`").conflicts(&["format"]),
     Arg::option("color", "WHEN", Kind::Choice(&["auto", "always", "never"]), "When to use colour")
         .default("auto"),
-    Arg::switch("allow-filesystem", "Open a ledger on a file system that is known to break locks"),
+    Arg::switch("allow-filesystem", "Use a ledger on a network file system"),
 ];
 
 /// The ownership an owner's verb presents.

@@ -24,7 +24,7 @@ const ADD: Command = Command::verb("add", Access::Writes, "Records what shows a 
     ])
     .examples(&[
         example("evidence add reports/import.txt --kind report --todo importer.3", "for a Todo"),
-        example("evidence add reports/import.txt --kind test --criterion 1 --verdict accepted", "for a criterion"),
+        example("evidence add out.txt --kind test --criterion 1 --verdict accepted", "for a criterion"),
     ])
     .codes(&[Code::GoalClosed, Code::ActorNotAllowed, Code::UserOnly]);
 

@@ -29,12 +29,12 @@ const OPEN: Command = Command::verb("open", Access::Writes, "Asks a person, and 
     ])
     .examples(&[
         example(
-            "gate open 'Which database?' --option sqlite --option postgres --blocks importer.3",
+            "gate open 'Which one?' --option a --option b --blocks importer.3",
             "a decision",
         ),
-        example("gate open 'May it write below src?' --kind approval --scope path:src --blocks importer.3", "once"),
+        example("gate open 'Src?' --kind approval --scope path:src --blocks importer.3", "once"),
         example(
-            "gate open 'May it push?' --kind publication --scope publish --standing --expires 7d --blocks goal",
+            "gate open 'Go?' --kind publication --blocks goal --standing --expires 7d",
             "for a week",
         ),
     ])

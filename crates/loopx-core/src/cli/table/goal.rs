@@ -70,7 +70,7 @@ const START: Command = Command::verb("start", Access::Writes, "Starts a Goal.")
     .examples(&[
         example("goal start 'Ship the importer' --acceptance 'the import test passes'", "one criterion"),
         example(
-            "goal start 'Ship the importer' --id importer --validator 'cargo test -q' --scope src",
+            "goal start 'Ship it' --id importer --validator 'cargo test' --scope src",
             "with a proof and a boundary",
         ),
     ])

@@ -67,7 +67,7 @@ const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal
     .examples(&[
         example("todo add 'Fix the login test' --priority P1", "in the folder's Goal"),
         example(
-            "todo add 'Port the parser' --validator 'cargo test -q parser' --scope src/parser",
+            "todo add 'Port the parser' --validator 'make test' --scope src/parser",
             "with a proof and a write scope",
         ),
         example("todo add 'Look at the queue' --kind monitor --every 15m", "a monitor"),

@@ -47,8 +47,8 @@ const RUN: Command = Command::verb("run", Access::Writes, "Runs one governed Tur
     .examples(&[
         example("turn run --agent coder --host './host.sh'", "the next Todo"),
         example(
-            "turn run --agent coder --host 'python3 host.py --fast' --todo importer.3 --deadline 10m",
-            "one Todo, ten minutes",
+            "turn run --agent coder --host 'python3 h.py' --deadline 10m",
+            "ten minutes for each attempt",
         ),
     ])
     .codes(&[
