@@ -123,21 +123,28 @@ impl Env {
     ///
     /// Errors: `invalid_argument` when the path is relative, or no variable leads to one.
     pub fn loopx_home(&self) -> Result<PathBuf> {
-        if let Some(home) = self.get(Var::LoopxHome) {
-            return absolute(PathBuf::from(home), Var::LoopxHome);
-        }
-        if let Some(data) = self.get(Var::XdgDataHome) {
-            return absolute(PathBuf::from(data).join("loopx"), Var::XdgDataHome);
-        }
-        let Some(home) = self.get(Var::Home) else {
-            return Err(Error::new(
+        self.find_home()?.ok_or_else(|| {
+            Error::new(
                 Code::InvalidArgument,
                 "no folder for LoopX: none of LOOPX_HOME, XDG_DATA_HOME and HOME is set",
             )
-            .detail("variable", Var::LoopxHome.name()));
-        };
+            .detail("variable", Var::LoopxHome.name())
+        })
+    }
+
+    /// The folder of all profiles, where a variable leads to one.
+    ///
+    /// Errors: `invalid_argument` when the path is relative.
+    pub fn find_home(&self) -> Result<Option<PathBuf>> {
+        if let Some(home) = self.get(Var::LoopxHome) {
+            return absolute(PathBuf::from(home), Var::LoopxHome).map(Some);
+        }
+        if let Some(data) = self.get(Var::XdgDataHome) {
+            return absolute(PathBuf::from(data).join("loopx"), Var::XdgDataHome).map(Some);
+        }
+        let Some(home) = self.get(Var::Home) else { return Ok(None) };
         let data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-        absolute(PathBuf::from(home).join(data).join("loopx"), Var::Home)
+        absolute(PathBuf::from(home).join(data).join("loopx"), Var::Home).map(Some)
     }
 }
 

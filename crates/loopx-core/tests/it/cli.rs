@@ -244,3 +244,30 @@ fn help_listing_and_an_unknown_command_open_no_database_no_socket_and_start_noth
         assert!(!Path::exists(&place.path().join("home")));
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_parents_may_not_be_searched_is_not_bound() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let binary = env!("CARGO_BIN_EXE_loopx-core");
+    let drop = "exec setpriv --reuid=65534 --regid=65534 --clear-groups --";
+    let line = format!(
+        "cd {} && {drop} {binary} config get profile",
+        place.path().display()
+    );
+    if !has("setpriv")
+        || !command("sh")
+            .args(["-c", &format!("{drop} {binary} --version")])
+            .status()
+            .unwrap()
+            .success()
+    {
+        skipped("privileges cannot be dropped");
+        return;
+    }
+    let ended = command("sh").args(["-c", &line]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "default\n");
+}

@@ -2,7 +2,10 @@
 //!
 //! Precedence: flag, environment, project, profile, default.
 
-use std::{borrow::Cow, path::PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use super::{
     file,
@@ -49,7 +52,6 @@ impl Source {
 #[derive(Debug)]
 pub struct Settings {
     values: Vec<(&'static Key, Option<(String, Source)>)>,
-    folder: Option<PathBuf>,
 }
 
 impl Settings {
@@ -65,13 +67,9 @@ impl Settings {
         let profile = outer(profile_key, args)?
             .or_else(|| bound.map(|name| (name.to_owned(), Source::Project)))
             .or_else(|| profile_key.default.map(|name| (name.to_owned(), Source::Default)));
-        let folder = match (&profile, env.loopx_home()) {
-            (Some((name, _)), Ok(home)) => Some(home.join("profiles").join(name)),
-            _ => None,
-        };
-        let stored = match &folder {
-            Some(folder) => file::read(&folder.join(file::NAME))?,
-            None => file::Stored::default(),
+        let stored = match (&profile, env.find_home()?) {
+            (Some((name, _)), Some(home)) => file::read(&folder_of(&home, name).join(file::NAME))?,
+            _ => file::Stored::default(),
         };
         let mut values = Vec::new();
         for key in KEYS {
@@ -87,17 +85,15 @@ impl Settings {
             };
             values.push((key, value));
         }
-        Ok(Self { values, folder })
+        Ok(Self { values })
     }
 
     /// The folder of the profile.
     ///
     /// Errors: `invalid_argument` when no variable leads to one.
     pub fn profile_folder(&self, env: &Env) -> Result<PathBuf> {
-        match &self.folder {
-            Some(folder) => Ok(folder.clone()),
-            None => env.loopx_home(),
-        }
+        let name = self.text("profile").ok_or_else(|| misread("profile"))?;
+        Ok(folder_of(&env.loopx_home()?, name))
     }
 
     /// All keys with their values.
@@ -137,6 +133,11 @@ impl Settings {
     pub fn count(&self, name: &str) -> Result<u64> {
         self.text(name).and_then(|text| text.parse().ok()).ok_or_else(|| misread(name))
     }
+}
+
+/// The folder of a profile.
+fn folder_of(home: &Path, profile: &str) -> PathBuf {
+    home.join("profiles").join(profile)
 }
 
 fn misread(name: &str) -> Error {

@@ -42,6 +42,10 @@ pub fn discover(folder: &Path) -> Result<Option<Project>> {
 
 /// Reads the binding in one folder.
 pub(super) fn read(root: &Path) -> Result<Option<Project>> {
+    // A folder above that may not be looked into binds nothing; one that is seen has to be readable.
+    if root.join(FOLDER).symlink_metadata().is_err() {
+        return Ok(None);
+    }
     let Some(text) = read_limited(&root.join(FOLDER).join(FILE))? else { return Ok(None) };
     let document: DocumentMut = text.parse().map_err(|error| not_toml(FILE, &text, &error))?;
     let mut project = Project { root: root.to_owned(), profile: None, goal: None };

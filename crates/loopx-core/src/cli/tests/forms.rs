@@ -247,6 +247,11 @@ fn a_table_fits_the_columns_and_counts_wide_characters() {
     let ended = call_raw(&env, vec!["status".into()], &WIDE);
     assert!(ended.out.lines().all(|line| line.width() <= 40), "{}", ended.out);
     assert!(ended.out.lines().count() > 3, "{}", ended.out);
+    for columns in ["0", "1", "2", "7", "65535", "65536", "-1", "x"] {
+        let env = Env::from_pairs([("COLUMNS", columns)]);
+        assert_eq!(call_raw(&env, vec!["status".into()], &WIDE).exit, 0, "{columns}");
+        assert_eq!(call_raw(&env, vec!["todo".into(), "add".into(), "-h".into()], &WIDE).exit, 0, "{columns}");
+    }
     let free = call_raw(&Env::default(), vec!["status".into()], &WIDE);
     assert_eq!(free.out.lines().count(), 3, "{}", free.out);
     insta::assert_snapshot!("table_40", ended.out);

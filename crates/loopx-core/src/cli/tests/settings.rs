@@ -151,6 +151,8 @@ fn without_any_folder_the_defaults_hold_and_a_write_says_why_not() {
     let ended = call(&["config", "get"]);
     assert_eq!(ended.exit, 0);
     insta::assert_snapshot!("config_get", ended.out);
+    let relative = Env::from_pairs([("LOOPX_HOME", "relative")]);
+    assert_eq!(call_in(&relative, &["config", "get"]).exit, 2);
     let ended = call(&["config", "set", "list.page", "5"]);
     assert_eq!(ended.exit, 2);
     assert!(ended.err.contains("LOOPX_HOME"), "{}", ended.err);
