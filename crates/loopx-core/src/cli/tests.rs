@@ -1,5 +1,6 @@
 //! Tests of the frame as a whole: arguments in, streams and exit code out, no process started.
 
+mod args;
 mod forms;
 mod place;
 mod screens;

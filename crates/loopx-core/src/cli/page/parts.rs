@@ -51,7 +51,6 @@ pub(super) fn spelled(arg: &Arg) -> String {
 
 /// An argument and all that is to be known of it.
 pub(super) fn described(arg: &Arg) -> (String, String) {
-    let short = arg.short.map(|short| format!("-{short}, ")).unwrap_or_default();
     let mut notes = Vec::new();
     if let Kind::Choice(words) = arg.kind
         && arg.place != Place::Switch
@@ -79,7 +78,7 @@ pub(super) fn described(arg: &Arg) -> (String, String) {
         notes.push("writes".to_owned());
     }
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-    (format!("{short}{}", spelled(arg)), format!("{}{notes}", arg.help))
+    (spelled(arg), format!("{}{notes}", arg.help))
 }
 
 /// Lines that work, each with what it does.
@@ -91,7 +90,6 @@ pub(super) fn examples(program: &str, command: &Command) -> Vec<String> {
 /// The exit codes of a command: its own ones, and those of every command.
 pub(super) fn exits(command: &Command) -> Vec<(String, String)> {
     let mut rows = vec![("0".to_owned(), "done".to_owned())];
-    rows.extend(command.answers.iter().map(|(exit, means)| (exit.to_string(), (*means).to_owned())));
     for (class, means) in CLASSES {
         let codes = command.codes.iter().filter(|code| code.class() == *class);
         let codes: Vec<_> = codes.map(|code| code.as_str()).collect();

@@ -66,17 +66,10 @@ fn argument(arg: &'static Arg) -> clap::Arg {
         .requires_all(arg.needs);
     let action = if arg.many { ArgAction::Append } else { ArgAction::Set };
     match arg.place {
-        Place::Switch => flagged(made, arg).action(ArgAction::SetTrue),
-        Place::Option => flagged(made, arg).value_name(arg.value).action(action),
+        Place::Switch => made.long(arg.id).action(ArgAction::SetTrue),
+        Place::Option => made.long(arg.id).value_name(arg.value).action(action),
         Place::Positional if arg.many => made.value_name(arg.value).num_args(1..).action(action),
         Place::Positional => made.value_name(arg.value).action(action),
-    }
-}
-
-fn flagged(made: clap::Arg, arg: &'static Arg) -> clap::Arg {
-    match arg.short {
-        Some(short) => made.long(arg.id).short(short),
-        None => made.long(arg.id),
     }
 }
 

@@ -71,8 +71,6 @@ pub struct Command {
     pub access: Access,
     /// The codes it ends with beside those every command can end with.
     pub codes: &'static [Code],
-    /// Exit codes that are answers, not errors.
-    pub answers: &'static [(u8, &'static str)],
     /// Its verbs; empty for a verb.
     pub verbs: &'static [Command],
 }
@@ -91,7 +89,6 @@ impl Command {
             examples: &[],
             access,
             codes: &[],
-            answers: &[],
             verbs: &[],
         }
     }
@@ -144,12 +141,6 @@ impl Command {
     /// Adds codes it ends with.
     pub const fn codes(mut self, codes: &'static [Code]) -> Self {
         self.codes = codes;
-        self
-    }
-
-    /// Adds exit codes that are answers.
-    pub const fn answers(mut self, answers: &'static [(u8, &'static str)]) -> Self {
-        self.answers = answers;
         self
     }
 
@@ -232,8 +223,6 @@ pub struct Arg {
     pub id: &'static str,
     /// Where it stands.
     pub place: Place,
-    /// The one-letter flag.
-    pub short: Option<char>,
     /// The name of its value.
     pub value: &'static str,
     /// What the value must look like.
@@ -263,7 +252,6 @@ impl Arg {
         Self {
             id,
             place,
-            short: None,
             value,
             kind,
             many: false,
@@ -307,12 +295,6 @@ impl Arg {
     /// Demands it.
     pub const fn required(mut self) -> Self {
         self.required = true;
-        self
-    }
-
-    /// Gives it a one-letter flag.
-    pub const fn short(mut self, short: char) -> Self {
-        self.short = Some(short);
         self
     }
 
