@@ -13,7 +13,7 @@ mod project;
 mod render;
 mod table;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, io::ErrorKind, process::ExitCode};
 
 use self::parse::Route;
 pub use self::{
@@ -22,7 +22,7 @@ pub use self::{
     env::{Env, Var},
     parse::{Args, Origin, Value, Wake, When},
     project::{Bound, Project, bind, discover},
-    render::{Block, Document, Format, Look, Rendered, Stdio},
+    render::{Block, Document, Format, Look, Page, Rendered, Stdio},
     table::{Access, Arg, CORE, Command, Example, Group, Kind, Place, example},
 };
 use crate::error::{Code, Error, Result};
@@ -80,7 +80,7 @@ pub fn main(program: &'static str, preset: &Preset, argv: Vec<OsString>, env: &E
     let look = Look::of(&argv, env, stdio);
     let answer = answer(program, preset, argv, env, look, stdio);
     match answer {
-        Ok(rendered) => render::print(&rendered, program, look, stdio),
+        Ok(rendered) => render::print(rendered, program, look, stdio),
         Err(error) => render::print_error(&error, program, look, stdio),
     }
 }
@@ -128,7 +128,8 @@ struct Help {
 /// `__reference`: the reference page of the command line.
 fn reference(_: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
     let page = page::reference("loopx", Preset::CORE.commands);
-    u8::from(stdio.out.write_all(page.as_bytes()).and_then(|()| stdio.out.flush()).is_err())
+    let written = stdio.out.write_all(page.as_bytes()).and_then(|()| stdio.out.flush());
+    u8::from(written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{
     settings::Source,
 };
 use crate::{
-    cli::{Context, parse::Args, render::Document, render::Rendered},
+    cli::{Context, parse::Args, render::{Document, Page, Rendered}},
     error::{Code, Error, Result},
 };
 
@@ -17,11 +17,6 @@ struct Setting<'a> {
     key: &'a str,
     value: Option<&'a str>,
     source: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct List<'a> {
-    items: Vec<Setting<'a>>,
 }
 
 #[derive(Serialize)]
@@ -44,7 +39,7 @@ pub(in crate::cli) fn get(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let cell = |text: Option<&str>| text.unwrap_or("-").to_owned();
     let rows = items.iter().map(|row| vec![row.key.to_owned(), cell(row.value), cell(row.source)]).collect();
     let document = Document::new().table(&["KEY", "VALUE", "SOURCE"], rows);
-    Rendered::new("loopx_config_list_v1", &List { items }, document)
+    Rendered::new("loopx_config_list_v1", &Page { items, next_cursor: None }, document)
 }
 
 #[derive(Serialize)]

@@ -67,10 +67,20 @@ impl Rendered {
     }
 }
 
+/// The JSON form of a listing: its rows, and where the next page starts if there is one.
+#[derive(Debug, Serialize)]
+pub struct Page<T> {
+    /// The rows of this page.
+    pub items: Vec<T>,
+    /// What `--cursor` takes to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
 /// Prints an answer and gives the exit code.
-pub(super) fn print(rendered: &Rendered, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+pub(super) fn print(rendered: Rendered, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     let data = match look.format {
-        Format::Json => rendered.json.clone() + "\n",
+        Format::Json => rendered.json + "\n",
         Format::Markdown => markdown(&rendered.document),
         Format::Text => text(&rendered.document, look),
     };
