@@ -8,6 +8,7 @@
     allow(
         dead_code,
         unreachable_pub,
+        unused_imports,
         reason = "the modules below `sdk` are public only to the other tiers"
     )
 )]
@@ -27,6 +28,11 @@ macro_rules! tier {
     };
 }
 
+tier! {
+    /// The command line: arguments in, one command out, its answer rendered.
+    cli;
+}
+
 mod error;
 mod model;
 
@@ -41,3 +47,11 @@ tier! {
 }
 
 pub mod sdk;
+
+/// Runs the `loopx-core` binary with the streams and the environment of this process.
+///
+/// It is a door for this package's own `main` alone, which sees the library as a package does.
+#[doc(hidden)]
+pub fn main() -> std::process::ExitCode {
+    cli::run("loopx-core", &cli::Preset::CORE)
+}

@@ -1,0 +1,209 @@
+//! Owns the profile's file of settings, and how a small file is read and replaced.
+//!
+//! Parsing is closed: an unknown key or a value out of bounds is refused, by its key. A write keeps the
+//! user's comments and order.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    path::Path,
+};
+
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
+
+use super::key::{KEYS, Key, Unit};
+use crate::error::{Code, Error, Result};
+
+/// The name of the file in the profile's folder.
+pub(super) const NAME: &str = "profile.toml";
+/// The largest file of settings, in bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The settings a file holds.
+#[derive(Debug, Default)]
+pub(super) struct Stored(Vec<(&'static Key, String)>);
+
+impl Stored {
+    pub(super) fn get(&self, key: &Key) -> Option<&str> {
+        self.0.iter().find(|(stored, _)| *stored == key).map(|(_, text)| text.as_str())
+    }
+}
+
+/// Reads a file of settings; one that is not there holds none.
+pub(super) fn read(path: &Path) -> Result<Stored> {
+    let Some(text) = read_limited(path)? else { return Ok(Stored::default()) };
+    let document = parse(&text)?;
+    let mut stored = Vec::new();
+    for (section, item) in document.iter() {
+        let Some(table) = item.as_table_like() else { return Err(unknown(section)) };
+        for (name, item) in table.iter() {
+            let name = format!("{section}.{name}");
+            let key = KEYS.iter().find(|key| key.name == name && !key.in_project).ok_or_else(|| unknown(&name))?;
+            let text = scalar(item).ok_or_else(|| {
+                Error::new(Code::InvalidArgument, format!("`{name}` in {NAME} is neither text nor a whole number"))
+                    .hint(format!("config set {name} default"))
+                    .detail("key", name.as_str())
+            })?;
+            key.check(&text)?;
+            stored.push((key, text));
+        }
+    }
+    Ok(Stored(stored))
+}
+
+/// Puts a setting into a file, or takes it out.
+///
+/// Errors: `store_busy` while another process does the same, `invalid_argument` for a file that is not TOML,
+/// `disk_full`, `store_unavailable`.
+pub(super) fn store(folder: &Path, key: &Key, text: Option<&str>) -> Result<()> {
+    private_folder(folder)?;
+    let locks = folder.join("locks");
+    private_folder(&locks)?;
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).open(locks.join("config.lock"));
+    let lock = lock.map_err(|e| unwritable(&e))?;
+    lock.try_lock().map_err(|_| Error::new(Code::StoreBusy, "another process changes the settings"))?;
+    let path = folder.join(NAME);
+    let mut document = parse(&read_limited(&path)?.unwrap_or_default())?;
+    let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
+    if let Some(text) = text {
+        let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+        let table = table.as_table_like_mut().ok_or_else(|| unknown(section))?;
+        put(table, name, key, text);
+    } else if let Some(table) = document.get_mut(section).and_then(Item::as_table_like_mut) {
+        table.remove(name);
+        if table.is_empty() {
+            document.remove(section);
+        }
+    }
+    write_atomic(&path, document.to_string().as_bytes(), 0o600)
+}
+
+fn put(table: &mut dyn TableLike, name: &str, key: &Key, text: &str) {
+    let mut made = match (key.unit, text.parse::<i64>()) {
+        (Unit::Count { .. }, Ok(count)) => value(count),
+        _ => value(text),
+    };
+    // A comment behind the old value stays where it is.
+    let decor = table.get(name).and_then(Item::as_value).map(|old| old.decor().clone());
+    if let (Some(decor), Some(new)) = (decor, made.as_value_mut()) {
+        *new.decor_mut() = decor;
+    }
+    table.insert(name, made);
+}
+
+fn scalar(item: &Item) -> Option<String> {
+    match item.as_value()? {
+        Value::String(text) => Some(text.value().clone()),
+        Value::Integer(count) => Some(count.value().to_string()),
+        _ => None,
+    }
+}
+
+fn parse(text: &str) -> Result<DocumentMut> {
+    text.parse::<DocumentMut>().map_err(|error| not_toml(NAME, text, &error))
+}
+
+/// The error of a file that is not TOML, with the line.
+pub(in crate::cli) fn not_toml(name: &str, text: &str, error: &toml_edit::TomlError) -> Error {
+    let start = error.span().map_or(0, |span| span.start);
+    let line = text.get(..start).map_or(1, |before| before.matches('\n').count() + 1);
+    Error::new(Code::InvalidArgument, format!("{name} is not valid TOML at line {line}"))
+        .detail("line", line)
+        .internal(error)
+}
+
+fn unknown(name: &str) -> Error {
+    let shown = crate::cli::parse::bounded(name);
+    Error::new(Code::UnknownField, format!("{NAME} has a setting nobody reads: `{shown}`"))
+        .hint("config --help")
+        .detail("field", shown)
+}
+
+/// Reads a small text file; none when it is not there.
+///
+/// Errors: `store_unreadable` when it is no readable regular file, `payload_too_large` over 64 KiB,
+/// `invalid_argument` when it is not UTF-8.
+pub(in crate::cli) fn read_limited(path: &Path) -> Result<Option<String>> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Error::new(Code::StoreUnreadable, format!("{name} cannot be read")).internal(error)
+    };
+    // Asked first: opening a pipe would wait for its writer.
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(unreadable(&"not a regular file")),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(unreadable(&error)),
+    }
+    let file = File::open(path).map_err(|e| unreadable(&e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Error::new(Code::PayloadTooLarge, format!("{name} is larger than {MAX_BYTES} bytes")));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Error::new(Code::InvalidArgument, format!("{name} is not valid UTF-8"))),
+    }
+}
+
+/// Replaces a file so that a reader, and a crash, meets the old text or the new one.
+///
+/// `mode` is the permission of the file on Unix.
+///
+/// Errors: `disk_full`, `store_unavailable`.
+pub(in crate::cli) fn write_atomic(path: &Path, data: &[u8], mode: u32) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut random = [0u8; 8];
+    getrandom::fill(&mut random).map_err(|e| Error::new(Code::Internal, "no random numbers").internal(e))?;
+    let beside = folder.join(format!(".{name}.{:016x}", u64::from_le_bytes(random)));
+    let written = fill(&beside, data, mode).and_then(|()| fs::rename(&beside, path)).and_then(|()| sync(folder));
+    written.map_err(|error| {
+        // The rename may already have taken it away.
+        let _ = fs::remove_file(&beside);
+        unwritable(&error)
+    })
+}
+
+fn fill(path: &Path, data: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    let mut file = options.open(path)?;
+    file.write_all(data)?;
+    file.sync_all()
+}
+
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Elsewhere a folder cannot be opened as a file; the rename is all there is.
+#[cfg(not(unix))]
+fn sync(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn private_folder(folder: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|e| unwritable(&e))
+}
+
+/// The error of a write that failed.
+pub(in crate::cli) fn unwritable(error: &io::Error) -> Error {
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+        _ => Code::StoreUnavailable,
+    };
+    Error::new(code, "a file could not be written").internal(error)
+}

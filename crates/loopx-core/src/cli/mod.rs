@@ -1,0 +1,136 @@
+//! Owns the command line: arguments in, one command out, its answer rendered.
+//!
+//! Knows no rule and no SQL. A verb is a row of the flag table (`table`) and a [`Handler`] bound to its words
+//! in a [`Preset`]; the frame does the rest: parsing, help, errors, formats, exit codes.
+
+mod builtin;
+mod config;
+mod context;
+mod env;
+mod page;
+mod parse;
+mod project;
+mod render;
+mod table;
+
+use std::{ffi::OsString, io::ErrorKind, process::ExitCode};
+
+use self::parse::Route;
+pub use self::{
+    config::{Key, Settings, Source},
+    context::Context,
+    env::{Env, Var},
+    parse::{Args, Origin, Value, Wake, When},
+    project::{Bound, Project, bind, discover},
+    render::{Block, Document, Format, Look, Page, Rendered, Stdio},
+    table::{Access, Arg, CORE, Command, Example, Group, Kind, Place, example},
+};
+use crate::error::{Code, Error, Result};
+
+/// What a verb does: parsed arguments in, an answer out.
+pub type Handler = fn(&mut Context<'_, '_>, &Args) -> Result<Rendered>;
+
+/// A process of LoopX's own, started by LoopX: arguments after its name in, an exit code out.
+pub type Inner = fn(&[OsString], &Env, &mut Stdio<'_>) -> u8;
+
+/// The commands a binary offers, and what each does.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Tables of commands, one a tier.
+    pub commands: &'static [&'static [Command]],
+    /// Handlers by the words of their verb, such as `todo add`.
+    pub handlers: &'static [&'static [(&'static str, Handler)]],
+    /// Words in front of everything else that no help shows, such as `__guard`.
+    pub inner: &'static [(&'static str, Inner)],
+}
+
+impl Preset {
+    /// The kernel's commands: `loopx-core`, and the minimal preset of `loopx`.
+    pub const CORE: Self = Self {
+        commands: &[CORE],
+        handlers: &[&[
+            ("completions", builtin::completions),
+            ("man", builtin::man),
+            ("config get", config::get),
+            ("config set", config::set),
+            ("config explain", config::explain),
+        ]],
+        inner: &[("__reference", reference)],
+    };
+
+    fn handler(&self, path: &str) -> Option<Handler> {
+        self.handlers.iter().copied().flatten().find(|(words, _)| *words == path).map(|(_, handler)| *handler)
+    }
+}
+
+/// Runs a command with the streams and the environment of this process; a binary's whole `main`.
+pub fn run(program: &'static str, preset: &Preset) -> ExitCode {
+    let argv = std::env::args_os().skip(1).collect();
+    let env = Env::read();
+    ExitCode::from(Stdio::with_process(|stdio| main(program, preset, argv, &env, stdio)))
+}
+
+/// Runs a command and gives its exit code. `argv` does not hold the program's name, which is `program`.
+pub fn main(program: &'static str, preset: &Preset, argv: Vec<OsString>, env: &Env, stdio: &mut Stdio<'_>) -> u8 {
+    if let Some((name, rest)) = argv.split_first()
+        && let Some((_, inner)) = preset.inner.iter().find(|(word, _)| name == word)
+    {
+        return inner(rest, env, stdio);
+    }
+    let look = Look::of(&argv, env, stdio);
+    let answer = answer(program, preset, argv, env, look, stdio);
+    match answer {
+        Ok(rendered) => render::print(rendered, program, look, stdio),
+        Err(error) => render::print_error(&error, program, look, stdio),
+    }
+}
+
+fn answer(
+    program: &'static str,
+    preset: &Preset,
+    argv: Vec<OsString>,
+    env: &Env,
+    look: Look,
+    stdio: &mut Stdio<'_>,
+) -> Result<Rendered> {
+    match parse::route(preset.commands, argv)? {
+        Route::Version => {
+            let line = page::version(program);
+            let body = Version { program, version: env!("CARGO_PKG_VERSION") };
+            Rendered::new("loopx_version_v1", &body, Document::new().line(line))
+        }
+        Route::Help(chain) => {
+            let page = page::help(program, preset.commands, &chain);
+            let text = render::text(&page, Look { colour: false, ..look });
+            Rendered::new("loopx_help_v1", &Help { help: text }, page)
+        }
+        Route::Verb(chain, rest) => {
+            let args = parse::parse(&chain, rest, env)?;
+            let handler = preset.handler(args.path()).ok_or_else(|| {
+                Error::new(Code::NotInstalled, format!("`{}` is not part of this build", args.path())).hint("--help")
+            })?;
+            handler(&mut Context { program, preset, env, look, stdio }, &args)
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Version {
+    program: &'static str,
+    version: &'static str,
+}
+
+#[derive(serde::Serialize)]
+struct Help {
+    help: String,
+}
+
+/// `__reference`: the reference page of the command line.
+fn reference(_: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
+    let page = page::reference("loopx", Preset::CORE.commands);
+    let written = stdio.out.write_all(page.as_bytes()).and_then(|()| stdio.out.flush());
+    u8::from(written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Owns the help screens and the version line.
+
+use super::parts;
+use crate::cli::{
+    render::Document,
+    table::{Command, GLOBAL, Group},
+};
+
+/// The version line.
+pub(in crate::cli) fn version(program: &str) -> String {
+    format!("{program} {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The help of a command; of everything for an empty chain.
+pub(in crate::cli) fn help(program: &str, commands: &[&'static [Command]], chain: &[&'static Command]) -> Document {
+    match chain.last() {
+        None => top(program, commands),
+        Some(noun) if !noun.verbs.is_empty() => self::noun(program, chain, noun),
+        Some(verb) => self::verb(program, chain, verb),
+    }
+}
+
+fn top(program: &str, commands: &[&'static [Command]]) -> Document {
+    let mut rows = Vec::new();
+    for group in Group::ALL {
+        let members = commands.iter().copied().flatten().filter(|command| command.group == *group);
+        for (at, command) in members.enumerate() {
+            let title = if at == 0 { group.title() } else { "" };
+            rows.push((format!("{title:8} {}", command.name), command.about.to_owned()));
+        }
+    }
+    let mut globals: Vec<_> = GLOBAL.iter().map(parts::described).collect();
+    globals.push(("-h, --help".to_owned(), format!("Help; of a command: `{program} COMMAND --help`")));
+    globals.push(("-V, --version".to_owned(), "The version".to_owned()));
+    Document::new()
+        .line("LoopX: what is true about the work of AI agents.")
+        .line(format!("Usage: {program} [OPTIONS] <COMMAND>"))
+        .terms(rows)
+        .heading("Options of every command")
+        .terms(globals)
+        .heading("Examples")
+        .code(vec![format!("{program} try"), format!("{program} todo add 'Fix the login test' --priority P1")])
+}
+
+fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Document {
+    let called = parts::called(program, chain);
+    let mut page = Document::new().para(noun.about).para(format!("Usage: {called} {}", parts::usage(noun)));
+    for para in noun.long {
+        page = page.para(*para);
+    }
+    let firsts = noun.verbs.iter().filter_map(|verb| verb.examples.first());
+    let examples = firsts.take(3).map(|example| format!("{program} {}", example.line)).collect();
+    page.heading("Verbs")
+        .terms(noun.verbs.iter().map(|verb| (verb.name, verb.about)))
+        .heading("Examples")
+        .code(examples)
+        .line(format!("Help of a verb: {called} <VERB> --help"))
+}
+
+fn verb(program: &str, chain: &[&'static Command], verb: &'static Command) -> Document {
+    let called = parts::called(program, chain);
+    let mut page = Document::new().para(verb.about).para(format!("Usage: {called} {}", parts::usage(verb)));
+    for para in verb.long {
+        page = page.para(*para);
+    }
+    let positionals: Vec<_> = parts::positionals(verb).map(parts::described).collect();
+    if !positionals.is_empty() {
+        page = page.heading("Arguments").terms(positionals);
+    }
+    let mut options: Vec<_> = parts::options(verb).map(parts::described).collect();
+    options.push(("-h, --help".to_owned(), format!("This help; options of every command: {program} --help")));
+    page.heading("Options")
+        .terms(options)
+        .heading("Examples")
+        .code(parts::examples(program, verb))
+        .heading("Exit codes")
+        .terms(parts::exits(verb))
+}

@@ -1,0 +1,131 @@
+//! Owns the pieces that help, manual and reference share: usage, arguments, examples, exit codes.
+
+use crate::{
+    cli::table::{Access, Arg, Command, Kind, Place},
+    error::Class,
+};
+
+/// The words of a command, the program's name first.
+pub(super) fn called(program: &str, chain: &[&Command]) -> String {
+    let mut words = vec![program];
+    words.extend(chain.iter().map(|command| command.name));
+    words.join(" ")
+}
+
+/// The usage of a verb after its words.
+pub(super) fn usage(command: &Command) -> String {
+    if !command.verbs.is_empty() {
+        return "<VERB>".to_owned();
+    }
+    let mut parts = vec!["[OPTIONS]".to_owned()];
+    parts.extend(options(command).filter(|arg| arg.required).map(spelled));
+    let members = command.args.iter().filter(|arg| command.one_of.contains(&arg.id)).map(spelled);
+    if !command.one_of.is_empty() {
+        parts.push(format!("<{}>", members.collect::<Vec<_>>().join("|")));
+    }
+    parts.extend(positionals(command).map(|arg| {
+        let dots = if arg.many { "..." } else { "" };
+        if arg.required { format!("<{}>{dots}", arg.value) } else { format!("[{}]{dots}", arg.value) }
+    }));
+    parts.join(" ")
+}
+
+/// The positional arguments in order.
+pub(super) fn positionals(command: &Command) -> impl Iterator<Item = &'static Arg> {
+    command.args.iter().filter(|arg| arg.place == Place::Positional)
+}
+
+/// The flags in order.
+pub(super) fn options(command: &Command) -> impl Iterator<Item = &'static Arg> {
+    command.args.iter().filter(|arg| arg.place != Place::Positional)
+}
+
+/// An argument as it is typed, with the name of its value.
+pub(super) fn spelled(arg: &Arg) -> String {
+    match arg.place {
+        Place::Positional => format!("<{}>", arg.value),
+        Place::Switch => format!("--{}", arg.id),
+        Place::Option => format!("--{} <{}>", arg.id, arg.value),
+    }
+}
+
+/// An argument and all that is to be known of it.
+pub(super) fn described(arg: &Arg) -> (String, String) {
+    let mut notes = Vec::new();
+    if let Kind::Choice(words) = arg.kind
+        && arg.place != Place::Switch
+    {
+        notes.push(words.join(", "));
+    }
+    if arg.required && arg.place != Place::Positional {
+        notes.push("required".to_owned());
+    }
+    if arg.many {
+        notes.push("can be repeated".to_owned());
+    }
+    if let Some(default) = arg.default {
+        notes.push(format!("default {default}"));
+    }
+    if let Some(var) = arg.env {
+        notes.push(format!("or {}", var.name()));
+    }
+    if let Some(key) = arg.setting
+        && key != arg.id
+    {
+        notes.push(format!("default from {key}"));
+    }
+    if arg.writes {
+        notes.push("writes".to_owned());
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    (spelled(arg), format!("{}{notes}", arg.help))
+}
+
+/// Lines that work, each with what it does.
+pub(super) fn examples(program: &str, command: &Command) -> Vec<String> {
+    let lines = command.examples.iter();
+    lines.flat_map(|example| [format!("{program} {}", example.line), format!("    {}", example.does)]).collect()
+}
+
+/// The exit codes of a command: its own ones, and those of every command.
+pub(super) fn exits(command: &Command) -> Vec<(String, String)> {
+    let mut rows = vec![("0".to_owned(), "done".to_owned())];
+    for (class, means) in CLASSES {
+        let codes = command.codes.iter().filter(|code| code.class() == *class);
+        let codes: Vec<_> = codes.map(|code| code.as_str()).collect();
+        let is_general = match class {
+            Class::Usage => true,
+            Class::Store => command.access != Access::Pure,
+            _ => false,
+        };
+        if !codes.is_empty() {
+            rows.push((class.exit().to_string(), format!("{means}: {}", codes.join(", "))));
+        } else if is_general {
+            rows.push((class.exit().to_string(), (*means).to_owned()));
+        }
+    }
+    rows
+}
+
+/// The classes of errors, in the order of their exit codes.
+pub(super) const CLASSES: &[(Class, &str)] = &[
+    (Class::Negative, "the answer is no"),
+    (Class::Usage, "the input cannot be taken"),
+    (Class::Unavailable, "something needed is not there"),
+    (Class::Conflict, "somebody else, or another state, is in the way"),
+    (Class::Uncertain, "what happened is not known yet"),
+    (Class::Refused, "a rule forbids it"),
+    (Class::Store, "the ledger cannot serve"),
+];
+
+/// What a command does to state, as a sentence.
+pub(super) fn access(command: &Command) -> &'static str {
+    match command.access {
+        Access::Pure => "It looks at nothing but its arguments.",
+        Access::Writes => "It writes.",
+        Access::Reads if command.args.iter().any(|arg| arg.writes) => {
+            "It reads, unless a flag below says that it writes."
+        }
+        Access::Reads => "It reads and changes nothing.",
+    }
+}

@@ -1,0 +1,62 @@
+//! Owns the reference page of the command line, `docs/reference/cli.md`.
+//!
+//! Written by `loopx-core __reference`; a test compares the page in the repository with it.
+
+use super::parts;
+use crate::cli::{
+    config,
+    env::Var,
+    render::{Block, Document, markdown},
+    table::{Command, GLOBAL, Group},
+};
+
+/// The page as Markdown.
+pub(in crate::cli) fn reference(program: &str, commands: &[&'static [Command]]) -> String {
+    let mut page = Document::new()
+        .heading("Command line reference")
+        .para("Generated from the flag table by `cargo run -p loopx-core -- __reference`; do not edit.")
+        .with(Block::Heading(2, "Options of every command".to_owned()))
+        .terms(GLOBAL.iter().map(parts::described));
+    for group in Group::ALL {
+        for command in commands.iter().copied().flatten().filter(|command| command.group == *group) {
+            page = noun(page, program, command);
+        }
+    }
+    let codes = parts::CLASSES.iter().map(|(class, means)| {
+        let codes = crate::error::Code::ALL.iter().filter(|code| code.class() == *class);
+        let codes: Vec<_> = codes.map(|code| code.as_str()).collect();
+        vec![class.exit().to_string(), (*means).to_owned(), codes.join(", ")]
+    });
+    page = page
+        .with(Block::Heading(2, "Exit codes".to_owned()))
+        .table(&["Exit", "Meaning", "Codes"], codes.collect())
+        .with(Block::Heading(2, "Environment".to_owned()))
+        .terms(Var::ALL.iter().map(|var| (var.name(), var.about())))
+        .with(Block::Heading(2, "Settings".to_owned()))
+        .table(&["Key", "Default", "Bounds", "What it bounds"], config::rows());
+    markdown(&page)
+}
+
+fn noun(page: Document, program: &str, command: &'static Command) -> Document {
+    let page = page.with(Block::Heading(2, command.name.to_owned())).para(command.about);
+    if command.verbs.is_empty() {
+        return verb(page, program, &[command], command);
+    }
+    let page = command.long.iter().fold(page, |page, para| page.para(*para));
+    command.verbs.iter().fold(page, |page, row| {
+        let page = page.with(Block::Heading(3, format!("{} {}", command.name, row.name))).para(row.about);
+        verb(page, program, &[command, row], row)
+    })
+}
+
+fn verb(page: Document, program: &str, chain: &[&Command], command: &'static Command) -> Document {
+    let usage = format!("{} {}", parts::called(program, chain), parts::usage(command));
+    let page = command.long.iter().fold(page.code(vec![usage]), |page, para| page.para(*para));
+    let page = page.para(parts::access(command));
+    let arguments: Vec<_> =
+        parts::positionals(command).chain(parts::options(command)).map(parts::described).collect();
+    let page = if arguments.is_empty() { page } else { page.terms(arguments) };
+    page.code(parts::examples(program, command))
+        .para("Exit codes:")
+        .terms(parts::exits(command))
+}

@@ -1,0 +1,74 @@
+//! Owns the last step before a terminal: what could steer it, hide or reorder text becomes visible.
+//!
+//! Knows nothing of meaning; what may be public is decided elsewhere.
+
+use std::borrow::Cow;
+
+/// One line: breaks and tabs become spaces, what is not printable its code point.
+pub(super) fn line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c.is_control() || is_deceptive(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(' '),
+            c if c.is_control() || is_deceptive(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Many lines: as [`line`], with the breaks and tabs kept.
+pub(super) fn lines(text: &str) -> Cow<'_, str> {
+    let keeps = |c: char| matches!(c, '\n' | '\t');
+    if !text.chars().any(|c| !keeps(c) && (c.is_control() || is_deceptive(c))) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if !keeps(c) && (c.is_control() || is_deceptive(c)) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// JSON text with everything that is not printable as `\u` escapes.
+///
+/// In JSON such characters occur inside strings only, so the value stays the same.
+pub(super) fn json(text: String) -> String {
+    if !text.chars().any(|c| c.is_control() || is_deceptive(c)) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if c.is_control() || is_deceptive(c) {
+            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Characters that reorder, hide or break text without being control characters.
+fn is_deceptive(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}

@@ -1,0 +1,125 @@
+//! Owns documents as text for a terminal or a pipe.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    document::{Block, Document},
+    look::Look,
+    printable,
+};
+
+/// The width of prose where no width is known, and its greatest where one is.
+const PROSE_COLUMNS: usize = 80;
+/// The widest term that its meaning stands beside.
+const TERM_COLUMNS: usize = 30;
+
+/// Writes a document as text, each line ended.
+pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
+    let width = look.columns.map_or(PROSE_COLUMNS, |columns| usize::from(columns).min(PROSE_COLUMNS));
+    let mut out = String::new();
+    let mut blocks = document.blocks.iter().peekable();
+    while let Some(block) = blocks.next() {
+        match block {
+            Block::Heading(_, title) => {
+                let title = printable::line(title);
+                if look.colour {
+                    out.extend(["\u{1b}[1m", &title, "\u{1b}[0m\n"]);
+                } else {
+                    out.extend([&title, "\n"]);
+                }
+                continue;
+            }
+            Block::Para(para) => wrap(&mut out, "", &printable::line(para), width),
+            Block::Lines(lines) => each(&mut out, "", lines),
+            Block::Code(lines) => each(&mut out, "  ", lines),
+            Block::Terms(terms) => self::terms(&mut out, terms, width),
+            Block::Table(head, rows) => table(&mut out, head, rows, look),
+            Block::Verbatim(text) => {
+                out += &printable::lines(text);
+                if !out.ends_with('\n') && !text.is_empty() {
+                    out.push('\n');
+                }
+            }
+        }
+        if blocks.peek().is_some() {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn each(out: &mut String, indent: &str, lines: &[String]) {
+    for line in lines {
+        out.push_str(indent);
+        out.push_str(&printable::line(line));
+        out.push('\n');
+    }
+}
+
+fn terms(out: &mut String, terms: &[(String, String)], width: usize) {
+    let terms: Vec<_> = terms.iter().map(|(term, means)| (printable::line(term), printable::line(means))).collect();
+    let beside = terms.iter().map(|(term, _)| term.width()).filter(|wide| *wide <= TERM_COLUMNS);
+    let column = beside.max().unwrap_or(2);
+    let indent = " ".repeat(column + 4);
+    for (term, means) in &terms {
+        let gap = column.checked_sub(term.width());
+        match gap {
+            _ if means.is_empty() => out.extend(["  ", term, "\n"]),
+            Some(gap) => {
+                let first = format!("  {term}{}  ", " ".repeat(gap));
+                wrap_after(out, &first, &indent, means, width);
+            }
+            None => {
+                out.extend(["  ", term, "\n"]);
+                wrap(out, &indent, means, width);
+            }
+        }
+    }
+}
+
+fn wrap(out: &mut String, indent: &str, text: &str, width: usize) {
+    wrap_after(out, indent, indent, text, width);
+}
+
+/// Wraps words greedily; a word wider than the line stands alone on one.
+fn wrap_after(out: &mut String, first: &str, indent: &str, text: &str, width: usize) {
+    let mut line = first.to_owned();
+    let mut has_words = false;
+    for word in text.split_whitespace() {
+        if has_words && line.width() + 1 + word.width() > width {
+            *out += line.trim_end();
+            out.push('\n');
+            indent.clone_into(&mut line);
+            has_words = false;
+        }
+        if has_words {
+            line.push(' ');
+        }
+        line.push_str(word);
+        has_words = true;
+    }
+    *out += line.trim_end();
+    out.push('\n');
+}
+
+fn table(out: &mut String, head: &[String], rows: &[Vec<String>], look: Look) {
+    let mut made = Table::new();
+    made.load_style(presets::NOTHING);
+    match look.columns {
+        Some(columns) => {
+            made.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+        }
+        None => {
+            made.set_content_arrangement(ContentArrangement::Disabled);
+        }
+    }
+    let cells = |row: &[String]| row.iter().map(|cell| printable::line(cell).into_owned()).collect::<Vec<_>>();
+    made.set_header(cells(head));
+    made.add_rows(rows.iter().map(|row| cells(row)));
+    for column in made.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    *out += &made.trim_fmt();
+    out.push('\n');
+}

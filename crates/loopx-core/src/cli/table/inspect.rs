@@ -1,0 +1,43 @@
+//! Owns the rows that look across nouns: `find`, `log`, `doctor`.
+
+use super::{
+    common::{CURSOR, DRY_RUN, LIMIT},
+    shape::{Access, Arg, Command, Group, Kind, example},
+};
+use crate::error::Code;
+
+pub(super) const FIND: Command =
+    Command::lone("find", Group::Start, Access::Reads, "Finds Goals, Todos and gates by id or text.")
+        .long(&["Looks for the text, upper and lower case alike, in ids and titles of all Goals; `--goal` narrows."])
+        .args(&[
+            Arg::positional("text", "TEXT", Kind::Text, "A part of an id or a title"),
+            LIMIT,
+        ])
+        .examples(&[example("find login", "everywhere"), example("find login --goal importer", "in one Goal")]);
+
+pub(super) const LOG: Command =
+    Command::lone("log", Group::Trust, Access::Reads, "Shows what happened, newest first.")
+        .args(&[
+            Arg::option("todo", "TODO", Kind::Id, "Only about this Todo"),
+            Arg::option("since", "WHEN", Kind::When, "Not before this time, or this long ago"),
+            LIMIT,
+            CURSOR,
+        ])
+        .examples(&[
+            example("log --goal importer", "the last events of a Goal"),
+            example("log --todo importer.3 --since 2d --json", "of one Todo, for a program"),
+        ]);
+
+pub(super) const DOCTOR: Command =
+    Command::lone("doctor", Group::Trust, Access::Reads, "Checks the installation and the ledger.")
+        .long(&["Each finding names the command that mends it. It changes nothing without a flag that says so."])
+        .args(&[
+            Arg::switch("repair", "Mend what can be mended; what is taken out is kept").writes(),
+            Arg::switch("accept-clock", "Take the present time after a jump of the clock").writes(),
+            DRY_RUN,
+        ])
+        .examples(&[
+            example("doctor", "look"),
+            example("doctor --repair --dry-run", "what a repair would do"),
+        ])
+        .codes(&[Code::CheckFailed, Code::UserOnly, Code::Unauthenticated]);

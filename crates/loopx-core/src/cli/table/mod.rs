@@ -1,0 +1,41 @@
+//! Owns the one flag table: every command, argument, value, example and exit code.
+//!
+//! From it come the parser, the help, the man page, the completions and the reference page. Knows nothing of
+//! how any of them is made, and nothing of what a command does.
+
+mod agent;
+mod common;
+mod evidence;
+mod gate;
+mod goal;
+mod inspect;
+mod shape;
+mod shell;
+mod start;
+mod todo;
+mod todo_owned;
+mod todo_plan;
+mod turn;
+
+pub(super) use self::common::GLOBAL;
+pub use self::shape::{Access, Arg, Command, Example, Group, Kind, Place, example};
+
+/// The commands of the kernel: what `loopx-core` and the minimal preset offer.
+pub const CORE: &[Command] = &[
+    start::TRY,
+    start::INIT,
+    start::STATUS,
+    inspect::FIND,
+    goal::GOAL,
+    todo::TODO,
+    gate::GATE,
+    agent::AGENT,
+    evidence::EVIDENCE,
+    turn::TURN,
+    inspect::DOCTOR,
+    inspect::LOG,
+    shell::CONFIG,
+    shell::TOKEN,
+    shell::COMPLETIONS,
+    shell::MAN,
+];

@@ -1,0 +1,52 @@
+//! Owns the rows of the first minutes: `try`, `init`, `status`.
+
+use super::{
+    common::DRY_RUN,
+    shape::{Access, Arg, Command, Group, Kind, example},
+};
+use crate::error::Code;
+
+pub(super) const TRY: Command =
+    Command::lone("try", Group::Start, Access::Writes, "Runs a governed task end to end in a scratch folder.")
+        .long(&["It makes a failing check pass, has a wrong result refused, kills its own host once, recovers, \
+                 answers a gate and replays a receipt. It needs no model, no network and no earlier state."])
+        .args(&[Arg::switch("keep", "Keep the scratch folder and print where it is")])
+        .examples(&[
+            example("try", "see what LoopX does, in under five seconds"),
+            example("try --keep", "the same, and look around afterwards"),
+        ])
+        .codes(&[Code::CheckFailed]);
+
+pub(super) const INIT: Command =
+    Command::lone("init", Group::Start, Access::Writes, "Binds this folder to a profile and a Goal.")
+        .long(&[
+            "Writes `.loopx/project.toml` and, in a git repository, `.loopx/` into `.git/info/exclude`; touches \
+             no other file of yours. With a title it also starts a Goal. Again it finds the same Goal and says \
+             `created` false.",
+        ])
+        .args(&[
+            Arg::option("goal", "TITLE", Kind::Text, "The objective of a Goal to start; its slug is made from it"),
+            Arg::option("acceptance", "TEXT", Kind::Text, "A criterion of acceptance, at most 32")
+                .many()
+                .needs(&["goal"]),
+            DRY_RUN,
+        ])
+        .examples(&[
+            example("init", "bind the folder to the default profile"),
+            example(
+                "init --goal 'Ship the importer' --acceptance 'the import test passes'",
+                "bind it, and start a Goal",
+            ),
+        ])
+        .codes(&[Code::GoalExists]);
+
+pub(super) const STATUS: Command =
+    Command::lone("status", Group::Start, Access::Reads, "Shows what every Goal is waiting on.")
+        .long(&["Four questions first: what is each Goal waiting on, may an agent continue, what must happen \
+                 first, what did the last run prove or block. Then what needs attention, ranked, each with the \
+                 command that moves it."])
+        .args(&[Arg::option("agent", "AGENT", Kind::Id, "Answer for this agent")])
+        .examples(&[
+            example("status", "all Goals of the authority"),
+            example("status --goal importer --json", "one Goal, for a program"),
+        ]);

@@ -1,0 +1,162 @@
+//! Owns the rows of `todo` that begin, keep and end an ownership.
+
+use super::{
+    common::{OWN, REASON, TTL, WORKSPACE},
+    shape::{Access, Arg, Command, Kind, example},
+    todo::ID,
+};
+use crate::error::Code;
+
+const SUMMARY: Arg =
+    Arg::option("summary", "TEXT", Kind::Text, "What was done, at most 400 bytes; screened");
+const EVIDENCE: Arg = Arg::option("evidence", "EVIDENCE", Kind::Id, "Evidence for it, at most 32").many();
+const OWNER_CODES: &[Code] = &[
+    Code::OwnRequired,
+    Code::OwnershipSuperseded,
+    Code::OwnershipExpired,
+    Code::InvalidTransition,
+    Code::ActorNotAllowed,
+];
+
+pub(super) const CLAIM: Command = Command::verb("claim", Access::Writes, "Claims a Todo and admits a Turn on it.")
+    .long(&["Prints `own_id`, which every verb of the owner presents. An offer or a listing implies nothing: \
+             of several claims one wins, and the others learn who holds it and until when."])
+    .args(&[
+        ID,
+        TTL,
+        WORKSPACE,
+        Arg::option("capability", "KEY", Kind::Text, "Narrow the agent's capabilities to these").many(),
+    ])
+    .examples(&[
+        example("todo claim importer.3 --as agent:coder@shell", "own it for the default time"),
+        example("todo claim importer.3 --as agent:coder --ttl 2h --json", "longer, for a program"),
+    ])
+    .codes(&[
+        Code::AlreadyClaimed,
+        Code::NotClaimable,
+        Code::WriteScopeConflict,
+        Code::ExecutorActive,
+        Code::GateBlocked,
+        Code::GateOpened,
+        Code::Held,
+        Code::QuotaExhausted,
+        Code::TurnUnresolved,
+        Code::EffectUnresolved,
+        Code::GoalStopped,
+        Code::GoalClosed,
+        Code::ActorNotAllowed,
+    ]);
+
+pub(super) const RENEW: Command = Command::verb("renew", Access::Writes, "Keeps an ownership for longer.")
+    .args(&[ID, OWN, TTL])
+    .examples(&[example("todo renew importer.3 --own own_0v7k", "from now on, the same time again")])
+    .codes(OWNER_CODES);
+
+pub(super) const PROGRESS: Command = Command::verb("progress", Access::Writes, "Settles progress and ends the Turn.")
+    .long(&["The validators run; passed or at their progress exit it is accepted. With `--continue` the next \
+             Turn is admitted in the same commit, under a new `own_id`."])
+    .args(&[
+        ID,
+        OWN,
+        SUMMARY,
+        EVIDENCE,
+        Arg::switch("continue", "Go on with the next Turn if the rules allow"),
+    ])
+    .examples(&[
+        example("todo progress importer.3 --own own_0v7k --summary 'parser ported'", "and give it back"),
+        example("todo progress importer.3 --own own_0v7k --continue", "and go on"),
+    ])
+    .codes(&[
+        Code::ValidationFailed,
+        Code::OwnRequired,
+        Code::OwnershipSuperseded,
+        Code::OwnershipExpired,
+        Code::Held,
+        Code::TurnUnresolved,
+        Code::ActorNotAllowed,
+    ]);
+
+pub(super) const DONE: Command = Command::verb("done", Access::Writes, "Completes a Todo.")
+    .long(&[
+        "For an agent the validators run, and only their pass settles the Turn; without any validator a person \
+         is asked. A user completes without an ownership; over a failing or unrun validator with `--waive`.",
+        "What follows is said by `--successor` or `--no-followup`; without either the Goal goes on.",
+    ])
+    .args(&[
+        ID,
+        OWN,
+        SUMMARY,
+        EVIDENCE,
+        Arg::option("successor", "TODO", Kind::Id, "A Todo that takes it further, at most 32")
+            .many()
+            .conflicts(&["no-followup"]),
+        Arg::switch("no-followup", "Nothing follows from it"),
+        Arg::option("waive", "REASON", Kind::Text, "Accept it without its validators, and say why"),
+    ])
+    .examples(&[
+        example("todo done importer.3 --own own_0v7k", "the owner is finished"),
+        example("todo done importer.4 --as user:ada", "a person did it"),
+        example("todo done importer.3 --own own_0v7k --successor importer.5", "and another takes it further"),
+    ])
+    .codes(&[
+        Code::ValidationFailed,
+        Code::OwnRequired,
+        Code::OwnershipSuperseded,
+        Code::OwnershipExpired,
+        Code::TodoAlreadyDone,
+        Code::Held,
+        Code::GateBlocked,
+        Code::TurnUnresolved,
+        Code::Unauthenticated,
+    ]);
+
+pub(super) const LOOK: Command = Command::verb("look", Access::Writes, "Records what a monitor saw.")
+    .args(&[
+        ID,
+        OWN,
+        Arg::switch("unchanged", "Nothing has changed; the Turn costs nothing"),
+        Arg::switch("changed", "Something has changed"),
+        SUMMARY,
+        EVIDENCE,
+    ])
+    .one_of(&["unchanged", "changed"])
+    .examples(&[
+        example("todo look importer.6 --own own_0v7k --unchanged", "nothing new"),
+        example("todo look importer.6 --own own_0v7k --changed --summary 'queue at 90 %'", "something new"),
+    ])
+    .codes(OWNER_CODES);
+
+pub(super) const RELEASE: Command = Command::verb("release", Access::Writes, "Gives a Todo back.")
+    .long(&["With `--force` a proven user takes it from its owner; where a host runs it, stop its Turn first."])
+    .args(&[
+        ID,
+        OWN,
+        REASON,
+        Arg::switch("force", "End somebody else's ownership").needs(&["reason"]).conflicts(&["own"]),
+    ])
+    .examples(&[
+        example("todo release importer.3 --own own_0v7k --reason 'wrong repository'", "give it back"),
+        example("todo release importer.3 --force --reason 'its machine is gone'", "take it away"),
+    ])
+    .codes(&[
+        Code::OwnRequired,
+        Code::OwnershipSuperseded,
+        Code::OwnershipExpired,
+        Code::TurnRunning,
+        Code::ExecutorActive,
+        Code::UserOnly,
+        Code::Unauthenticated,
+    ]);
+
+pub(super) const TRANSFER: Command =
+    Command::verb("transfer", Access::Writes, "Gives a Todo to another agent of the Goal.")
+        .long(&["The other agent has ten minutes in which nobody else can claim it."])
+        .args(&[ID, OWN, Arg::option("to", "AGENT", Kind::Id, "Who gets it").required(), REASON])
+        .examples(&[example("todo transfer importer.3 --own own_0v7k --to reviewer", "hand it over")])
+        .codes(&[
+            Code::OwnRequired,
+            Code::OwnershipSuperseded,
+            Code::OwnershipExpired,
+            Code::TurnRunning,
+            Code::ActorNotAllowed,
+        ]);

@@ -1,0 +1,3 @@
+//! Tests of the `loopx-core` binary as a process.
+
+mod cli;
