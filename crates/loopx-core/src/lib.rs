@@ -40,4 +40,9 @@ tier! {
     failpoint;
 }
 
+tier! {
+    /// Starts, bounds and ends programs; the one place that spawns.
+    process;
+}
+
 pub mod sdk;
