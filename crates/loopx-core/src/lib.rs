@@ -7,6 +7,7 @@
     not(feature = "tier"),
     allow(
         dead_code,
+        unused_imports,
         unreachable_pub,
         reason = "the modules below `sdk` are public only to the other tiers"
     )

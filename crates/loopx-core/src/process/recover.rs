@@ -26,8 +26,8 @@ pub fn alive_by_token(token: &Token) -> Result<Vec<Process>> {
     let mut tree = Tree::carrying(token);
     let alive = tree.survey();
     match tree.containment() {
-        Containment::GroupOnly => Err(blind()),
-        Containment::GroupAndToken | Containment::GroupAndChildren => Ok(alive),
+        Containment::Group => Err(blind()),
+        Containment::Token | Containment::Children => Ok(alive),
     }
 }
 
@@ -44,8 +44,8 @@ pub fn end_by_token(token: &Token, grace_ms: u64) -> Result<Swept> {
         }
     };
     match tree.containment() {
-        Containment::GroupOnly => Err(blind()),
-        Containment::GroupAndToken | Containment::GroupAndChildren => Ok(Swept { found: ending.into_found(), survivors }),
+        Containment::Group => Err(blind()),
+        Containment::Token | Containment::Children => Ok(Swept { found: ending.into_found(), survivors }),
     }
 }
 

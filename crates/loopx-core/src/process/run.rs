@@ -64,7 +64,7 @@ fn nothing(kind: NotStarted) -> Outcome {
         wall_ms: 0,
         outlived: Vec::new(),
         survivors: Vec::new(),
-        containment: Containment::GroupOnly,
+        containment: Containment::Group,
     }
 }
 
@@ -195,7 +195,7 @@ impl Run<'_> {
         }
         if let (Some(at_ms), Some(rule)) = (self.result_at_ms, self.spec.result) {
             let over = passed(at_ms, rule.linger_ms) || passed(self.started_ms, self.spec.wall_ms);
-            return over.then_some(Ended::ResultThenEnded);
+            return over.then_some(Ended::Lingered);
         }
         if passed(self.started_ms, self.spec.wall_ms) {
             return Some(Ended::WallDeadline);

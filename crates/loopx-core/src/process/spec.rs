@@ -168,7 +168,7 @@ pub enum Ended {
     /// The program exited, but somebody else collected its status.
     ExitUnknown,
     /// The result was complete and the program lingered past [`ResultRule::linger_ms`]; the result stands.
-    ResultThenEnded,
+    Lingered,
     /// [`Spec::wall_ms`] passed.
     WallDeadline,
     /// [`Spec::idle_ms`] passed without output.
@@ -194,11 +194,11 @@ pub struct Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Containment {
     /// The process group, the token's carriers and their children.
-    GroupAndToken,
+    Token,
     /// The process group and the children of its members: no token was given.
-    GroupAndChildren,
+    Children,
     /// The process group alone: this system shows no process table.
-    GroupOnly,
+    Group,
 }
 
 /// All that is known of one run.

@@ -111,9 +111,9 @@ impl Tree {
     /// What the emptiness of this tree is proved against.
     pub(super) fn containment(&self) -> Containment {
         match (&self.entry, self.blind) {
-            (_, true) => Containment::GroupOnly,
-            (Some(_), false) => Containment::GroupAndToken,
-            (None, false) => Containment::GroupAndChildren,
+            (_, true) => Containment::Group,
+            (Some(_), false) => Containment::Token,
+            (None, false) => Containment::Children,
         }
     }
 

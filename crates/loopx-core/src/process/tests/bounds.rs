@@ -89,7 +89,7 @@ fn fault_e01_a_result_is_kept_when_the_host_hangs_after_it() {
     let mut host = script("echo '{}'; sleep MARK");
     host.spec.result = Some(ResultRule { is_complete: is_braces, linger_ms: 200 });
     let outcome = host.run();
-    assert_eq!((outcome.ended, outcome.result_complete), (Ended::ResultThenEnded, true));
+    assert_eq!((outcome.ended, outcome.result_complete), (Ended::Lingered, true));
     assert_eq!(text(&outcome.stdout), "{}\n");
 }
 
@@ -100,7 +100,7 @@ fn fault_e01_a_result_outweighs_the_wall_and_the_idle_deadline() {
     host.spec.wall_ms = 2000;
     host.spec.idle_ms = Some(1500);
     let outcome = host.run();
-    assert_eq!(outcome.ended, Ended::ResultThenEnded);
+    assert_eq!(outcome.ended, Ended::Lingered);
     assert!(outcome.wall_ms >= 2000, "the idle deadline does not count after the result");
 }
 

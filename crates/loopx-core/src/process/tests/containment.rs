@@ -42,7 +42,7 @@ fn a_child_in_a_session_of_its_own_is_found_by_the_token() {
     let outcome = script("setsid sleep MARK >/dev/null 2>&1 & sleep 0.2; exit 0").run();
     assert_eq!(outcome.ended, Ended::Exited(0));
     assert_eq!(outcome.outlived.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["sleep"]);
-    assert_eq!(outcome.containment, Containment::GroupAndToken);
+    assert_eq!(outcome.containment, Containment::Token);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_child_that_cleared_its_environment_is_found_below_its_parent() {
     hidden.spec.wall_ms = 500;
     hidden.spec.containment = None;
     let outcome = hidden.run();
-    assert_eq!((outcome.ended, outcome.containment), (Ended::WallDeadline, Containment::GroupAndChildren));
+    assert_eq!((outcome.ended, outcome.containment), (Ended::WallDeadline, Containment::Children));
 }
 
 #[test]
