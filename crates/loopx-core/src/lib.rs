@@ -42,6 +42,8 @@ tier! {
 }
 
 tier! {
+    /// Says what may be public: the text screen and the three classes of data.
+    boundary;
     /// Starts, bounds and ends programs; the one place that spawns.
     process;
 }
