@@ -7,6 +7,7 @@
     not(feature = "tier"),
     allow(
         dead_code,
+        unused_imports,
         unreachable_pub,
         unused_imports,
         reason = "the modules below `sdk` are public only to the other tiers"
@@ -44,6 +45,13 @@ tier! {
     authority;
     private;
     failpoint;
+}
+
+tier! {
+    /// Says what may be public: the text screen and the three classes of data.
+    boundary;
+    /// Starts, bounds and ends programs; the one place that spawns.
+    process;
 }
 
 pub mod sdk;

@@ -1,0 +1,54 @@
+//! Owns finding and ending a tree by its token alone, after the process that started it has died.
+//!
+//! Knows nothing of Turns or attempts; recovery passes the token it has on record.
+
+use crate::error::{Code, Error, Result};
+
+use super::{
+    clock::{boot_ms, pause},
+    spec::{Containment, Process, Token},
+    tree::{Ending, Stage, Tree},
+};
+
+/// What ending by a token came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// What carried the token, or descended from a carrier, at the first look.
+    pub found: Vec<Process>,
+    /// What is still alive; empty means the tree is proved empty. The caller itself, if it carries the token.
+    pub survivors: Vec<Process>,
+}
+
+/// Names every living process that carries the token or descends from one that does.
+///
+/// `unsupported_platform` where the process table cannot be read: then nothing is known.
+pub fn alive_by_token(token: &Token) -> Result<Vec<Process>> {
+    let mut tree = Tree::carrying(token);
+    let alive = tree.survey();
+    match tree.containment() {
+        Containment::Group => Err(blind()),
+        Containment::Token | Containment::Children => Ok(alive),
+    }
+}
+
+/// Ends whatever carries the token: TERM, `grace_ms`, KILL, until two looks in a row find nobody.
+///
+/// `unsupported_platform` where the process table cannot be read: then nothing is proved.
+pub fn end_by_token(token: &Token, grace_ms: u64) -> Result<Swept> {
+    let mut tree = Tree::carrying(token);
+    let mut ending = Ending::new(boot_ms(), grace_ms);
+    let survivors = loop {
+        match ending.step(&mut tree, boot_ms()) {
+            Stage::Again(at_ms) => pause(at_ms.saturating_sub(boot_ms())),
+            Stage::Over(survivors) => break survivors,
+        }
+    };
+    match tree.containment() {
+        Containment::Group => Err(blind()),
+        Containment::Token | Containment::Children => Ok(Swept { found: ending.into_found(), survivors }),
+    }
+}
+
+fn blind() -> Error {
+    Error::new(Code::UnsupportedPlatform, "the process table cannot be read, so no tree can be proved empty")
+}

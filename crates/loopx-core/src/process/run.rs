@@ -1,0 +1,270 @@
+//! Owns one run from start to proved end: starting, reading, deadlines, and the order in which they win.
+//!
+//! Knows nothing of what runs, nor how a tree is found and ended.
+
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{Access, access},
+    io::Errno,
+};
+
+use super::{
+    capture::Stream,
+    clock::{boot_ms, timeout},
+    program,
+    spec::{Containment, Control, Ended, NotStarted, Outcome, Process, Spec, TOKEN_VARIABLE, Tick},
+    stdin,
+    tree::{Ending, Exit, Stage, Tree},
+};
+
+/// How long a pipe may stay open after the program itself has exited, before what holds it is ended.
+const DRAIN_MS: u64 = 250;
+/// How often the leader is looked at where no descriptor announces its end.
+const UNANNOUNCED_MS: u64 = 20;
+
+/// Runs one program within its bounds and ends all that descends from it.
+///
+/// `tick` is called at once and then every [`Spec::tick_ms`], also while the tree is being ended; it renews leases
+/// and tells the wish to stop. It must return quickly: nothing is read meanwhile. Nothing here fails by an error:
+/// a program that does not start is an [`Ended::NotStarted`].
+pub fn run(spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
+    let started_ms = boot_ms();
+    match launch(spec) {
+        Ok((tree, stdout, stderr)) => Run {
+            spec,
+            tree,
+            stdout,
+            stderr,
+            started_ms,
+            heard_ms: started_ms,
+            tick_at_ms: started_ms,
+            result_at_ms: None,
+            cause: None,
+            phase: Phase::Running,
+        }
+        .drive(tick),
+        Err(kind) => nothing(kind),
+    }
+}
+
+fn nothing(kind: NotStarted) -> Outcome {
+    Outcome {
+        ended: Ended::NotStarted(kind),
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        stdout_seen_bytes: 0,
+        stderr_seen_bytes: 0,
+        result_complete: false,
+        wall_ms: 0,
+        outlived: Vec::new(),
+        survivors: Vec::new(),
+        containment: Containment::Group,
+    }
+}
+
+fn launch(spec: &Spec) -> Result<(Tree, Stream, Stream), NotStarted> {
+    let (name, arguments) = spec.argv.split_first().ok_or(NotStarted::Missing)?;
+    if !spec.cwd.is_dir() || access(&spec.cwd, Access::EXEC_OK).is_err() {
+        return Err(NotStarted::FolderUnavailable);
+    }
+    let path = program::find(name, &spec.cwd, &spec.env)?;
+    let refused = |error: std::io::Error| match error.raw_os_error() {
+        Some(errno) if errno == Errno::NOEXEC.raw_os_error() => NotStarted::NotExecutable,
+        errno => NotStarted::Other(errno),
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    let mut command = Command::new(path);
+    command
+        .arg0(name)
+        .args(arguments)
+        .current_dir(&spec.cwd)
+        .env_clear()
+        .envs(&spec.env)
+        .stdin(stdin::feed(&spec.stdin).map_err(refused)?)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    if let Some(token) = &spec.containment {
+        command.env(TOKEN_VARIABLE, token.as_str());
+    }
+    let mut child = command.spawn().map_err(refused)?;
+    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout);
+    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr);
+    let tree = Tree::below(child, spec.containment.as_ref()).ok_or(NotStarted::Other(None))?;
+    Ok((tree, stdout, stderr))
+}
+
+#[derive(Debug)]
+enum Phase {
+    Running,
+    /// The program has exited; its pipes are read to the end, if that comes by this time.
+    Draining(u64),
+    Ending(Ending),
+}
+
+struct Run<'a> {
+    spec: &'a Spec,
+    tree: Tree,
+    stdout: Stream,
+    stderr: Stream,
+    started_ms: u64,
+    heard_ms: u64,
+    tick_at_ms: u64,
+    result_at_ms: Option<u64>,
+    /// Why we ended it; none if it ended by itself.
+    cause: Option<Ended>,
+    phase: Phase,
+}
+
+impl Run<'_> {
+    fn drive(mut self, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
+        loop {
+            let now_ms = boot_ms();
+            self.read(now_ms);
+            self.tree.note_exit();
+            let stop = self.tick(now_ms, tick) == Control::Stop;
+            if let Some(survivors) = self.advance(now_ms, stop) {
+                return self.finish(survivors);
+            }
+            self.wait();
+        }
+    }
+
+    fn read(&mut self, now_ms: u64) {
+        let out = self.stdout.pull();
+        let err = self.stderr.pull();
+        if out || err {
+            self.heard_ms = now_ms;
+        }
+        if out && self.result_at_ms.is_none() {
+            let complete = self.spec.result.filter(|rule| (rule.is_complete)(self.stdout.so_far()));
+            self.result_at_ms = complete.map(|_| now_ms);
+        }
+    }
+
+    fn tick(&mut self, now_ms: u64, tick: &mut dyn FnMut(Tick) -> Control) -> Control {
+        if now_ms < self.tick_at_ms {
+            return Control::Continue;
+        }
+        self.tick_at_ms = now_ms.saturating_add(self.spec.tick_ms.max(1));
+        tick(Tick {
+            pid: self.tree.pid(),
+            elapsed_ms: now_ms.saturating_sub(self.started_ms),
+            stdout_seen_bytes: self.stdout.seen_bytes(),
+            stderr_seen_bytes: self.stderr.seen_bytes(),
+            ending: matches!(self.phase, Phase::Ending(_)),
+        })
+    }
+
+    /// Moves to the next phase where one is due; the survivors once everything is over.
+    fn advance(&mut self, now_ms: u64, stop: bool) -> Option<Vec<Process>> {
+        if !matches!(self.phase, Phase::Ending(_)) {
+            let exited = self.tree.exit().is_some();
+            if !exited {
+                self.cause = self.due(now_ms, stop);
+            }
+            let silent = !self.stdout.is_open() && !self.stderr.is_open();
+            self.phase = match self.phase {
+                _ if self.cause.is_some() || (exited && (silent || stop)) => Phase::Ending(Ending::new(now_ms, self.spec.grace_ms)),
+                Phase::Draining(until) if now_ms >= until => Phase::Ending(Ending::new(now_ms, self.spec.grace_ms)),
+                Phase::Running if exited => Phase::Draining(now_ms.saturating_add(DRAIN_MS)),
+                _ => return None,
+            };
+        }
+        let Phase::Ending(ending) = &mut self.phase else { return None };
+        match ending.step(&mut self.tree, now_ms) {
+            Stage::Again(_) => None,
+            Stage::Over(survivors) => Some(survivors),
+        }
+    }
+
+    /// Why a program that still runs has to be ended now.
+    fn due(&self, now_ms: u64, stop: bool) -> Option<Ended> {
+        let passed = |since_ms: u64, limit_ms: u64| now_ms.saturating_sub(since_ms) >= limit_ms;
+        if self.stdout.overflowed() || self.stderr.overflowed() {
+            return Some(Ended::OutputTooLarge);
+        }
+        if stop {
+            return Some(Ended::Stopped);
+        }
+        if let (Some(at_ms), Some(rule)) = (self.result_at_ms, self.spec.result) {
+            let over = passed(at_ms, rule.linger_ms) || passed(self.started_ms, self.spec.wall_ms);
+            return over.then_some(Ended::Lingered);
+        }
+        if passed(self.started_ms, self.spec.wall_ms) {
+            return Some(Ended::WallDeadline);
+        }
+        self.spec.idle_ms.filter(|idle| passed(self.heard_ms, *idle)).map(|_| Ended::IdleDeadline)
+    }
+
+    /// Sleeps until output, the exit, or the next time at which anything can be due.
+    fn wait(&self) {
+        let started = self.started_ms;
+        let mut until_ms = self.tick_at_ms;
+        match &self.phase {
+            Phase::Running => {
+                until_ms = until_ms.min(started.saturating_add(self.spec.wall_ms));
+                if let (Some(at_ms), Some(rule)) = (self.result_at_ms, self.spec.result) {
+                    until_ms = until_ms.min(at_ms.saturating_add(rule.linger_ms));
+                } else if let Some(idle_ms) = self.spec.idle_ms {
+                    until_ms = until_ms.min(self.heard_ms.saturating_add(idle_ms));
+                }
+            }
+            Phase::Draining(at_ms) => until_ms = until_ms.min(*at_ms),
+            Phase::Ending(ending) => until_ms = until_ms.min(ending.look_at_ms()),
+        }
+        let exit = self.tree.exit_fd();
+        let mut span_ms = until_ms.saturating_sub(boot_ms());
+        if exit.is_none() && self.tree.exit().is_none() {
+            span_ms = span_ms.min(UNANNOUNCED_MS);
+        }
+        let watched = [exit, self.stdout.fd(), self.stderr.fd()];
+        let mut watched: Vec<PollFd<'_>> =
+            watched.iter().flatten().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+        // An interrupted wait is a shorter one; the loop looks at everything again.
+        let _ = poll(&mut watched, Some(&timeout(span_ms)));
+    }
+
+    fn finish(mut self, survivors: Vec<Process>) -> Outcome {
+        let now_ms = boot_ms();
+        // What was written before the end is still in the pipes; a survivor may go on writing, so this is bounded.
+        for _ in 0..8 {
+            self.read(now_ms);
+        }
+        self.tree.note_exit();
+        self.tree.collect();
+        let overflowed = self.stdout.overflowed() || self.stderr.overflowed();
+        let ended = match (self.cause, self.tree.exit()) {
+            (Some(cause), _) => cause,
+            (None, _) if overflowed => Ended::OutputTooLarge,
+            (None, Some(Exit::Code(code))) => Ended::Exited(code),
+            (None, Some(Exit::Signal(signal))) => Ended::Signalled(signal),
+            (None, Some(Exit::Unknown) | None) => Ended::ExitUnknown,
+        };
+        let outlived = match (self.cause, self.phase) {
+            (None, Phase::Ending(ending)) => ending.into_found(),
+            _ => Vec::new(),
+        };
+        let containment = self.tree.containment();
+        let (stdout, stdout_seen_bytes) = self.stdout.close();
+        let (stderr, stderr_seen_bytes) = self.stderr.close();
+        Outcome {
+            ended,
+            stdout,
+            stderr,
+            stdout_seen_bytes,
+            stderr_seen_bytes,
+            result_complete: self.result_at_ms.is_some(),
+            wall_ms: now_ms.saturating_sub(self.started_ms),
+            outlived,
+            survivors,
+            containment,
+        }
+    }
+}
