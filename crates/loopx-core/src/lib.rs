@@ -29,29 +29,26 @@ macro_rules! tier {
     };
 }
 
-tier! {
-    /// The command line: arguments in, one command out, its answer rendered.
-    cli;
-}
-
 mod error;
 mod model;
 
 tier! {
+    /// The rules.
     kernel;
-}
-
-tier! {
+    /// The ledgers, and the one transaction.
     authority;
+    /// The owner-local store.
     private;
-    failpoint;
-}
-
-tier! {
-    /// Says what may be public: the text screen and the three classes of data.
+    /// What may be public.
     boundary;
-    /// Starts, bounds and ends programs; the one place that spawns.
+    /// The one bounded process.
     process;
+
+
+    /// The command line: arguments in, one command out, its answer rendered.
+    cli;
+    /// Named points at which a test kills or fails this process.
+    failpoint;
 }
 
 pub mod sdk;
