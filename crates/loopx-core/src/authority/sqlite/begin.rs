@@ -17,6 +17,11 @@ use crate::{
 const WAIT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE_US: u64 = 100;
 const LONGEST_PAUSE_US: u64 = 4000;
+/// A wait this long is treated as starvation.
+const EAGER_AFTER: Duration = Duration::from_millis(250);
+/// The longest pause of who starves. A writer in a loop leaves the lock free for some microseconds between two
+/// transactions; on a slow disk long pauses miss that gap for seconds.
+const EAGER_PAUSE_US: u64 = 500;
 
 /// Waits for a lock that another process holds: short pauses that double, half of each by chance.
 ///
@@ -37,7 +42,7 @@ impl Patience {
     /// Repeats a step until it meets no lock, or the wait is over.
     pub(super) fn retry<T>(&self, mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         let mut deadline = None;
-        let mut pause_us = FIRST_PAUSE_US;
+        let mut pause_us = 0;
         loop {
             let e = match step() {
                 Err(e) if fault::is_busy(&e) => e,
@@ -48,9 +53,9 @@ impl Patience {
             if left.is_zero() {
                 return Err(e);
             }
+            pause_us = next_pause_us(pause_us, self.wait.saturating_sub(left));
             let half_us = pause_us / 2;
             pause(Duration::from_micros(half_us + self.chance() % (half_us + 1)).min(left));
-            pause_us = (pause_us * 2).min(LONGEST_PAUSE_US);
         }
     }
 
@@ -62,6 +67,14 @@ impl Patience {
         self.random.set(x);
         x
     }
+}
+
+/// The pause that follows one of `last_us`, before chance takes up to half of it.
+fn next_pause_us(last_us: u64, waited: Duration) -> u64 {
+    if waited >= EAGER_AFTER {
+        return EAGER_PAUSE_US;
+    }
+    (last_us * 2).clamp(FIRST_PAUSE_US, LONGEST_PAUSE_US)
 }
 
 #[expect(clippy::disallowed_methods, reason = "no event tells when a file lock is free; the wait has a deadline")]
@@ -161,6 +174,18 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(others, 1, "only a lock is waited for");
+    }
+
+    #[test]
+    fn pauses_double_until_the_wait_is_starvation() {
+        let mut pauses = vec![0];
+        for _ in 0..8 {
+            pauses.push(next_pause_us(pauses[pauses.len() - 1], Duration::from_millis(1)));
+        }
+        assert_eq!(pauses[1..], [100, 200, 400, 800, 1600, 3200, 4000, 4000]);
+        assert_eq!(next_pause_us(4000, Duration::from_millis(249)), 4000);
+        assert_eq!(next_pause_us(4000, Duration::from_millis(250)), 500);
+        assert_eq!(next_pause_us(500, Duration::from_secs(4)), 500);
     }
 
     #[test]
