@@ -6,7 +6,7 @@ use std::{cell::Cell, ops::Deref, time::Duration};
 
 use rusqlite::Connection;
 
-use super::{Writer, fault, identity, typed};
+use super::{Writer, fault, identity, turn, typed};
 use crate::{
     authority::clock::Deadline,
     error::{Code, Error, Result},
@@ -17,10 +17,9 @@ use crate::{
 const WAIT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE_US: u64 = 100;
 const LONGEST_PAUSE_US: u64 = 4000;
-/// A wait this long is treated as starvation.
+/// A wait this long is treated as starvation: shorter pauses, and see `turn`.
 const EAGER_AFTER: Duration = Duration::from_millis(250);
-/// The longest pause of who starves. A writer in a loop leaves the lock free for some microseconds between two
-/// transactions; on a slow disk long pauses miss that gap for seconds.
+/// The longest pause of who starves.
 const EAGER_PAUSE_US: u64 = 500;
 
 /// Waits for a lock that another process holds: short pauses that double, half of each by chance.
@@ -40,7 +39,16 @@ impl Patience {
     }
 
     /// Repeats a step until it meets no lock, or the wait is over.
-    pub(super) fn retry<T>(&self, mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    pub(super) fn retry<T>(&self, step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        self.retry_or_starve(step, || ())
+    }
+
+    /// As `retry`, and says before each further try that the wait has become starvation.
+    fn retry_or_starve<T>(
+        &self,
+        mut step: impl FnMut() -> rusqlite::Result<T>,
+        mut starving: impl FnMut(),
+    ) -> rusqlite::Result<T> {
         let mut deadline = None;
         let mut pause_us = 0;
         loop {
@@ -53,7 +61,11 @@ impl Patience {
             if left.is_zero() {
                 return Err(e);
             }
-            pause_us = next_pause_us(pause_us, self.wait.saturating_sub(left));
+            let waited = self.wait.saturating_sub(left);
+            if waited >= EAGER_AFTER {
+                starving();
+            }
+            pause_us = next_pause_us(pause_us, waited);
             let half_us = pause_us / 2;
             pause(Duration::from_micros(half_us + self.chance() % (half_us + 1)).min(left));
         }
@@ -78,7 +90,7 @@ fn next_pause_us(last_us: u64, waited: Duration) -> u64 {
 }
 
 #[expect(clippy::disallowed_methods, reason = "no event tells when a file lock is free; the wait has a deadline")]
-fn pause(duration: Duration) {
+pub(super) fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }
 
@@ -104,9 +116,14 @@ impl Writer {
 /// Takes the write lock of a file that may have no schema yet.
 pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
     identity::check(writer.identity, &writer.path, &writer.schema)?;
+    writer.manners.step_back(&writer.path);
+    let mut turn = None;
     writer
         .patience
-        .retry(|| writer.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]))
+        .retry_or_starve(
+            || writer.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]),
+            || turn = turn.take().or_else(|| turn::ask(&writer.path)),
+        )
         .map_err(|e| typed(&e, writer.schema.name))?;
     Ok(WriteTx { writer })
 }
