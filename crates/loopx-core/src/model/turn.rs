@@ -434,7 +434,7 @@ pub struct Candidate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_action: Option<Text>,
     /// What follows a completion.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Continuation::is_default")]
     pub continuation: Continuation,
     /// What it points at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
