@@ -45,6 +45,8 @@ tier! {
     process;
     /// What people and programs are shown of the facts.
     projection;
+    /// The governed Turn.
+    turn;
     /// The command line: arguments in, one command out, its answer rendered.
     cli;
     /// Named points at which a test kills or fails this process.
