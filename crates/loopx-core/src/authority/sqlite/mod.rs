@@ -7,11 +7,13 @@ mod begin;
 mod close;
 mod fault;
 mod identity;
+mod ledger;
 mod open;
 mod reader;
 mod schema;
 
 pub use begin::WriteTx;
+pub use ledger::SqliteLedger;
 pub(crate) use fault::typed;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};
