@@ -11,6 +11,7 @@ mod ledger;
 mod open;
 mod reader;
 mod schema;
+mod turn;
 
 pub use begin::WriteTx;
 pub use ledger::SqliteLedger;
