@@ -38,7 +38,7 @@ pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
 pub use goal::{Command as GoalCommand, Event as GoalEvent};
-pub use index::{Index, Ready, index};
+pub use index::{Index, Ready, index, woken_ready_at};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, room, room_reads};
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason};
