@@ -43,8 +43,8 @@ tier! {
     boundary;
     /// The one bounded process.
     process;
-
-
+    /// The governed Turn.
+    turn;
     /// The command line: arguments in, one command out, its answer rendered.
     cli;
     /// Named points at which a test kills or fails this process.

@@ -22,10 +22,13 @@ fn eight_writers_all_get_their_turn() {
         writer.said("ready");
     }
     writers.iter_mut().for_each(Role::go);
+    let mut longest_ms = Vec::new();
     for mut writer in writers {
+        longest_ms.push(writer.next().unwrap().parse::<u64>().unwrap());
         writer.said("ok");
         assert!(writer.end().success());
     }
+    println!("longest waits, one a writer, in ms: {longest_ms:?}");
     assert_eq!(count(&disk.db()).unwrap(), 1600);
 }
 

@@ -62,9 +62,13 @@ fn write_many(db: &Path, times: u32) -> Result<()> {
     println!("@ready");
     told();
     let who = std::process::id().to_string();
+    let mut longest = std::time::Duration::ZERO;
     for _ in 0..times {
+        let begun = clock::monotonic();
         write(&mut writer, &who, 100)?;
+        longest = longest.max(clock::monotonic().saturating_duration_since(begun));
     }
+    println!("@{}", longest.as_millis());
     Ok(())
 }
 

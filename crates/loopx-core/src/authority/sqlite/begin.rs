@@ -6,7 +6,7 @@ use std::{cell::Cell, ops::Deref, time::Duration};
 
 use rusqlite::Connection;
 
-use super::{Writer, fault, identity, typed};
+use super::{Writer, fault, identity, turn, typed};
 use crate::{
     authority::clock::Deadline,
     error::{Code, Error, Result},
@@ -17,6 +17,10 @@ use crate::{
 const WAIT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE_US: u64 = 100;
 const LONGEST_PAUSE_US: u64 = 4000;
+/// A wait this long is treated as starvation: shorter pauses, and see `turn`.
+const EAGER_AFTER: Duration = Duration::from_millis(250);
+/// The longest pause of who starves.
+const EAGER_PAUSE_US: u64 = 500;
 
 /// Waits for a lock that another process holds: short pauses that double, half of each by chance.
 ///
@@ -35,9 +39,18 @@ impl Patience {
     }
 
     /// Repeats a step until it meets no lock, or the wait is over.
-    pub(super) fn retry<T>(&self, mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    pub(super) fn retry<T>(&self, step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        self.retry_or_starve(step, || ())
+    }
+
+    /// As `retry`, and says before each further try that the wait has become starvation.
+    fn retry_or_starve<T>(
+        &self,
+        mut step: impl FnMut() -> rusqlite::Result<T>,
+        mut starving: impl FnMut(),
+    ) -> rusqlite::Result<T> {
         let mut deadline = None;
-        let mut pause_us = FIRST_PAUSE_US;
+        let mut pause_us = 0;
         loop {
             let e = match step() {
                 Err(e) if fault::is_busy(&e) => e,
@@ -48,9 +61,13 @@ impl Patience {
             if left.is_zero() {
                 return Err(e);
             }
+            let waited = self.wait.saturating_sub(left);
+            if waited >= EAGER_AFTER {
+                starving();
+            }
+            pause_us = next_pause_us(pause_us, waited);
             let half_us = pause_us / 2;
             pause(Duration::from_micros(half_us + self.chance() % (half_us + 1)).min(left));
-            pause_us = (pause_us * 2).min(LONGEST_PAUSE_US);
         }
     }
 
@@ -64,8 +81,16 @@ impl Patience {
     }
 }
 
+/// The pause that follows one of `last_us`, before chance takes up to half of it.
+fn next_pause_us(last_us: u64, waited: Duration) -> u64 {
+    if waited >= EAGER_AFTER {
+        return EAGER_PAUSE_US;
+    }
+    (last_us * 2).clamp(FIRST_PAUSE_US, LONGEST_PAUSE_US)
+}
+
 #[expect(clippy::disallowed_methods, reason = "no event tells when a file lock is free; the wait has a deadline")]
-fn pause(duration: Duration) {
+pub(super) fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }
 
@@ -91,9 +116,14 @@ impl Writer {
 /// Takes the write lock of a file that may have no schema yet.
 pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
     identity::check(writer.identity, &writer.path, &writer.schema)?;
+    writer.manners.step_back(&writer.path);
+    let mut turn = None;
     writer
         .patience
-        .retry(|| writer.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]))
+        .retry_or_starve(
+            || writer.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]),
+            || turn = turn.take().or_else(|| turn::ask(&writer.path)),
+        )
         .map_err(|e| typed(&e, writer.schema.name))?;
     Ok(WriteTx { writer })
 }
@@ -161,6 +191,18 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(others, 1, "only a lock is waited for");
+    }
+
+    #[test]
+    fn pauses_double_until_the_wait_is_starvation() {
+        let mut pauses = vec![0];
+        for _ in 0..8 {
+            pauses.push(next_pause_us(pauses[pauses.len() - 1], Duration::from_millis(1)));
+        }
+        assert_eq!(pauses[1..], [100, 200, 400, 800, 1600, 3200, 4000, 4000]);
+        assert_eq!(next_pause_us(4000, Duration::from_millis(249)), 4000);
+        assert_eq!(next_pause_us(4000, Duration::from_millis(250)), 500);
+        assert_eq!(next_pause_us(500, Duration::from_secs(4)), 500);
     }
 
     #[test]

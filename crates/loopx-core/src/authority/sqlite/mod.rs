@@ -10,6 +10,7 @@ mod identity;
 mod open;
 mod reader;
 mod schema;
+mod turn;
 
 pub use begin::WriteTx;
 pub(crate) use fault::typed;

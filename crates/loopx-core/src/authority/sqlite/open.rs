@@ -17,6 +17,7 @@ use super::{
     begin::Patience,
     identity::{self, Identity},
     schema::{self, Marks},
+    turn::Manners,
     typed,
 };
 use crate::{
@@ -38,6 +39,7 @@ pub struct Writer {
     pub(super) identity: Identity,
     pub(super) schema: Schema,
     pub(super) patience: Patience,
+    pub(super) manners: Manners,
 }
 
 impl Writer {
@@ -87,7 +89,7 @@ impl Writer {
         let patience = Patience::new()?;
         // A pragma reads the header, and so may meet the lock of who makes the file.
         patience.retry(|| tune(&conn)).map_err(|e| typed(&e, schema.name))?;
-        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience })
+        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience, manners: Manners::default() })
     }
 
     fn create_schema(&mut self) -> Result<()> {

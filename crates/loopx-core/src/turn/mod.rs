@@ -1,0 +1,5 @@
+//! Owns the governed Turn: what executes it, proves it and recovers it.
+//!
+//! It must not know any one host.
+
+pub mod wire;
