@@ -40,10 +40,10 @@ pub use gate::Command as GateCommand;
 pub use goal::Command as GoalCommand;
 pub use index::{Index, Ready, index};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
-pub use quota::Command as QuotaCommand;
+pub use quota::{Command as QuotaCommand, left as quota_left};
 pub use reason::{Reason, UserWhy, Viewer, reason};
 pub use todo::{Change, Command as TodoCommand, NewTodo};
-pub use turn::{Command as TurnCommand, Step};
+pub use turn::{Command as TurnCommand, Found, GRACE, Step, around as turn_around, causes as turn_causes};
 
 use crate::{
     error::{Code, Error, Result},

@@ -24,7 +24,8 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use clock::boot_ms;
+pub use clock::{boot_ms, pause};
+pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};
 pub use run::run;
 pub use spec::{
