@@ -59,6 +59,8 @@ mod active {
         StoreBeforeSchema "store.before_schema": "A database file exists, without tables.";
         StoreBeforeCommit "store.before_commit": "A transaction is complete and not committed.";
         StoreAfterCommit "store.after_commit": "A transaction is committed; nobody was told.";
+        LedgerBeforeBell "ledger.before_bell": "A decision is committed, and those who wait were not told.";
+        LedgerAfterBell "ledger.after_bell": "A decision is committed and those who wait were told; no answer was given.";
         PrivateBeforeCommit "private.before_commit": "Bodies are written and not committed.";
         PrivateAfterCommit "private.after_commit": "Bodies are committed; no fact points at them.";
         TurnAdmitted "turn.admitted": "A hosted Turn is admitted; its host was never described.";

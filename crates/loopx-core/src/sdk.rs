@@ -1,3 +1,8 @@
 //! Owns the doors for packages: all that may be named from outside the tiers.
+//!
+//! It has no logic of its own. What is not re-exported here is not a package's to use.
 
-pub use crate::error::{Class, Code, Error, Result};
+pub use crate::{
+    error::{Class, Code, Error, Result},
+    model::*,
+};

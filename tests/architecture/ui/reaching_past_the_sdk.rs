@@ -1,5 +1,5 @@
-//! A package reaches for a module of core by its own name instead of through the sdk.
+//! A package reaches for the rules by their own name instead of through the sdk.
 
-use loopx_core::error;
+use loopx_core::kernel;
 
 fn main() {}

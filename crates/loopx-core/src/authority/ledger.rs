@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    str::FromStr,
     time::Duration,
 };
 
@@ -16,7 +17,7 @@ use super::{
     clock::Stamp,
 };
 use crate::{
-    error::{Code, Result},
+    error::{Code, Error, Result},
     kernel::{Facts, Read, Writes},
     model::{
         Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, OperationId,
@@ -37,6 +38,8 @@ pub trait Ledger: fmt::Debug + Send {
 }
 
 /// One consistent state of a ledger.
+///
+/// A page that begins after an id that is none is `invalid_id`.
 pub trait View {
     /// Whose ledger it is, which life it has, and the time of its last commit; none before the first.
     fn meta(&mut self) -> Result<Option<Meta>>;
@@ -73,6 +76,11 @@ pub trait View {
     fn find(&mut self, text: &str, goal: Option<&GoalId>, limit: usize) -> Result<Vec<(String, String)>>;
     /// Ids of a kind (`trn_`, `gate_`, `evd_`) whose random tail starts with a text, at most `limit`.
     fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>>;
+}
+
+/// Reads the id after which a page begins.
+pub(super) fn cursor<T: FromStr<Err = Error>>(text: Option<&str>) -> Result<Option<T>> {
+    text.map(str::parse).transpose()
 }
 
 /// A write transaction.

@@ -16,9 +16,12 @@ pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
+pub use sqlite::SqliteLedger;
 pub use submit::Authority;
 
 #[cfg(test)]
 mod process_tests;
 #[cfg(test)]
 mod check;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;

@@ -8,6 +8,8 @@ use super::{
     chain::{Head, Linking, link},
     clock::{self, Clock, Stamp, SystemClock},
     ledger::{Commit, Ledger, Meta, StoredReceipt, Tx, View},
+    profile::{Env, Profile},
+    sqlite::SqliteLedger,
 };
 use crate::{
     error::{Code, Error, Result},
@@ -32,6 +34,22 @@ impl Authority {
     /// Keeps a ledger by a given clock.
     pub fn with_clock(ledger: Box<dyn Ledger>, clock: Box<dyn Clock>) -> Self {
         Self { ledger, clock, strict: false }
+    }
+
+    /// Keeps the ledger of a profile, which must be there; its file is opened by the first read or write.
+    ///
+    /// Errors: `not_found` before `init`, `store_unreadable`.
+    pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
+        Ok(Self::new(Box::new(SqliteLedger::open(profile, env)?)))
+    }
+
+    /// Keeps the ledger of a profile, and makes and founds it where it is missing.
+    ///
+    /// Errors: `disk_full`, `schema_*`, `store_*`.
+    pub fn create(profile: &Profile, env: &Env) -> Result<Self> {
+        let mut authority = Self::new(Box::new(SqliteLedger::create(profile, env)?));
+        authority.found()?;
+        Ok(authority)
     }
 
     /// Says whether a person's every verb needs proof.

@@ -3,7 +3,7 @@
 //! The one owner of the ready index; a ledger stores these columns and knows no rule behind them.
 
 use super::delta::Target;
-use crate::model::{AgentId, Todo, TodoKind, TodoState, Wake, Workspace};
+use crate::model::{AgentId, Timestamp, Todo, TodoKind, TodoState, Wake, Workspace};
 
 /// The columns of a Todo's row that a ledger indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +45,7 @@ pub fn index(todo: &Todo) -> Index {
     };
     let ready_at = match (&todo.state, &todo.monitor) {
         (TodoState::Deferred { wake: Wake::After(at) }, _) => at.as_ms(),
-        (TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) }, _) => {
-            todo.counters.woken_at.map_or(i64::MAX, |at| at.as_ms())
-        }
+        (TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) }, _) => woken_ready_at(todo.counters.woken_at),
         (_, Some(monitor)) => monitor.looked_at.map_or(0, |at| at.plus(monitor.every_ms).as_ms()),
         (_, None) => 0,
     };
@@ -66,6 +64,11 @@ pub fn index(todo: &Todo) -> Index {
         }),
         reserved_for: todo.reserved.as_ref().map(|reserved| reserved.agent_id.clone()),
     }
+}
+
+/// The `ready_at` of a Todo that waits for another Todo or a gate, which moves with [`super::Delta::Wake`].
+pub fn woken_ready_at(woken_at: Option<Timestamp>) -> i64 {
+    woken_at.map_or(i64::MAX, Timestamp::as_ms)
 }
 
 /// What status counts a Todo under.

@@ -38,7 +38,7 @@ pub use evidence::Command as EvidenceCommand;
 pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
 pub use gate::Command as GateCommand;
 pub use goal::Command as GoalCommand;
-pub use index::{Index, Ready, index};
+pub use index::{Index, Ready, index, woken_ready_at};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, left as quota_left};
 pub use reason::{Reason, UserWhy, Viewer, reason};

@@ -177,6 +177,15 @@ pub enum Priority {
 }
 
 impl Priority {
+    /// Whether it is the default.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes the field by reference"
+    )]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// All five, most urgent first.
     pub const ALL: [Self; 5] = [Self::P0, Self::P1, Self::P2, Self::P3, Self::P4];
 
@@ -437,6 +446,13 @@ pub enum Continuation {
         /// At most 32.
         todo_ids: Vec<TodoId>,
     },
+}
+
+impl Continuation {
+    /// Whether it is the default.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Claim, lease and fence in one: who owns a Todo, until when.

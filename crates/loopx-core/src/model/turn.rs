@@ -204,7 +204,7 @@ impl TurnState {
             Self::Admitted => "admitted",
             Self::Dispatched => "dispatched",
             Self::Candidate => "candidate",
-            Self::Held { .. } => "held",
+            Self::Held { .. } => "held", // same spelling: a state, or a host failure
             Self::Unresolved { .. } => "unresolved",
             Self::Settled => "settled",
             Self::Stopped { .. } => "stopped",
@@ -327,7 +327,7 @@ impl HostFailure {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AuthRequired => "auth_required",
-            Self::SessionUnavailable => "session_unavailable",
+            Self::SessionUnavailable => "session_unavailable", // same spelling: a state, or a host failure
             Self::WorkspaceDenied => "workspace_denied",
             Self::Timeout => "timeout",
             Self::IdleTimeout => "idle_timeout",
@@ -337,7 +337,7 @@ impl HostFailure {
             Self::ResultInvalid => "result_invalid",
             Self::ProviderCapacity => "provider_capacity",
             Self::RateLimited => "rate_limited",
-            Self::IncompatibleVersion => "incompatible_version",
+            Self::IncompatibleVersion => "incompatible_version", // same spelling: a state, or a host failure
             Self::Crashed => "crashed",
         }
     }
@@ -434,7 +434,7 @@ pub struct Candidate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_action: Option<Text>,
     /// What follows a completion.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Continuation::is_default")]
     pub continuation: Continuation,
     /// What it points at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,5 +2,6 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod kept;
 mod smoke;
 mod world;

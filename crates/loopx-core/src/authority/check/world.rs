@@ -1,4 +1,4 @@
-//! Owns the `World`: an authority over memory, a clock that moves only when told, and the checks after each call.
+//! Owns the `World`: an authority over a ledger, a clock that moves only when told, and the checks after each call.
 
 use std::sync::{
     Arc,
@@ -6,10 +6,12 @@ use std::sync::{
 };
 
 use super::super::{
-    Authority, EventFilter, MemoryLedger,
+    Authority, EventFilter,
     chain::Envelope,
     clock::{Clock, Reading},
+    conformance::Room as _,
 };
+use super::kept::Kept;
 use crate::{
     error::{Code, Error, Result},
     kernel::{
@@ -39,7 +41,7 @@ impl Clock for StillClock {
 
 /// A small world with one Goal `g`.
 pub(super) struct World {
-    pub(super) ledger: MemoryLedger,
+    pub(super) ledger: Kept,
     pub(super) authority: Authority,
     clock: StillClock,
     calls: u64,
@@ -69,16 +71,20 @@ pub(super) fn validator() -> Validator {
 }
 
 impl World {
-    /// A founded ledger without a Goal.
+    /// A founded ledger, in memory, without a Goal.
     pub(super) fn empty() -> Self {
+        Self::over(Kept::memory())
+    }
+
+    /// The same over a ledger that is not founded.
+    pub(super) fn over(ledger: Kept) -> Self {
         let start = 1_800_000_000_000;
         let clock = StillClock {
             wall_ms: Arc::new(AtomicI64::new(start)),
             boot_ms: Arc::new(AtomicI64::new(1_000_000)),
             boot: Arc::new(AtomicU64::new(1)),
         };
-        let ledger = MemoryLedger::new();
-        let mut authority = Authority::with_clock(Box::new(ledger.clone()), Box::new(clock.clone()));
+        let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
         Self { ledger, authority, clock, calls: 0, goal: text("g") }
     }

@@ -18,6 +18,7 @@ fn role(point: Point) -> &'static str {
         Point::ProfileBeforePublish | Point::ProfileAfterPublish => "profile",
         Point::StoreBeforeSchema => "create",
         Point::StoreBeforeCommit | Point::StoreAfterCommit => "write",
+        Point::LedgerBeforeBell | Point::LedgerAfterBell => "submit",
         Point::PrivateBeforeCommit | Point::PrivateAfterCommit => "body",
     }
 }
@@ -33,6 +34,12 @@ fn place(role: &str) -> (Disk, PathBuf) {
         "profile" => {
             let disk = Disk::empty();
             let home = disk.dir.path().to_owned();
+            (disk, home)
+        }
+        "submit" => {
+            let disk = Disk::empty();
+            let home = disk.dir.path().to_owned();
+            drop(ledger::founded(&home));
             (disk, home)
         }
         _ => {
@@ -53,6 +60,7 @@ fn run(role: &str, at: &Path, runtime: &Path, set: &[(&str, &OsStr)]) -> Role {
 fn found(role: &str, at: &Path) -> i64 {
     match role {
         "write" => count(at).unwrap(),
+        "submit" => ledger::todos(at),
         "create" => count(at).map_or_else(|e| i64::from(e.code() != Code::NotFound), |_| 1),
         "body" => i64::from(PrivateStore::at(at).get(&roles::body().key()).is_ok_and(|body| body.is_some())),
         _ => i64::from(at.join("profiles/default/profile.json").exists()),
@@ -69,7 +77,11 @@ fn a_kill_at_each_point_leaves_the_state_before_or_after() {
         assert_eq!(killed.signal(), Some(Signal::KILL.as_raw()), "{point:?}");
         let after = matches!(
             point,
-            Point::StoreAfterCommit | Point::PrivateAfterCommit | Point::ProfileAfterPublish
+            Point::StoreAfterCommit
+                | Point::LedgerBeforeBell
+                | Point::LedgerAfterBell
+                | Point::PrivateAfterCommit
+                | Point::ProfileAfterPublish
         );
         assert_eq!(found(role, &at), i64::from(after), "{point:?}");
         // when the same is done again, it is done

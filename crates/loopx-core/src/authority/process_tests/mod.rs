@@ -19,6 +19,7 @@ mod bell;
 mod files;
 mod full;
 mod kills;
+mod ledger;
 mod locks;
 mod roles;
 

@@ -32,6 +32,7 @@ fn child() {
         "clock" => clock::SystemClock::new().read().map(|now| println!("@{now:?}")),
         "ring" => ring(&at),
         "wait" => wait(&at),
+        "submit" => ledger::submit_once(&at),
         "body" => PrivateStore::at(&at).put_all(&[body()]).map(drop),
         other => panic!("no role {other}"),
     };

@@ -1,7 +1,7 @@
 //! Owns the rows of `agent`.
 
 use super::{
-    common::{ALL, CURSOR, LIMIT, REASON},
+    flags::{ALL, CURSOR, LIMIT, REASON},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;

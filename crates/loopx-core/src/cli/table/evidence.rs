@@ -1,7 +1,7 @@
 //! Owns the rows of `evidence`.
 
 use super::{
-    common::{ALL, CURSOR, LIMIT},
+    flags::{ALL, CURSOR, LIMIT},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;

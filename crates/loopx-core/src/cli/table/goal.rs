@@ -1,7 +1,7 @@
 //! Owns the rows of `goal`.
 
 use super::{
-    common::{
+    flags::{
         ALL, CURSOR, EXPECT, LIMIT, PROGRESS_EXIT, REASON, SCOPE, TIMEOUT, VALIDATOR, VALIDATOR_ENV, WORKSPACE,
     },
     shape::{Access, Arg, Command, Group, Kind, example},

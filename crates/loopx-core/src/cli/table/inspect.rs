@@ -1,7 +1,7 @@
 //! Owns the rows that look across nouns: `find`, `log`, `doctor`.
 
 use super::{
-    common::{CURSOR, DRY_RUN, LIMIT},
+    flags::{CURSOR, DRY_RUN, LIMIT},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;

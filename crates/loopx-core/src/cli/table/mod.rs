@@ -4,7 +4,7 @@
 //! how any of them is made, and nothing of what a command does.
 
 mod agent;
-mod common;
+mod flags;
 mod evidence;
 mod gate;
 mod goal;
@@ -17,7 +17,7 @@ mod todo_owned;
 mod todo_plan;
 mod turn;
 
-pub(super) use self::common::GLOBAL;
+pub(super) use self::flags::GLOBAL;
 pub use self::shape::{Access, Arg, Command, Example, Group, Kind, Place, example};
 
 /// The commands of the kernel: what `loopx-core` and the minimal preset offer.

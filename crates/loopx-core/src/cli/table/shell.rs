@@ -1,7 +1,7 @@
 //! Owns the rows around the shell: `config`, `token`, `completions`, `man`.
 
 use super::{
-    common::{CURSOR, DRY_RUN, LIMIT},
+    flags::{CURSOR, DRY_RUN, LIMIT},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;

@@ -1,7 +1,7 @@
 //! Owns the rows of the first minutes: `try`, `init`, `status`.
 
 use super::{
-    common::DRY_RUN,
+    flags::DRY_RUN,
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;

@@ -3,7 +3,7 @@
 //! What an owner does stands in `todo_owned`, what moves the plan in `todo_plan`.
 
 use super::{
-    common::{
+    flags::{
         ALL, CAPABILITY, CURSOR, EXPECT, LIMIT, PROGRESS_EXIT, SCOPE, TIMEOUT, VALIDATOR, VALIDATOR_ENV,
     },
     shape::{Access, Arg, Command, Group, Kind, example},

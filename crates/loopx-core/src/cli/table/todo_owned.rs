@@ -1,7 +1,7 @@
 //! Owns the rows of `todo` that begin, keep and end an ownership.
 
 use super::{
-    common::{OWN, REASON, TTL, WORKSPACE},
+    flags::{OWN, REASON, TTL, WORKSPACE},
     shape::{Access, Arg, Command, Kind, example},
     todo::ID,
 };

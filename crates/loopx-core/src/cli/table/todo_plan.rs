@@ -1,7 +1,7 @@
 //! Owns the rows of `todo` that move the plan: links, waiting, blocking, ending without doing.
 
 use super::{
-    common::{EXPECT, OWN, REASON},
+    flags::{EXPECT, OWN, REASON},
     shape::{Access, Arg, Command, Kind, example},
     todo::ID,
 };

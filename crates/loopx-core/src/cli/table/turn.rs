@@ -1,7 +1,7 @@
 //! Owns the rows of `turn`.
 
 use super::{
-    common::{ALL, CURSOR, DRY_RUN, LIMIT, REASON, WORKSPACE},
+    flags::{ALL, CURSOR, DRY_RUN, LIMIT, REASON, WORKSPACE},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;
@@ -78,7 +78,7 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Turns; without
                 "dispatched",
                 "candidate",
                 "validated",
-                "held",
+                "held", // same spelling: a state
                 "unresolved",
                 "settled",
                 "stopped",

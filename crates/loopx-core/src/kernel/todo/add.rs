@@ -26,7 +26,7 @@ pub struct NewTodo {
     /// What sort of work it is; never replan, which only the system makes.
     pub kind: TodoKind,
     /// How soon it is wanted.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Priority::is_default")]
     pub priority: Priority,
     /// What must be done before: at most 64 Todos of the Goal.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

@@ -116,7 +116,7 @@ pub enum Command {
         /// Which.
         todo_id: TodoId,
         /// What follows.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Continuation::is_default")]
         continuation: Continuation,
         /// Why validators that did not run are let go.
         #[serde(default, skip_serializing_if = "Option::is_none")]
