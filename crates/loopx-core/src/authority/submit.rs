@@ -108,7 +108,7 @@ impl Authority {
             let reading = clock.read()?;
             jumped = clock::advance(&meta.stamp, &reading).clock_jump;
             if jumped {
-                tx.found(&Meta { stamp: clock::accept(&meta.stamp, &reading), ..meta })?;
+                tx.restamp(&clock::accept(&meta.stamp, &reading))?;
             }
             Ok(())
         })?;
