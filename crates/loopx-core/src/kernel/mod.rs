@@ -25,6 +25,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::Command as AgentCommand;
 pub use batch::Item as BatchItem;
@@ -33,7 +35,7 @@ pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use evidence::Command as EvidenceCommand;
 pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
-pub use gate::Command as GateCommand;
+pub use gate::{Command as GateCommand, NewGate};
 pub use goal::{Command as GoalCommand, GoalChange, NewGoal};
 pub use index::{Index, Ready, index};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
