@@ -107,6 +107,11 @@ impl World {
 
     /// An attempt of half an hour.
     pub(super) fn dispatch(&mut self, name: &str, owned: &Outcome) -> Result<Outcome> {
+        self.dispatched(name, owned)?.outcome()
+    }
+
+    /// The receipt of such an attempt.
+    pub(super) fn dispatched(&mut self, name: &str, owned: &Outcome) -> Result<Receipt> {
         let attempt = Attempt {
             number: 0,
             host: text("sh"),
@@ -126,7 +131,7 @@ impl World {
             attempt: Box::new(attempt),
             wall_ms: Duration::from_mins(30),
         };
-        self.step(agent(name), step)?.outcome()
+        self.step(agent(name), step)
     }
 
     /// A hosted Turn that executes.

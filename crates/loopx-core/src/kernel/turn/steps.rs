@@ -265,7 +265,7 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
 
 fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
     let may = match turn.state {
-        TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || turn.open_attempt().is_some()),
+        TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || may_have_result(turn)),
         TurnState::Candidate | TurnState::Held { .. } => !turn.is_driven(),
         TurnState::Admitted
         | TurnState::Unresolved { .. }
@@ -278,6 +278,12 @@ fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wak
         return Err(no_move(turn, "take a result"));
     }
     record(draft, turn, candidate, wake)
+}
+
+/// Whether the last attempt may have left a result: it is open, or was proved gone without being judged.
+fn may_have_result(turn: &Turn) -> bool {
+    let failed = |attempt: &Attempt| attempt.end.as_ref().is_some_and(|end| end.failure.is_some());
+    turn.attempts.last().is_some_and(|attempt| !failed(attempt))
 }
 
 /// Records a result, and ends the Turn at once where there is nothing to validate.
