@@ -25,6 +25,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use batch::Item as BatchItem;

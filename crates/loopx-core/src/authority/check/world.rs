@@ -385,6 +385,11 @@ impl World {
         })
     }
 
+    /// The moment of the last commit.
+    pub(super) fn now(&mut self) -> Timestamp {
+        self.authority.read(|view| Ok(Timestamp::from_ms(view.meta()?.unwrap().stamp.now_ms))).unwrap()
+    }
+
     /// A Todo's row.
     pub(super) fn row(&self, todo_id: &TodoId) -> Todo {
         self.ledger.rows().todos[todo_id].clone()

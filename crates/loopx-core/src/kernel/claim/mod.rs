@@ -207,8 +207,12 @@ pub(super) fn admission_reads(
     if let Some(workspace) = workspace.filter(|_| !writes.is_empty()) {
         wanted.want(Read::Writers(workspace));
     }
+    let owned = todo.turn_id.is_some();
     if needs {
         wanted.want(Read::Approvals(goal.clone()));
+    }
+    if owned {
+        // What holds its Turn is part of the refusal.
         wanted.want(Read::TodoGates(todo_id.clone()));
     }
 }

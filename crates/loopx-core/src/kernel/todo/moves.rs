@@ -4,7 +4,7 @@ use super::{Event, add, check_maker, check_open_for_agents, links, named, no_mov
 use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, Read, claim::{self, Presented}, turn},
-    model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, Wake},
+    model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, TurnState, Wake},
 };
 
 /// A live Todo whose wake has come, or that waits for nothing: what `open` means to a guard.
@@ -139,7 +139,10 @@ pub(in crate::kernel) fn cancel(
 pub(super) fn reopen(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<Vec<TodoId>> {
     let todo = named(draft, todo_id)?;
     if todo.is_live() {
-        return Err(no_move(todo, "be reopened"));
+        return Err(match draft.facts().live_turn(todo)?.map(|turn| (turn.turn_id, &turn.state)) {
+            Some((turn_id, TurnState::Unresolved { .. })) => turn::in_the_way(draft.facts(), turn_id)?,
+            Some(_) | None => no_move(todo, "be reopened"),
+        });
     }
     let facts = draft.facts();
     facts.asked(&Read::Dependants(todo_id.clone()))?;
