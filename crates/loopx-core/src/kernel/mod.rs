@@ -30,13 +30,13 @@ use serde::{Deserialize, Serialize};
 
 pub use actors::{Person, Rights, Verb};
 pub use agent::Command as AgentCommand;
-pub use batch::Item as BatchItem;
+pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::Command as ClaimCommand;
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use evidence::Command as EvidenceCommand;
 pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
-pub use gate::Command as GateCommand;
+pub use gate::{Command as GateCommand, NewGate};
 pub use goal::Command as GoalCommand;
 pub use index::{Index, Ready, index, woken_ready_at};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};

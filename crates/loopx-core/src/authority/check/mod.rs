@@ -3,5 +3,8 @@
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
 mod kept;
+mod random;
 mod smoke;
 mod world;
+
+pub(in crate::authority) use kept::{Home, Kept};
