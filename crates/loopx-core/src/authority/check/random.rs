@@ -13,7 +13,7 @@ use super::{
 use crate::{
     kernel::{
         AgentCommand, BatchItem, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalChange,
-        GoalCommand, NewGate, NewTodo, QuotaCommand, Step, TodoCommand, TurnCommand, turn::Found,
+        GoalCommand, NewGate, NewTodo, QuotaCommand, Step, TodoCommand, TurnCommand, index, turn::Found,
     },
     model::*,
 };
@@ -22,7 +22,7 @@ use crate::{
 type Move = (u8, u16, u16);
 
 fn history() -> impl Strategy<Value = Vec<Move>> {
-    proptest::collection::vec(any::<Move>(), 1..60)
+    proptest::collection::vec(any::<Move>(), 10..70)
 }
 
 /// Picks one of what is there.
@@ -73,17 +73,56 @@ impl Player {
     }
 
     fn play(&mut self, (what, x, y): Move) {
-        match what % 12 {
+        match what % 16 {
             0 | 1 => self.add(x, y),
             2 => self.change(x, y),
-            3 | 4 => self.own(x, y),
-            5 | 6 => self.advance(x, y),
-            7 => self.settle(x, y),
-            8 => self.gates(x, y),
-            9 => self.goal(x, y),
-            10 => self.pass(x, y),
-            _ => self.driver(x, y),
+            3..=6 => self.own(x, y),
+            7 | 8 => self.advance(x, y),
+            9 => self.settle(x, y),
+            10 => self.gates(x, y),
+            11 => self.goal(x, y),
+            12 => self.pass(x, y),
+            13 => self.driver(x, y),
+            _ => self.relieve(x, y),
         }
+    }
+
+    /// Takes something out of the way, so that a history goes on.
+    fn relieve(&mut self, x: u16, y: u16) {
+        let rows = self.world.ledger.rows();
+        match &rows.goals[&self.world.goal].state {
+            GoalState::Active => {}
+            GoalState::Stopped => return self.as_user(Command::Goal(GoalCommand::Resume)),
+            GoalState::Closed { .. } => return self.as_user(Command::Goal(GoalCommand::Reopen)),
+        }
+        let gate = pick(rows.gates.values().filter(|gate| gate.is_blocking()), x);
+        let paused = pick(rows.todos.values().filter(|todo| todo.hold), y);
+        match (gate, paused) {
+            (Some(gate), _) => {
+                let gate_id = gate.gate_id;
+                let command = match gate.state {
+                    GateState::Denied { .. } => GateCommand::Withdraw { gate_id },
+                    _ if gate.kind.is_approval() => GateCommand::Resolve { gate_id, answer: Answer::Approve },
+                    _ => GateCommand::Resolve { gate_id, answer: Answer::Answer { text: text("yes") } },
+                };
+                self.as_user(Command::Gate(command));
+            }
+            (None, Some(todo)) => {
+                self.as_user(Command::Todo(TodoCommand::Unhold { todo_id: todo.todo_id.clone() }));
+            }
+            (None, None) => self.own(x | 15, y),
+        }
+    }
+
+    /// A Todo that can be taken, if there is one.
+    fn ready(&self, by: u16) -> Option<TodoId> {
+        let todos = self.world.ledger.rows().todos;
+        let ready = todos.into_values().filter(|todo| {
+            let counters = &todo.counters;
+            let met = counters.unmet + counters.cancelled_deps + counters.blocking_gates == 0;
+            met && index(todo).ready.is_some_and(|ready| ready.free_at < 1_900_000_000_000)
+        });
+        pick(ready.map(|todo| todo.todo_id), by)
     }
 
     fn new_todo(&self, x: u16, y: u16) -> NewTodo {
@@ -212,7 +251,8 @@ impl Player {
     }
 
     fn own(&mut self, x: u16, y: u16) {
-        let Some(todo_id) = self.todo(x / 16) else { return };
+        let ready = self.ready(x / 16).filter(|_| x % 16 > 4);
+        let Some(todo_id) = ready.or_else(|| self.todo(x / 16)) else { return };
         let row = self.world.row(&todo_id);
         let own_id = row.ownership.as_ref().map(|own| own.own_id);
         let hosted = x % 5 == 0;
@@ -426,7 +466,7 @@ impl Player {
                     kind,
                     question: text("may we?"),
                     options: Vec::new(),
-                    blocks: if todos.is_empty() || y % 9 == 0 {
+                    blocks: if todos.is_empty() || y % 31 == 0 {
                         Blocks::Goal
                     } else {
                         Blocks::Todos(todos)
@@ -457,8 +497,7 @@ impl Player {
     fn goal(&mut self, x: u16, y: u16) {
         let command = match x % 12 {
             0 => Command::Goal(GoalCommand::Stop),
-            1..=3 => Command::Goal(GoalCommand::Resume),
-            4 => Command::Goal(GoalCommand::Close {
+            1 if y % 3 == 0 => Command::Goal(GoalCommand::Close {
                 kind: if y % 2 == 0 {
                     CloseKind::Achieved
                 } else {
@@ -467,11 +506,10 @@ impl Player {
                 reason: (y % 2 == 1).then(|| text("enough")),
                 waive: Vec::new(),
             }),
-            5..=7 => Command::Goal(GoalCommand::Reopen),
-            8 => Command::Agent(AgentCommand::Retire {
+            2 => Command::Agent(AgentCommand::Retire {
                 agent_id: text(["a", "b"][usize::from(y) % 2]),
             }),
-            9 => {
+            3..=5 => {
                 let capabilities = if y % 2 == 0 {
                     [text("gpu")].into()
                 } else {
@@ -482,7 +520,7 @@ impl Player {
                     capabilities,
                 })
             }
-            10 => {
+            6 | 7 => {
                 let limit = Limit {
                     turns: u32::from(y % 6) + 1,
                     window_ms: Duration::from_mins(30),
@@ -520,23 +558,31 @@ impl Player {
     }
 }
 
+/// Plays a history on both ledgers.
+fn tell(moves: &[Move]) {
+    let mut world = World::over(Kept::twin());
+    world.start(|goal| goal.unvalidated = Unvalidated::Trust);
+    let mut player = Player { world };
+    for n in 0..3 {
+        player.world.todo("begin", |new| new.priority = Priority::ALL[n]);
+    }
+    for one in moves {
+        player.play(*one);
+        for name in ["a", "b"] {
+            // Whoever is not registered is refused; the reads were compared all the same.
+            drop(player.world.next(name, None));
+        }
+    }
+    // A fresh handle finds what the one that wrote it found.
+    let operations: Vec<OperationId> = (0..80).map(|n| text(&format!("op-{n}"))).collect();
+    player.world.ledger.open().read(&mut |view| ask_everything(view, &operations).map(drop)).unwrap();
+}
+
 proptest! {
-    #![proptest_config(Config { cases: 48, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: 24, failure_persistence: None, ..Config::default() })]
 
     #[test]
     fn both_ledgers_tell_one_history(moves in history()) {
-        let mut world = World::over(Kept::twin());
-        world.start(|goal| goal.unvalidated = Unvalidated::Trust);
-        let mut player = Player { world };
-        for one in moves {
-            player.play(one);
-            for name in ["a", "b"] {
-                // Whoever is not registered is refused; the reads were compared all the same.
-                drop(player.world.next(name, None));
-            }
-        }
-        // A fresh handle finds what the one that wrote it found.
-        let operations: Vec<OperationId> = (0..80).map(|n| text(&format!("op-{n}"))).collect();
-        player.world.ledger.open().read(&mut |view| ask_everything(view, &operations).map(drop)).unwrap();
+        tell(&moves);
     }
 }
