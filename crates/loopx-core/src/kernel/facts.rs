@@ -74,7 +74,7 @@ pub struct Terms {
 }
 
 /// The rows a decision may look at and change.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     terms: Terms,
     /// Whether every row of the ledger is here, as in a fold.
@@ -117,7 +117,7 @@ pub struct Rows {
     pub evidence: BTreeMap<EvidenceId, Evidence>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Changed {
     goals: BTreeSet<GoalId>,
     agents: BTreeSet<(GoalId, AgentId)>,

@@ -15,9 +15,12 @@ mod play;
 mod quota;
 mod replay;
 mod scopes;
+mod random;
 mod smoke;
 mod todo_table;
 mod todos;
 mod turn_table;
 mod walker;
 mod world;
+
+pub(in crate::authority) use kept::{Home, Kept};

@@ -1,15 +1,10 @@
 //! Owns the `World`: an authority over a ledger, a clock that moves only when told, and the checks after each call.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, AtomicU64, Ordering},
-};
-
 use super::super::{
     Authority, EventFilter,
     chain::Envelope,
-    clock::{Clock, Reading},
-    conformance::Room as _,
+    clock::Clock as _,
+    conformance::{Room as _, StillClock},
 };
 use super::kept::Kept;
 use crate::{
@@ -20,24 +15,6 @@ use crate::{
     },
     model::*,
 };
-
-/// A clock that stands still until it is moved.
-#[derive(Debug, Clone)]
-pub(super) struct StillClock {
-    wall_ms: Arc<AtomicI64>,
-    boot_ms: Arc<AtomicI64>,
-    boot: Arc<AtomicU64>,
-}
-
-impl Clock for StillClock {
-    fn read(&self) -> Result<Reading> {
-        Ok(Reading {
-            boot_id: format!("boot-{}", self.boot.load(Ordering::SeqCst)),
-            boot_ms: self.boot_ms.load(Ordering::SeqCst),
-            wall_ms: self.wall_ms.load(Ordering::SeqCst),
-        })
-    }
-}
 
 /// A small world with one Goal `g`.
 pub(super) struct World {
@@ -78,12 +55,7 @@ impl World {
 
     /// The same over a ledger that is not founded.
     pub(super) fn over(ledger: Kept) -> Self {
-        let start = 1_800_000_000_000;
-        let clock = StillClock {
-            wall_ms: Arc::new(AtomicI64::new(start)),
-            boot_ms: Arc::new(AtomicI64::new(1_000_000)),
-            boot: Arc::new(AtomicU64::new(1)),
-        };
+        let clock = StillClock::new();
         let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
         Self { ledger, authority, clock, calls: 0, goal: text("g") }
@@ -120,20 +92,17 @@ impl World {
 
     /// Moves time.
     pub(super) fn pass(&mut self, span: Duration) {
-        let ms = i64::try_from(span.as_ms()).unwrap();
-        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
-        self.clock.boot_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.pass(i64::try_from(span.as_ms()).unwrap());
     }
 
     /// Steps the wall clock alone.
     pub(super) fn step_wall(&mut self, ms: i64) {
-        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.step_wall(ms);
     }
 
     /// Boots the machine anew.
     pub(super) fn reboot(&mut self) {
-        self.clock.boot.fetch_add(1, Ordering::SeqCst);
-        self.clock.boot_ms.store(5_000, Ordering::SeqCst);
+        self.clock.reboot();
     }
 
     /// A fresh operation of an actor, with proof for a person.

@@ -20,10 +20,18 @@ pub(super) fn authority(home: &Path) -> Result<Authority> {
 /// An operation of a person with proof, or of an agent.
 pub(super) fn operation(id: &str, actor: &str, command: Wish) -> Operation<Wish> {
     let actor: Actor = actor.parse().unwrap();
-    let assurance = if actor.is_user() { Assurance::Proven } else { Assurance::Stated };
+    let assurance = if actor.is_user() {
+        Assurance::Proven
+    } else {
+        Assurance::Stated
+    };
     Operation {
         operation_id: id.parse().unwrap(),
-        provenance: Provenance { door: Door::Library, assurance, contained: None },
+        provenance: Provenance {
+            door: Door::Library,
+            assurance,
+            contained: None,
+        },
         actor,
         goal_id: goal(),
         command,
@@ -54,8 +62,15 @@ pub(super) fn founded(home: &Path) -> Authority {
 /// How many Todos the Goal has.
 pub(super) fn todos(home: &Path) -> i64 {
     let goal = goal();
-    let filter = TodoFilter { goal: &goal, live: false, bucket: None };
-    let found = authority(home).unwrap().read(|view| view.todos(&filter, 0, usize::MAX)).unwrap();
+    let filter = TodoFilter {
+        goal: &goal,
+        live: false,
+        bucket: None,
+    };
+    let found = authority(home)
+        .unwrap()
+        .read(|view| view.todos(&filter, 0, usize::MAX))
+        .unwrap();
     i64::try_from(found.len()).unwrap()
 }
 
@@ -63,5 +78,7 @@ pub(super) fn todos(home: &Path) -> i64 {
 pub(super) fn submit_once(home: &Path) -> Result<()> {
     let new = NewTodo::titled("work".parse().unwrap(), TodoKind::Advance);
     let add = Wish::Todo(TodoCommand::Add(Box::new(new)));
-    authority(home)?.submit(operation("add", "user:ana", add)).map(drop)
+    authority(home)?
+        .submit(operation("add", "user:ana", add))
+        .map(drop)
 }
