@@ -485,7 +485,7 @@ fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
 fn close_ask(facts: &Facts, goal_id: &GoalId) -> Result<Ask> {
     let refusal = goal::close_refusal(facts, goal_id)?;
     Ok(match refusal {
-        None => Ask { why: "ready_to_close", about: goal_id.to_string(), command: format!("goal close {goal_id}") },
+        None => Ask { why: "ready_to_close", about: goal_id.to_string(), command: format!("goal close {goal_id} --achieved") },
         Some(error) => Ask {
             why: "acceptance_gap",
             about: goal_id.to_string(),

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 use super::super::{
     Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Record, StoredReceipt,
     TodoFilter, TurnFilter, Tx, View,
+    clock::Stamp,
 };
 use crate::{
     error::Result,
@@ -211,5 +212,9 @@ impl Tx for Both<'_> {
 
     fn store(&mut self, commit: Commit<'_>) -> Result<()> {
         same(self.memory.store(commit.clone()), self.other.store(commit))
+    }
+
+    fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
+        same(self.memory.restamp(stamp), self.other.restamp(stamp))
     }
 }
