@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
-pub use batch::Item as BatchItem;
+pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};

@@ -172,6 +172,10 @@ pub(super) fn one(found: Vec<String>, tail: &str, noun: &str) -> Result<String> 
 /// The start of an id's random tail that lists show to people.
 pub(in crate::cli) fn short(id: &impl ToString) -> String {
     let id = id.to_string();
-    let tail = id.rsplit('_').next().and_then(|rest| rest.get(10..18));
-    tail.map_or_else(|| id.clone(), str::to_owned)
+    tail(&id).and_then(|tail| tail.get(..8)).map_or_else(|| id.clone(), str::to_owned)
+}
+
+/// The random tail of a minted id; what stands before it is its time.
+pub(super) fn tail(id: &str) -> Option<&str> {
+    id.rsplit('_').next().and_then(|rest| rest.get(10..))
 }

@@ -22,7 +22,8 @@ use crate::{
 pub(in crate::cli) fn done(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     if caller(context, args, &mut desk)?.actor.agent().is_none() {
-        return todo_owned::complete(context, args);
+        let id = names::todo(&mut desk, args.needed("id")?)?;
+        return todo_owned::complete(context, args, &mut desk, &id);
     }
     if args.text("waive").is_some() {
         return Err(Error::new(Code::UserOnly, "only a person may let a result go unproved").detail("argument", "--waive"));
