@@ -12,7 +12,7 @@ use super::{
     host::{Host, Hosting, Job, Judged},
     lock::DriverLock,
     site::{Around, Site, attempt_token, sweep},
-    tree::Tree,
+    tree::{self, Tree},
     wire::TurnResult,
 };
 use crate::{
@@ -215,7 +215,9 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         keep_hosting(site, turn.turn_id, host.hosting())?;
         failpoint::reach!(TurnDescribed);
         self.before = Tree::of(&host.hosting().folder, &site.machine.env);
-        let attempt = attempt_row(site, host, token.as_str(), self.before.as_ref().map(|tree| tree.digest(&[].into())))?;
+        let whole = || tree::whole(&host.hosting().folder, &site.machine.env);
+        let tree = self.before.as_ref().map_or_else(whole, |tree| Some(tree.digest(&[].into())));
+        let attempt = attempt_row(site, host, token.as_str(), tree)?;
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
         let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt: Box::new(attempt), wall_ms };
         self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;

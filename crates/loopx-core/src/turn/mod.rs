@@ -23,7 +23,7 @@ pub use driver::{Start, find_program, negative, run};
 pub use host::{Host, Hosting, Job, Judged};
 pub use lock::DriverLock;
 pub use recover::{minted_id, prove, prove_after, prove_all, prove_before, resume};
-pub use site::{Around, Machine, Site};
+pub use site::{Around, Machine, PASSED_ON, Site};
 pub use workspace::{folder, identify, remember};
 
 #[cfg(test)]

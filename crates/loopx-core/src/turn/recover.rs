@@ -11,7 +11,7 @@ use super::{
     host::{Host, Hosting, Judged},
     lock::DriverLock,
     site::{Around, Site, attempt_token, sweep, validator_token},
-    tree::Tree,
+    tree::{self, Tree},
 };
 use crate::{
     authority::TurnFilter,
@@ -381,11 +381,11 @@ fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
     Ok(gone)
 }
 
-/// Whether nothing can have changed since an attempt began: a tree with a picture, equal to what it was.
+/// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
 fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
     let Some(before) = attempt.tree else { return Ok(false) };
     let Some(folder) = site.folder(&around.turn)? else { return Ok(false) };
-    Ok(Tree::of(&folder, &site.machine.env).is_some_and(|tree| tree.digest(&[].into()) == before))
+    Ok(tree::whole(&folder, &site.machine.env) == Some(before))
 }
 
 /// The tree of a Turn as it is now, for a proof that settles.

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The variables of its environment that LoopX passes on to a host.
-pub(super) const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"];
+pub const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"];
 
 /// This machine, as far as a Turn is concerned.
 #[derive(Debug, Clone)]

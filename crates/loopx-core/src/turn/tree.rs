@@ -1,7 +1,7 @@
 //! Owns what a git work tree looks like at one moment, so that two moments can be compared.
 //!
 //! Knows nothing of Turns. A folder that is no git work tree, or holds more changes than are read in a moment, has no
-//! such picture; then nothing is claimed about it.
+//! such picture; then nothing is claimed about it. Whether a small plain folder is the same can be told all the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,6 +24,37 @@ const GIT_WALL_MS: u64 = 20_000;
 const LISTING_MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The most that is read of changed files, in bytes.
 const CONTENT_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The most entries a plain folder may have to be compared.
+const ENTRIES_MAX: usize = 1000;
+
+/// The digest of all that lies in a folder, git work tree or not; none when that is more than is read in a moment.
+///
+/// For telling that nothing changed, and for nothing else: build output counts here like anything.
+pub(super) fn whole(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Digest> {
+    if repository_root(folder).is_some() {
+        return Tree::of(folder, env).map(|tree| tree.digest(&BTreeSet::new()));
+    }
+    let (mut left, mut entries, mut folders) = (CONTENT_MAX_BYTES, BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(place) = folders.pop() {
+        for entry in std::fs::read_dir(place).ok()? {
+            let path = entry.ok()?.path();
+            if path.symlink_metadata().ok()?.is_dir() {
+                folders.push(path.clone());
+            }
+            let found = blob(&path, &mut left)?;
+            entries.insert(path, found);
+            if entries.len() > ENTRIES_MAX {
+                return None;
+            }
+        }
+    }
+    let mut parts: Vec<&[u8]> = vec![b"loopx folder"];
+    for (path, blob) in &entries {
+        parts.extend([path.as_os_str().as_bytes(), blob.as_bytes().as_slice()]);
+    }
+    Some(Digest::of_parts(&parts))
+}
 
 /// A work tree at one moment: the commit it stands on, and what differs from that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,7 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_folder_has_no_picture() {
-        assert_eq!(Tree::of(tempfile::tempdir().unwrap().path(), &env()), None);
+    fn a_plain_folder_has_no_picture_and_can_be_compared_while_it_is_small() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Tree::of(dir.path(), &env()), None);
+        let empty = whole(dir.path(), &env()).unwrap();
+        fs::create_dir(dir.path().join("d")).unwrap();
+        fs::write(dir.path().join("d/a"), "1").unwrap();
+        let one = whole(dir.path(), &env()).unwrap();
+        fs::write(dir.path().join("d/a"), "2").unwrap();
+        let two = whole(dir.path(), &env()).unwrap();
+        assert!(empty != one && one != two && whole(dir.path(), &env()) == Some(two));
+        (0..ENTRIES_MAX).for_each(|n| fs::write(dir.path().join(n.to_string()), "").unwrap());
+        assert_eq!(whole(dir.path(), &env()), None);
     }
 }

@@ -34,7 +34,7 @@ fn dispatched(bench: &mut Bench, todo_id: &TodoId, script: &str) -> (TurnId, Own
     let host = bench.host(script, |_| {});
     let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, host.hosting().encode().unwrap()).unwrap();
     bench.private.put_all(&[body]).unwrap();
-    let tree = turn::tree::Tree::of(&bench.tree(), &bench.machine.env).map(|tree| tree.digest(&[].into()));
+    let tree = turn::tree::whole(&bench.tree(), &bench.machine.env);
     let attempt = Attempt {
         number: 0,
         host: text("command"),
@@ -101,9 +101,12 @@ fn dispatched_without_a_result_is_tried_again_only_where_nothing_can_have_change
     let (turn_id, _) = dispatched(&mut bench, &todo_id, &script);
     let done = resume(&mut bench, turn_id).unwrap();
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
-    // a changed tree, and a folder without a picture: nobody can tell
-    for git in [true, false] {
-        let mut bench = if git { Bench::new(Some("exit 0")).with_git() } else { Bench::new(Some("exit 0")) };
+    // a changed tree, and a folder too large to be compared: nobody can tell
+    for large in [false, true] {
+        let mut bench = Bench::new(Some("exit 0"));
+        if large {
+            bench.shell("i=0; while [ $i -le 1000 ]; do : > f$i; i=$((i+1)); done");
+        }
         let todo_id = bench.todo(|_| {});
         let (turn_id, _) = dispatched(&mut bench, &todo_id, &script);
         fs::write(bench.tree().join("half"), "").unwrap();
@@ -113,8 +116,8 @@ fn dispatched_without_a_result_is_tried_again_only_where_nothing_can_have_change
         // put back, it can be told
         fs::remove_file(bench.tree().join("half")).unwrap();
         match resume(&mut bench, turn_id) {
-            Ok(done) => assert!(git && done.turn().state == TurnState::Failed { how: FailedBy::Host(HostFailure::Crashed) }),
-            Err(error) => assert!(!git && error.code() == Code::TurnUnresolved),
+            Ok(done) => assert!(!large && done.turn().state == TurnState::Failed { how: FailedBy::Host(HostFailure::Crashed) }),
+            Err(error) => assert!(large && error.code() == Code::TurnUnresolved),
         }
     }
 }
