@@ -114,6 +114,9 @@ pub struct GoalChange {
     /// Where its work is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
+    /// Criteria that are let go, counted from 1, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waive: Vec<(u8, ShortText)>,
 }
 
 impl Command {
@@ -237,7 +240,11 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Decided2> {
     check_validators(change.validators.as_deref().unwrap_or_default())?;
     let len = |list: &Option<Vec<ShortText>>| list.as_ref().map_or(0, Vec::len);
     check_lists(&[len(&change.non_goals), len(&change.authority_sources)])?;
-    draft.emit(Event::Updated { change: Box::new(change) })?;
+    let waive = std::mem::take(&mut change.waive);
+    if change != GoalChange::default() {
+        draft.emit(Event::Updated { change: Box::new(change) })?;
+    }
+    close::waive(draft, &waive)?;
     Ok(done())
 }
 
