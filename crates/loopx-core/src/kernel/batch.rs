@@ -113,6 +113,7 @@ pub(super) fn reads(items: &[Item], goal: &GoalId, wanted: &mut Wanted<'_>) {
             Item::Complete { todo } | Item::Cancel { todo, .. } => want(todo, wanted),
             Item::Link { todo, depends_on } => {
                 want(todo, wanted);
+                want(depends_on, wanted);
                 if let Ref::Todo(id) = depends_on {
                     wanted.want(Read::Ancestors(id.clone()));
                 }

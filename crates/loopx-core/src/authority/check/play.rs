@@ -4,7 +4,7 @@ use super::world::{World, agent, text, user};
 use crate::{
     error::{Code, Result},
     kernel::{
-        AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, Outcome, QuotaCommand, Step, TodoCommand,
+        AgentCommand, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome, QuotaCommand, Step, TodoCommand,
         TurnCommand,
         claim::Claim,
         turn::Found,
@@ -229,6 +229,36 @@ impl World {
     pub(super) fn limit(&mut self, agent_id: Option<&str>, turns: Option<u32>) -> Result<Receipt> {
         let limit = turns.map(|turns| Limit { turns, window_ms: Duration::from_mins(24 * 60) });
         self.user(Command::Quota(QuotaCommand::Set { agent_id: agent_id.map(text), limit }))
+    }
+
+    /// Evidence of an actor.
+    pub(super) fn evidence(
+        &mut self,
+        actor: Actor,
+        todo_id: Option<&TodoId>,
+        verdict: Option<EvidenceVerdict>,
+    ) -> EvidenceId {
+        let add = EvidenceCommand::Add {
+            todo_id: todo_id.cloned(),
+            criterion: None,
+            kind: EvidenceKind::Note,
+            pointer: text("notes.md"),
+            digest: None,
+            privacy: Privacy::Public,
+            verdict,
+        };
+        let operation = self.operation(actor, Command::Evidence(add));
+        self.submit(operation).unwrap().outcome::<Outcome>().unwrap().evidence_ids.remove(0)
+    }
+
+    /// A completion that waits for a person to accept it.
+    pub(super) fn ask_acceptance(&mut self, name: &str, todo_id: &TodoId) -> Outcome {
+        let mut owned = self.claim(name, todo_id).unwrap();
+        self.candidate(name, &owned, ResultKind::ValidatedCompletion).unwrap();
+        let held = self.verdict(name, &owned, VerdictOutcome::Unchecked).unwrap();
+        owned.gate_id = held.gate_id;
+        assert_eq!(self.turn_state(&owned), "held");
+        owned
     }
 
     /// The state of a Turn, by name.

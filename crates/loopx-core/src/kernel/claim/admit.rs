@@ -133,6 +133,11 @@ fn check(facts: &Facts, want: &Admission) -> Result<Vec<Key>> {
             }
             keys
         }
+        Reason::Capability => {
+            // What lacks a work tree says so.
+            scopes::of_claim(goal, todo, want.workspace.as_ref())?;
+            return Err(refusal(todo, &want.agent_id, &Reason::Capability));
+        }
         other => return Err(refusal(todo, &want.agent_id, &other)),
     };
     scopes::of_claim(goal, todo, want.workspace.as_ref())?;

@@ -23,7 +23,7 @@ pub(super) fn close(
     Ok(done())
 }
 
-/// Lets criteria go, each counted from 1 and with a reason.
+/// Lets criteria go that nothing shows, each with a reason.
 pub(super) fn waive(draft: &mut Draft<'_>, waive: &[(u8, ShortText)]) -> Result<()> {
     let criteria = current(draft)?.acceptance.len();
     for (criterion, reason) in waive {

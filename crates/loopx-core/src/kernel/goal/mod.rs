@@ -25,13 +25,6 @@ pub enum Command {
     Start(Box<NewGoal>),
     /// Changes what is given, and leaves the rest.
     Update(Box<GoalChange>),
-    /// Lets one criterion go.
-    Waive {
-        /// Counted from 1.
-        criterion: u8,
-        /// Why.
-        reason: ShortText,
-    },
     /// Admits nothing new.
     Stop,
     /// Admits again.
@@ -121,13 +114,16 @@ pub struct GoalChange {
     /// Where its work is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
+    /// Criteria that are let go, counted from 1, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waive: Vec<(u8, ShortText)>,
 }
 
 impl Command {
     pub(super) fn verb(&self) -> Verb {
         match self {
             Self::Start(_) => Verb::GoalStart,
-            Self::Update(_) | Self::Waive { .. } => Verb::GoalUpdate,
+            Self::Update(_) => Verb::GoalUpdate,
             Self::Stop => Verb::GoalStop,
             Self::Resume => Verb::GoalResume,
             Self::Close { .. } => Verb::GoalClose,
@@ -138,7 +134,7 @@ impl Command {
 
     pub(super) fn reads(&self, goal: &GoalId, wanted: &mut Wanted<'_>) {
         match self {
-            Self::Start(_) | Self::Update(_) | Self::Waive { .. } | Self::Stop | Self::Resume | Self::Reopen => {}
+            Self::Start(_) | Self::Update(_) | Self::Stop | Self::Resume | Self::Reopen => {}
             Self::Incarnate => wanted.want(Read::LiveTurns(goal.clone())),
             Self::Close { .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
@@ -153,10 +149,6 @@ impl Command {
         match self {
             Self::Start(new) => start(draft, new),
             Self::Update(change) => update(draft, change),
-            Self::Waive { criterion, reason } => {
-                close::waive(draft, &[(*criterion, reason.clone())])?;
-                Ok(done())
-            }
             Self::Stop => {
                 if !matches!(current(draft)?.state, GoalState::Stopped) {
                     draft.emit(Event::Stopped {})?;
@@ -248,7 +240,11 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Decided2> {
     check_validators(change.validators.as_deref().unwrap_or_default())?;
     let len = |list: &Option<Vec<ShortText>>| list.as_ref().map_or(0, Vec::len);
     check_lists(&[len(&change.non_goals), len(&change.authority_sources)])?;
-    draft.emit(Event::Updated { change: Box::new(change) })?;
+    let waive = std::mem::take(&mut change.waive);
+    if change != GoalChange::default() {
+        draft.emit(Event::Updated { change: Box::new(change) })?;
+    }
+    close::waive(draft, &waive)?;
     Ok(done())
 }
 

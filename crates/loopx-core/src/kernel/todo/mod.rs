@@ -173,6 +173,7 @@ impl Command {
             Self::Add(new) => add::reads(new, wanted),
             Self::Link { todo_id, depends_on } => {
                 wanted.want(Read::Todo(todo_id.clone()));
+                wanted.want(Read::Todo(depends_on.clone()));
                 wanted.want(Read::Ancestors(depends_on.clone()));
             }
             Self::Unlink { todo_id, depends_on } => {
