@@ -135,21 +135,16 @@ impl Desk {
         error
     }
 
-    /// Every hint is a command that the parser accepts.
+    /// Every hint is a command that the parser accepts. It is called where there is no place for a ledger, so
+    /// that it gets past the parser and no further.
     pub(crate) fn check_hint(&self, error: &Value) {
         let Some(hint) = error["hint"].as_str() else { return };
         let words = hint.strip_prefix("loopx-core ").unwrap_or_else(|| panic!("{hint}"));
-        let mut words: Vec<&str> = words.split(' ').collect();
-        // Help is answered only where the words name a command; the arguments are parsed by the call itself.
-        if words.last() != Some(&"--help") {
-            let ended = self.call(&words);
-            let refused = ["cannot be", "needs", "does not take", "there is no command", "has no verb"];
-            assert!(!refused.iter().any(|text| ended.err.contains(&format!("` {text}"))), "{hint}: {ended:?}");
-            assert!(!ended.err.contains("no command"), "{hint}: {ended:?}");
-            words.truncate(1);
-            words.push("--help");
-        }
-        assert_eq!(self.call(&words).exit, 0, "{hint}");
+        let mut command = self.command(env!("CARGO_BIN_EXE_loopx-core"));
+        let output = command.args(words.split(' ')).env_remove("HOME").current_dir("/").output().unwrap();
+        let ended = ended(&output);
+        let parsed = ["no home folder is known", "is not part of this build"];
+        assert!(ended.exit == 0 || parsed.iter().any(|text| ended.err.contains(text)), "{hint}: {ended:?}");
     }
 
     /// The number of events of `ship-it`.
