@@ -144,12 +144,10 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
             Finding::new("filesystem", Standing::Doubtful, format!("{name}, allowed by a flag; locks may not hold"))
         }
     });
-    findings.push(match profile.run_dir() {
-        Ok(_) => Finding::good("doorbell", "its folder is there"),
-        Err(error) => {
-            let text = format!("{}; the next write makes it again", error.message());
-            Finding::new("doorbell", Standing::Doubtful, text)
-        }
+    findings.push(if profile.has_run_dir() {
+        Finding::good("doorbell", "its folder is there")
+    } else {
+        Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
