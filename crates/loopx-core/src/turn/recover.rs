@@ -270,7 +270,27 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>
             done.extend(try_prove(site, &turn)?);
         }
     }
+    clear_locks(site)?;
     Ok(done)
+}
+
+/// Removes what drivers left behind that died before their admission, or whose Turn somebody else ended.
+fn clear_locks(site: &mut Site<'_>) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(&site.machine.locks) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| name.strip_prefix("turn-")?.strip_suffix(".lock")?.parse::<TurnId>().ok());
+        let Some(Ok(lock)) = id.map(|id| DriverLock::take(&site.machine.locks, id)) else { continue };
+        let is_over = match site.around(lock.turn_id()) {
+            Ok(around) => around.turn.is_terminal(),
+            Err(error) if error.code() == Code::NotFound => true,
+            Err(error) => return Err(error),
+        };
+        if is_over {
+            lock.close();
+        }
+    }
+    Ok(())
 }
 
 /// Proves the Turns that a write has freed, after its commit: those on its Todos, of its gate, and in what it opened.

@@ -146,11 +146,17 @@ fn judge(outcome: &Outcome, progress_exit: Option<u8>) -> Said {
     }
 }
 
-/// The program's own name, without where it lies.
+/// The program's own name, without where it lies, and its first word: `sh check.sh`, `cargo test`.
 fn name(validator: &Validator) -> String {
-    let program = validator.argv.first().map_or("", |word| word);
-    let name = Path::new(program).file_name().map_or(program.as_bytes(), OsStr::as_bytes);
-    let name = String::from_utf8_lossy(name);
+    let base = |word: &str| {
+        let name = Path::new(word).file_name().map_or(word.as_bytes(), OsStr::as_bytes);
+        String::from_utf8_lossy(name).into_owned()
+    };
+    let mut words = validator.argv.iter().map(|word| &**word);
+    let mut name = words.next().map(base).unwrap_or_default();
+    if let Some(word) = words.next().filter(|word| !word.starts_with('-') && !word.contains(char::is_whitespace)) {
+        name = name + " " + &base(word);
+    }
     boundary::screen(cut(&name, 100)).map_or_else(|_| "validator".to_owned(), |screened| screened.text)
 }
 

@@ -124,7 +124,7 @@ pub(in crate::cli) fn stop(context: &mut Context<'_, '_>, args: &Args) -> Result
     // A driver that lives ends its host itself; where it is gone, the proof does.
     let deadline = Deadline::after(STOP_WAIT);
     let mut around = bench.site(&mut desk).around(turn_id)?;
-    while !around.turn.is_terminal() && !deadline.left().is_zero() {
+    while around.turn.is_driven() && !around.turn.is_terminal() && !deadline.left().is_zero() {
         let proof = turn::minted_id()?;
         match turn::prove(&mut bench.site(&mut desk), turn_id, &proof) {
             Ok(done) => around = done.around,
@@ -133,10 +133,10 @@ pub(in crate::cli) fn stop(context: &mut Context<'_, '_>, args: &Args) -> Result
                 desk.authority.wait(slice, |_| Ok(false))?;
                 around = bench.site(&mut desk).around(turn_id)?;
             }
-            Err(_) => break,
-        }
-        if !around.turn.is_driven() {
-            break;
+            Err(_) => {
+                around = bench.site(&mut desk).around(turn_id)?;
+                break;
+            }
         }
     }
     turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, match_stop)
