@@ -83,6 +83,8 @@ pub struct Facts {
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
+    /// Todos that were seen waiting for a Todo or a gate; some may wait no more.
+    waiting: BTreeSet<TodoId>,
     changed: Changed,
     deltas: Vec<Delta>,
 }
@@ -192,6 +194,7 @@ impl Facts {
             rows: Rows::default(),
             used: BTreeMap::new(),
             dependants: BTreeMap::new(),
+            waiting: BTreeSet::new(),
             changed: Changed::default(),
             deltas: Vec::new(),
         }
@@ -281,11 +284,21 @@ impl Facts {
         for dep in &todo.depends_on {
             self.dependants.entry(dep.clone()).or_default().insert(todo.todo_id.clone());
         }
+        if Target::of(todo).is_some() {
+            self.waiting.insert(todo.todo_id.clone());
+        }
+    }
+
+    /// Remembers that a Todo may wait for another or for a gate.
+    pub(super) fn note_waiting(&mut self, todo_id: &TodoId) {
+        self.waiting.insert(todo_id.clone());
     }
 
     /// Takes in a new Todo.
     pub(super) fn put_todo(&mut self, todo: Todo) {
         self.index_todo(&todo);
+        // What is new has no text but what is put beside it.
+        self.asked.insert(Read::Text(todo.todo_id.clone()));
         self.put_todo_row(todo.todo_id.clone(), todo);
     }
 
@@ -332,7 +345,8 @@ impl Facts {
                 }
             }
             Delta::Wake { target, woken_at, lost } => {
-                for todo in self.rows.todos.values_mut() {
+                for id in &self.waiting {
+                    let Some(todo) = self.rows.todos.get_mut(id) else { continue };
                     if Target::of(todo).as_ref() == Some(target) {
                         todo.counters.woken_at = *woken_at;
                         todo.counters.wake_lost = *lost;

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 use super::super::{
     Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Record, StoredReceipt,
     TodoFilter, TurnFilter, Tx, View,
+    clock::Stamp,
 };
 use crate::{
     error::Result,
@@ -207,6 +208,10 @@ ask_both!(Seen);
 impl Tx for Both<'_> {
     fn found(&mut self, meta: &Meta) -> Result<()> {
         same(self.memory.found(meta), self.other.found(meta))
+    }
+
+    fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
+        same(self.memory.restamp(stamp), self.other.restamp(stamp))
     }
 
     fn store(&mut self, commit: Commit<'_>) -> Result<()> {

@@ -136,7 +136,8 @@ impl Command {
             Self::Close { .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
                 wanted.want(Read::Unfinished(goal.clone()));
-                wanted.want(Read::GoalGates(goal.clone()));
+                wanted.want(Read::Live(goal.clone()));
+                turn::asked_reads(|_| true, wanted);
             }
         }
     }
@@ -177,6 +178,16 @@ impl Command {
                 Ok(done())
             }
         }
+    }
+}
+
+/// Only reads and `reopen` touch a closed Goal.
+pub(super) fn check_not_closed(goal: &Goal) -> Result<()> {
+    let goal_id = &goal.goal_id;
+    match goal.state {
+        GoalState::Active | GoalState::Stopped => Ok(()),
+        GoalState::Closed { .. } => Err(Error::new(Code::GoalClosed, format!("the Goal {goal_id} is closed"))
+            .hint(format!("goal reopen {goal_id}"))),
     }
 }
 
@@ -255,9 +266,12 @@ fn check_text(
     for check in &checks {
         check_validators(std::slice::from_ref(check))?;
     }
+    let argv = |check: &Validator| check.argv.iter().map(|arg| arg.len()).sum::<usize>();
     let bytes = objective.as_str().len()
         + acceptance.iter().map(|criterion| criterion.text.as_str().len()).sum::<usize>()
+        + checks.iter().map(argv).sum::<usize>()
         + boundary.write_scopes.iter().map(|scope| scope.as_str().len()).sum::<usize>()
+        + boundary.needs_approval.iter().map(|key| key.to_string().len()).sum::<usize>()
         + stop_conditions.iter().map(|text| text.as_str().len()).sum::<usize>();
     if bytes > 4096 {
         return Err(Error::new(
@@ -293,8 +307,9 @@ pub(super) fn check_validators(validators: &[Validator]) -> Result<()> {
         if !(1000..=86_400_000).contains(&ms) {
             return bad("may take between 1 s and 24 h");
         }
-        if validator.env.len() > 32 {
-            return bad("has at most 32 environment entries");
+        let env_bytes: usize = validator.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if validator.env.len() > 32 || env_bytes > 8192 {
+            return bad("has at most 32 environment entries in 8192 bytes");
         }
     }
     Ok(())
