@@ -64,13 +64,20 @@ impl Tx for State<'_> {
             self.put_event(goal, record)?;
         }
         let sql = "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)";
-        self.run(sql, params![commit.operation_id.as_str(), encode(&commit.receipt)?])?;
+        self.run(
+            sql,
+            params![commit.operation_id.as_str(), encode(&commit.receipt)?],
+        )?;
         self.restamp(&commit.stamp)
     }
 
     fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
         let sql = "UPDATE meta SET boot_id=?1, boot_ms=?2, now_ms=?3, clock_jump=?4 WHERE one=1";
-        self.run(sql, params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump]).map(drop)
+        self.run(
+            sql,
+            params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump],
+        )
+        .map(drop)
     }
 }
 
