@@ -579,7 +579,7 @@ fn tell(moves: &[Move]) {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 24, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: 16, failure_persistence: None, ..Config::default() })]
 
     #[test]
     fn both_ledgers_tell_one_history(moves in history()) {

@@ -25,7 +25,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn text(&self, pointer: &str) -> &str {
-        self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+        self.json
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     pub(crate) fn code(&self) -> &str {
@@ -41,11 +44,26 @@ impl Answer {
 impl Place {
     /// A Goal that is proved by a line of shell.
     pub(crate) fn new(check: &str) -> Self {
-        let place = Self { dir: tempfile::tempdir().unwrap() };
+        let place = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
         fs::create_dir(place.tree()).unwrap();
         place.script("check.sh", check);
         place.call("user:ana", &["init"]).ok();
-        place.call("user:ana", &["goal", "start", "ship it", "--id", "g", "--validator", "sh check.sh"]).ok();
+        place
+            .call(
+                "user:ana",
+                &[
+                    "goal",
+                    "start",
+                    "ship it",
+                    "--id",
+                    "g",
+                    "--validator",
+                    "sh check.sh",
+                ],
+            )
+            .ok();
         place.call("user:ana", &["agent", "add", "a"]).ok();
         place.call("user:ana", &["agent", "add", "b"]).ok();
         place.call("user:ana", &["todo", "add", "mend it"]).ok();
@@ -66,7 +84,10 @@ impl Place {
 
     /// A host that counts its runs beside the tree, does what it is told, and reports.
     pub(crate) fn host(&self, work: &str) {
-        self.script("host.sh", &format!("cat > /dev/null\necho . >> ../runs\n{work}\n{REPORT}\n"));
+        self.script(
+            "host.sh",
+            &format!("cat > /dev/null\necho . >> ../runs\n{work}\n{REPORT}\n"),
+        );
     }
 
     pub(crate) fn runs(&self) -> usize {
@@ -74,7 +95,10 @@ impl Place {
     }
 
     pub(crate) fn command(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test looks at the binary from outside"
+        )]
         let mut command = Command::new(env!("CARGO_BIN_EXE_loopx-core"));
         command
             .env_clear()
@@ -83,7 +107,11 @@ impl Place {
             .env("XDG_RUNTIME_DIR", self.root())
             .current_dir(self.tree())
             .args(words)
-            .args(["--json", "--goal", "g"].iter().take(if words.first() == Some(&"init") { 1 } else { 3 }))
+            .args(
+                ["--json", "--goal", "g"]
+                    .iter()
+                    .take(if words.first() == Some(&"init") { 1 } else { 3 }),
+            )
             .stdin(Stdio::null());
         match actor.strip_prefix("proven:") {
             // The first user's token, which `init` left.
@@ -108,12 +136,27 @@ impl Place {
     }
 
     pub(crate) fn start(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Child {
-        self.command(actor, words, env).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(actor, words, env)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// The run of `host.sh` on the Todo, under an id.
     pub(crate) fn run<'w>(&self, id: &'w str) -> Vec<&'w str> {
-        vec!["turn", "run", "--todo", "g.1", "--agent", "a", "--host", "sh host.sh", "--op-id", id]
+        vec![
+            "turn",
+            "run",
+            "--todo",
+            "g.1",
+            "--agent",
+            "a",
+            "--host",
+            "sh host.sh",
+            "--op-id",
+            id,
+        ]
     }
 
     /// The Turns of the Todo, newest first.
@@ -142,13 +185,19 @@ impl Place {
 
     /// Processes that carry the mark of any Turn of this place's ledger.
     pub(crate) fn survivors(&self) -> Vec<String> {
-        let marks: Vec<String> =
-            self.turns().iter().map(|turn| format!("LOOPX_CONTAINMENT={}", turn["turn_id"].as_str().unwrap())).collect();
+        let marks: Vec<String> = self
+            .turns()
+            .iter()
+            .map(|turn| format!("LOOPX_CONTAINMENT={}", turn["turn_id"].as_str().unwrap()))
+            .collect();
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
             let text = String::from_utf8_lossy(&environ);
-            if text.split('\0').any(|one| marks.iter().any(|mark| one.starts_with(mark.as_str()))) {
+            if text
+                .split('\0')
+                .any(|one| marks.iter().any(|mark| one.starts_with(mark.as_str())))
+            {
                 found.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
@@ -158,7 +207,10 @@ impl Place {
 
 pub(crate) fn answer(output: &Output) -> Answer {
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    Answer { exit: output.status.code(), json }
+    Answer {
+        exit: output.status.code(),
+        json,
+    }
 }
 
 /// Waits until something holds.
@@ -167,7 +219,10 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
-        #[expect(clippy::disallowed_methods, reason = "between two looks at a condition with a deadline")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "between two looks at a condition with a deadline"
+        )]
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -214,7 +214,7 @@ impl View for State<'_> {
             return Ok(Count::new());
         };
         let counts = self.all(
-            "SELECT bucket, n FROM counts WHERE goal=?1 AND n>0",
+            "SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0",
             [goal],
             |row| Ok((column(row, 0)?, unsigned(row, 1)?)),
         )?;

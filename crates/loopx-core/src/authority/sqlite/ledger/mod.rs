@@ -62,6 +62,15 @@ impl SqliteLedger {
         Ok(ledger)
     }
 
+    /// Lets the file grow no further than this many pages, or than it has already.
+    #[cfg(test)]
+    pub(in crate::authority) fn limit_pages(&mut self, pages: u32) -> Result<()> {
+        let writer = opened(&mut self.writer, || Writer::open(&self.path, &SCHEMA))?;
+        let tx = writer.begin_immediate()?;
+        tx.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))
+            .map_err(|e| state::fail(&e))
+    }
+
     fn closed(profile: &Profile, env: &Env) -> Self {
         Self {
             path: profile.place().authority_db(),

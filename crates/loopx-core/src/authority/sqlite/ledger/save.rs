@@ -64,7 +64,10 @@ impl Tx for State<'_> {
             self.put_event(goal, record)?;
         }
         let sql = "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)";
-        self.run(sql, params![commit.operation_id.as_str(), encode(&commit.receipt)?])?;
+        self.run(
+            sql,
+            params![commit.operation_id.as_str(), encode(&commit.receipt)?],
+        )?;
         self.restamp(&commit.stamp)
     }
 

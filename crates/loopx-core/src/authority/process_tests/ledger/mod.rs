@@ -1,11 +1,19 @@
-//! Real processes at one ledger: who wins, what a replay returns, what a kill leaves.
+//! Real processes at one ledger: who wins, what a replay returns, what a kill, a full disk and damage leave.
 
 use super::*;
 use crate::{
-    authority::{Authority, TodoFilter},
-    kernel::{Command as Wish, GoalCommand, NewGoal, NewTodo, TodoCommand},
+    authority::{Authority, TodoFilter, TurnFilter},
+    kernel::{
+        AgentCommand, BatchItem, ClaimCommand, Command as Wish, GoalCommand, NewGoal, NewTodo, Outcome,
+        TodoCommand, claim::Claim,
+    },
     model::*,
 };
+
+mod faults;
+mod growth;
+mod races;
+mod replay;
 
 /// The Goal of these tests.
 pub(super) fn goal() -> GoalId {
@@ -81,4 +89,56 @@ pub(super) fn submit_once(home: &Path) -> Result<()> {
     authority(home)?
         .submit(operation("add", "user:ana", add))
         .map(drop)
+}
+
+/// Adds Todos, all in one commit.
+fn add_todos(authority: &mut Authority, id: &str, n: u32) {
+    let add = |n| BatchItem::Add {
+        new: Box::new(NewTodo::titled(
+            format!("work {n}").parse().unwrap(),
+            TodoKind::Advance,
+        )),
+        after_items: [].into(),
+    };
+    authority
+        .submit(operation(id, "user:ana", Wish::Batch((0..n).map(add).collect())))
+        .unwrap();
+}
+
+fn add_agent(authority: &mut Authority, name: &str) {
+    let add = AgentCommand::Add {
+        agent_id: name.parse().unwrap(),
+        capabilities: [].into(),
+    };
+    authority
+        .submit(operation(&format!("agent-{name}"), "user:ana", Wish::Agent(add)))
+        .unwrap();
+}
+
+/// A claim of the Goal's n-th Todo.
+fn claim(id: &str, actor: &str, n: u32) -> Operation<Wish> {
+    let claim = Claim {
+        todo_id: TodoId::new(goal(), n),
+        executor_of: None,
+        executor: Executor::Attached,
+        machine_id: None,
+        ttl_ms: None,
+        workspace: None,
+    };
+    operation(id, actor, Wish::Claim(ClaimCommand::Claim(Box::new(claim))))
+}
+
+/// What a child in a role of this folder does; a role is a word and what it is told.
+pub(super) fn role(role: &str, home: &Path) -> Result<()> {
+    let words: Vec<&str> = role.split(' ').collect();
+    match *words {
+        ["race", actor] => races::race(home, actor),
+        ["claim", actor, number] => {
+            let id = variable("LOOPX_TEST_OP").unwrap_or_else(|| "claim".to_owned());
+            let receipt = authority(home)?.submit(claim(&id, actor, number.parse().unwrap()))?;
+            println!("@{}", replay::said(&receipt));
+            Ok(())
+        }
+        _ => panic!("no role {role}"),
+    }
 }
