@@ -83,8 +83,8 @@ pub struct Facts {
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
-    /// Todos that were seen waiting for a Todo or a gate; some may wait no more.
-    waiting: BTreeSet<TodoId>,
+    /// The Todos that were seen waiting for a Todo or a gate; some may wait no more.
+    waiting: BTreeMap<Target, BTreeSet<TodoId>>,
     changed: Changed,
     deltas: Vec<Delta>,
 }
@@ -194,7 +194,7 @@ impl Facts {
             rows: Rows::default(),
             used: BTreeMap::new(),
             dependants: BTreeMap::new(),
-            waiting: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             changed: Changed::default(),
             deltas: Vec::new(),
         }
@@ -284,14 +284,14 @@ impl Facts {
         for dep in &todo.depends_on {
             self.dependants.entry(dep.clone()).or_default().insert(todo.todo_id.clone());
         }
-        if Target::of(todo).is_some() {
-            self.waiting.insert(todo.todo_id.clone());
+        if let Some(target) = Target::of(todo) {
+            self.note_waiting(target, &todo.todo_id);
         }
     }
 
-    /// Remembers that a Todo may wait for another or for a gate.
-    pub(super) fn note_waiting(&mut self, todo_id: &TodoId) {
-        self.waiting.insert(todo_id.clone());
+    /// Remembers that a Todo waits for another or for a gate.
+    pub(super) fn note_waiting(&mut self, target: Target, todo_id: &TodoId) {
+        self.waiting.entry(target).or_default().insert(todo_id.clone());
     }
 
     /// Takes in a new Todo.
@@ -345,7 +345,7 @@ impl Facts {
                 }
             }
             Delta::Wake { target, woken_at, lost } => {
-                for id in &self.waiting {
+                for id in self.waiting.get(target).into_iter().flatten() {
                     let Some(todo) = self.rows.todos.get_mut(id) else { continue };
                     if Target::of(todo).as_ref() == Some(target) {
                         todo.counters.woken_at = *woken_at;
