@@ -1,4 +1,11 @@
 //! Owns a home and a folder of their own for one test, and the calls of the binary in them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test whose place cannot be made fails"
+)]
 
 use std::{
     path::{Path, PathBuf},
@@ -29,7 +36,10 @@ impl Ended {
 
     /// The code of an error object.
     pub(crate) fn code(&self) -> String {
-        self.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
+        self.json()["error"]["code"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -90,18 +100,31 @@ impl Desk {
 
     /// A command in this desk, with an environment of its own.
     pub(crate) fn command(&self, program: &str) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test looks at the binary from outside"
+        )]
         let mut command = Command::new(program);
         #[expect(clippy::disallowed_methods, reason = "a test finds the programs it needs")]
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env_clear().env("PATH", path).stdin(Stdio::null()).current_dir(self.folder());
+        command
+            .env_clear()
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .current_dir(self.folder());
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command
     }
 
     /// The binary, called with words.
     pub(crate) fn call(&self, words: &[&str]) -> Ended {
-        ended(&self.command(env!("CARGO_BIN_EXE_loopx-core")).args(words).output().unwrap())
+        ended(
+            &self
+                .command(env!("CARGO_BIN_EXE_loopx-core"))
+                .args(words)
+                .output()
+                .unwrap(),
+        )
     }
 
     /// The binary with `--json`.
@@ -129,7 +152,11 @@ impl Desk {
     /// A call that has to be refused with a code, the exit code of its class, and a hint that the parser takes.
     pub(crate) fn refused(&self, words: &[&str], code: &str, exit: i32) -> Value {
         let ended = self.json(words);
-        assert_eq!((ended.code().as_str(), ended.exit), (code, exit), "{words:?}: {ended:?}");
+        assert_eq!(
+            (ended.code().as_str(), ended.exit),
+            (code, exit),
+            "{words:?}: {ended:?}"
+        );
         let error = ended.json()["error"].clone();
         self.check_hint(&error);
         error
@@ -138,24 +165,42 @@ impl Desk {
     /// Every hint is a command that the parser accepts. It is called where there is no place for a ledger, so
     /// that it gets past the parser and no further.
     pub(crate) fn check_hint(&self, error: &Value) {
-        let Some(hint) = error["hint"].as_str() else { return };
-        let words = hint.strip_prefix("loopx-core ").unwrap_or_else(|| panic!("{hint}"));
+        let Some(hint) = error["hint"].as_str() else {
+            return;
+        };
+        let words = hint
+            .strip_prefix("loopx-core ")
+            .unwrap_or_else(|| panic!("{hint}"));
         let mut command = self.command(env!("CARGO_BIN_EXE_loopx-core"));
-        let output = command.args(words.split(' ')).env_remove("HOME").current_dir("/").output().unwrap();
+        let output = command
+            .args(words.split(' '))
+            .env_remove("HOME")
+            .current_dir("/")
+            .output()
+            .unwrap();
         let ended = ended(&output);
         let parsed = ["no home folder is known", "is not part of this build"];
-        assert!(ended.exit == 0 || parsed.iter().any(|text| ended.err.contains(text)), "{hint}: {ended:?}");
+        assert!(
+            ended.exit == 0 || parsed.iter().any(|text| ended.err.contains(text)),
+            "{hint}: {ended:?}"
+        );
     }
 
     /// The number of events of `ship-it`.
     pub(crate) fn events(&self) -> u64 {
-        self.ok(&["goal", "show", "ship-it"])["goal"]["head_seq"].as_u64().unwrap()
+        self.ok(&["goal", "show", "ship-it"])["goal"]["head_seq"]
+            .as_u64()
+            .unwrap()
     }
 }
 
 fn ended(output: &Output) -> Ended {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Ended { exit: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+    Ended {
+        exit: output.status.code().unwrap_or(-1),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
 }
 
 /// Whether a program is there; a test that needs another one says that it is skipped.

@@ -33,12 +33,19 @@ fn a_read_changes_no_byte() {
         all
     };
     let before = shown(&desk);
-    assert!(before.keys().any(|path| path.ends_with("authority.db-wal")), "the log of the last writer is there");
+    assert!(
+        before.keys().any(|path| path.ends_with("authority.db-wal")),
+        "the log of the last writer is there"
+    );
     for words in READS {
         assert_eq!(desk.json(words).exit, 0, "{words:?}");
         let after = shown(&desk);
         assert!(after.keys().eq(before.keys()), "{words:?} {:?}", after.keys());
-        let changed: Vec<_> = after.iter().filter(|(path, bytes)| before[*path] != **bytes).map(|(path, _)| path).collect();
+        let changed: Vec<_> = after
+            .iter()
+            .filter(|(path, bytes)| before[*path] != **bytes)
+            .map(|(path, _)| path)
+            .collect();
         assert!(changed.is_empty(), "{words:?} changes {changed:?}");
     }
 }
@@ -60,7 +67,13 @@ fn a_read_works_beside_a_busy_writer() {
         rounds += 1;
     }
     assert!(writer.wait().unwrap().success() && rounds > 0);
-    assert_eq!(desk.ok(&["todo", "list", "--all"])["items"].as_array().unwrap().len(), 43);
+    assert_eq!(
+        desk.ok(&["todo", "list", "--all"])["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        43
+    );
 }
 
 #[test]
@@ -71,8 +84,14 @@ fn a_read_works_from_a_read_only_mount_or_says_that_it_cannot() {
     }
     let home = desk.path("home");
     let run = |inner: &str| {
-        let line = format!("mount --bind {0} {0} && mount -o remount,bind,ro {0} && {inner}", home.display());
-        desk.command("unshare").args(["--mount", "sh", "-c", &line]).output().unwrap()
+        let line = format!(
+            "mount --bind {0} {0} && mount -o remount,bind,ro {0} && {inner}",
+            home.display()
+        );
+        desk.command("unshare")
+            .args(["--mount", "sh", "-c", &line])
+            .output()
+            .unwrap()
     };
     if !run("true").status.success() {
         skipped("mounting is not permitted here");
@@ -85,7 +104,12 @@ fn a_read_works_from_a_read_only_mount_or_says_that_it_cannot() {
         assert!(good, "{words}: {text}");
     }
     let write = run(&format!("{} todo add x --json", env!("CARGO_BIN_EXE_loopx-core")));
-    assert_eq!(write.status.code(), Some(7), "{}", String::from_utf8_lossy(&write.stdout));
+    assert_eq!(
+        write.status.code(),
+        Some(7),
+        "{}",
+        String::from_utf8_lossy(&write.stdout)
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -107,7 +131,10 @@ fn a_read_leaves_no_process() {
         let mark = format!("LOOPX_TEST_MARK={}", desk.path("mark").display());
         let left = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let environ = std::fs::read(entry.ok()?.path().join("environ")).ok()?;
-            environ.split(|byte| *byte == 0).any(|one| one == mark.as_bytes()).then_some(())
+            environ
+                .split(|byte| *byte == 0)
+                .any(|one| one == mark.as_bytes())
+                .then_some(())
         });
         assert_eq!(left.count(), 0, "{words:?}");
     }
