@@ -9,7 +9,7 @@ use crate::{
     cli::Args,
     error::{Code, Error, Result},
     kernel::{Facts, Read},
-    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Todo, TodoId},
+    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Todo, TodoId, Turn, TurnId},
 };
 
 /// The Goal that a command means: a word of its own, `--goal`, the folder's, else the only one there is.
@@ -115,6 +115,24 @@ pub(in crate::cli) fn gate_row(desk: &mut Desk, id: GateId) -> Result<Gate> {
 /// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
 pub(in crate::cli) fn evidence(desk: &mut Desk, word: &str) -> Result<EvidenceId> {
     minted(desk, word, EvidenceId::PREFIX, "evidence")
+}
+
+/// The Turn that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn turn(desk: &mut Desk, word: &str) -> Result<TurnId> {
+    minted(desk, word, TurnId::PREFIX, "turn")
+}
+
+/// The row of a Turn.
+///
+/// Errors: `not_found`.
+pub(in crate::cli) fn turn_row(desk: &mut Desk, id: TurnId) -> Result<Turn> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Turn(id)].into(), &mut facts)?;
+        facts.turn(&id)?.cloned().ok_or_else(|| none("turn", &id.to_string()))
+    })
 }
 
 fn none(noun: &str, id: &str) -> Error {
