@@ -2,6 +2,7 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod golden;
 mod kept;
 mod actors;
 mod batch;
