@@ -38,11 +38,13 @@ pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, NewGate};
 pub use goal::{Command as GoalCommand, GoalChange, NewGoal};
 pub use index::{Index, Ready, index};
+#[cfg(test)]
+pub(crate) use next::would_admit;
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
 pub use quota::Command as QuotaCommand;
 pub use reason::{Reason, UserWhy, Viewer, reason};
 pub use todo::{Change, Command as TodoCommand, NewTodo};
-pub use turn::{Command as TurnCommand, Step};
+pub use turn::{Command as TurnCommand, Event as TurnEvent, Step};
 
 use crate::{
     error::{Code, Error, Result},

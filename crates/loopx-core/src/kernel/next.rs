@@ -148,23 +148,26 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     let rows = wanted.rows();
     let Some(goal_row) = rows.goals.get(goal) else { return wanted.missing };
     let workspace = asker.viewer.workspace.or(goal_row.workspace.as_ref()).cloned();
-    let exclusive = goal_row.boundary.exclusive_workspace;
+    // What is loaded for the sake of another Todo asks for nothing itself.
+    let paged = |todo: &&Todo| {
+        let id = &todo.todo_id;
+        id.goal() == goal && todo.is_live() && !facts.has(&Read::Todo(id.clone()))
+    };
     let dropped: Vec<_> = rows
         .todos
         .values()
-        .filter(|todo| todo.todo_id.goal() == goal && todo.counters.cancelled_deps > 0)
+        .filter(|todo| paged(todo) && todo.counters.cancelled_deps > 0)
         .take(ASKS_MAX)
         .flat_map(|todo| todo.depends_on.iter().filter(|dep| !rows.todos.contains_key(*dep)).cloned())
         .collect();
-    let scoped = exclusive || rows.todos.values().any(|todo| !todo.requires.write_scopes.is_empty());
     let needs = !goal_row.boundary.needs_approval.is_empty();
     let gated: Vec<_> = rows
         .todos
         .values()
-        .filter(|todo| todo.todo_id.goal() == goal && (todo.turn_id.is_some() || todo.counters.blocking_gates > 0))
+        .filter(|todo| paged(todo) && (todo.turn_id.is_some() || todo.counters.blocking_gates > 0))
         .map(|todo| todo.todo_id.clone())
         .collect();
-    if let Some(workspace) = workspace.filter(|_| scoped) {
+    if let Some(workspace) = workspace {
         wanted.want(Read::Writers(workspace));
     }
     if needs {
@@ -389,6 +392,8 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
         let id = &todo.todo_id;
         let lacks = !todo.requires.capabilities.is_subset(&asker.viewer.capabilities);
         match reason {
+            // The author of what a Todo reviews waits for its own result, which is asked about there.
+            Reason::User(UserWhy::Excluded) if !todo.excluded_agents.contains(asker.viewer.agent_id) => {}
             Reason::User(why) => asks.push(ask("user", id, user_command(facts, *why, todo))),
             Reason::Unresolved(turn_id) => asks.push(abandon_ask(*turn_id)),
             Reason::Held(turn_id, _) => match facts.turn(turn_id)?.filter(|turn| turn.goal_id == *id.goal()) {
@@ -396,7 +401,10 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
                 // What another Goal holds is shown there.
                 None => asks.push(ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))),
             },
-            Reason::Gate => asks.extend(facts.todo_gates(id)?.into_iter().map(gate_ask)),
+            Reason::Gate if facts.has(&Read::TodoGates(id.clone())) => {
+                asks.extend(facts.todo_gates(id)?.into_iter().map(gate_ask));
+            }
+            Reason::Gate => asks.push(ask("gate", id, format!("gate list --todo {id}"))),
             Reason::Capability => asks.push(capability_ask(asker, todo, lacks)),
             Reason::Approval(_) if lacks => asks.push(capability_ask(asker, todo, lacks)),
             Reason::Approval(_) => asks.push(ask("gate", id, format!("todo claim {id}"))),
@@ -470,9 +478,16 @@ fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
         UserWhy::Ended => format!("todo reopen {id}"),
         UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
         UserWhy::Hold => format!("todo unhold {id}"),
-        UserWhy::Action => format!("todo done {id}"),
+        // What is put off cannot be done yet; a person may still want it now.
+        UserWhy::Action => match &todo.state {
+            TodoState::Deferred { wake } if !facts.is_awake(wake, todo) => format!("todo unblock {id}"),
+            TodoState::Deferred { .. }
+            | TodoState::Open
+            | TodoState::Blocked { .. }
+            | TodoState::Done { .. }
+            | TodoState::Cancelled { .. } => format!("todo done {id}"),
+        },
         UserWhy::Blocker => format!("todo resolve {id}"),
-        UserWhy::Excluded if todo.excluded_agents.is_empty() => format!("todo show {id}"),
         UserWhy::Excluded => format!("todo update {id} --clear exclude"),
         UserWhy::DependencyCancelled => match cancelled_dep(facts, todo) {
             Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
