@@ -250,7 +250,7 @@ fn rules(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'
     }
     let only_monitors = reasons.iter().all(|(todo, _)| todo.kind == TodoKind::Monitor);
     if only_monitors {
-        return Ok((10, Action::AskUser { asks: vec![close_ask(facts, goal_id)?] }));
+        return Ok((10, Action::AskUser { asks: close_asks(facts, goal_id)? }));
     }
     let until = earliest(&|reason| match reason {
         Reason::Time(at) => *at,
@@ -265,7 +265,9 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         let TurnKind::Work { todo_id } = &turn.kind else { continue };
         let executes = turn::executes(facts, turn)?;
         let expires_at = turn::ownership(facts, turn)?.map(|own| own.expires_at);
+        // What has passed without an end is waited for no more; the ownership keeps others out longer.
         let deadline = turn.open_attempt().and_then(|attempt| attempt.deadline_at);
+        let coming = |at: Option<Timestamp>| [at, expires_at].into_iter().flatten().find(|at| *at > facts.now());
         let wait = |why, until: Option<Timestamp>| Ok(Some(Action::Wait { why, until }));
         if !turn.is_driven() {
             if is_presented(facts, turn, asker)? {
@@ -278,7 +280,7 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         }
         if turn.machine_id.as_ref() != asker.machine_id {
             if executes {
-                return wait(ELSEWHERE, deadline.map(|at| at.plus(turn::GRACE)).or(expires_at));
+                return wait(ELSEWHERE, coming(deadline.map(|at| at.plus(turn::GRACE))));
             }
             continue;
         }
@@ -286,8 +288,8 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         match asker.seen.get(&turn.turn_id) {
             // What does not execute any more is rule 3's, which knows whether it was tried.
             Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => return Ok(Some(reconcile(turn))),
-            Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), deadline.or(expires_at)),
-            None if executes => return wait(Code::TurnRunning.as_str(), deadline.or(expires_at)),
+            Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), coming(deadline)),
+            None if executes => return wait(Code::TurnRunning.as_str(), coming(deadline)),
             Some(Seen::Gone | Seen::Alive) | None => {}
         }
     }
@@ -497,16 +499,19 @@ fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
 }
 
 /// Rule 10: whether the Goal can be closed, or what a close would still meet.
-fn close_ask(facts: &Facts, goal_id: &GoalId) -> Result<Ask> {
-    let refusal = goal::close_refusal(facts, goal_id)?;
-    Ok(match refusal {
-        None => Ask { why: "ready_to_close", about: goal_id.to_string(), command: format!("goal close {goal_id}") },
-        Some(error) => Ask {
-            why: "acceptance_gap",
-            about: goal_id.to_string(),
-            command: error.hint_args().map_or_else(|| format!("goal show {goal_id}"), str::to_owned),
-        },
-    })
+fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
+    let Some(error) = goal::close_refusal(facts, goal_id)? else {
+        return Ok(vec![ask("ready_to_close", goal_id, format!("goal close {goal_id} --achieved"))]);
+    };
+    if error.code() == Code::GateBlocked {
+        let gates = facts.rows().gates.values().filter(|gate| gate.goal_id == *goal_id && gate.is_blocking());
+        let asks: Vec<_> = gates.take(ASKS_MAX).map(gate_ask).collect();
+        if !asks.is_empty() {
+            return Ok(asks);
+        }
+    }
+    let command = error.hint_args().map_or_else(|| format!("goal show {goal_id}"), str::to_owned);
+    Ok(vec![ask("acceptance_gap", goal_id, command)])
 }
 
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.

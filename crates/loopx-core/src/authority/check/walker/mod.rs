@@ -181,13 +181,12 @@ impl Walk {
         panic!("a dead end: nobody gets anywhere\n{}", self.log.join("\n"));
     }
 
-    /// Nothing but looks is left, and something waits for what is watched: that is a wait with a time, for ever.
+    /// Nothing but looks is left, and something waits for what is watched or for a bell: a wait with a time, for ever.
     fn waits_for_a_monitor(&self) -> &'static str {
         let rows = self.world.ledger.rows();
         let watched = |id: &TodoId| rows.todos[id].kind == TodoKind::Monitor && rows.todos[id].is_live();
         let waits = |todo: &Todo| {
-            let wake = matches!(&todo.state, TodoState::Deferred { wake: Wake::TodoDone(id) } if watched(id));
-            todo.is_live() && (wake || todo.depends_on.iter().any(watched))
+            todo.is_live() && (sleeps(todo) || todo.depends_on.iter().any(watched))
         };
         assert!(rows.todos.values().any(waits), "only looks are left\n{}", self.log.join("\n"));
         "watched"
@@ -196,13 +195,15 @@ impl Walk {
     /// Everybody waits, and for no moment: there must be something whose change rings.
     fn waits_for_a_bell(&self, bells: &[&str]) -> &'static str {
         let rows = self.world.ledger.rows();
-        let sleeps = |todo: &Todo| {
-            let wake = matches!(todo.state, TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) });
-            wake && !todo.counters.wake_lost
-        };
         assert!(bells == ["time", "time"] && rows.todos.values().any(sleeps), "{bells:?}\n{}", self.log.join("\n"));
         "bell"
     }
+}
+
+/// Whether a Todo waits for another, or for an answer, that can still come: a change that rings.
+fn sleeps(todo: &Todo) -> bool {
+    let wake = matches!(todo.state, TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) });
+    wake && !todo.counters.wake_lost
 }
 
 fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
