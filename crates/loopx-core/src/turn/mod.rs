@@ -10,6 +10,7 @@ mod tree;
 mod validate;
 mod examine;
 mod attached;
+mod criteria;
 pub mod wire;
 mod host;
 mod command;
@@ -21,6 +22,7 @@ mod resume;
 
 pub use attached::{Done, Wish, finish};
 pub use command::CommandHost;
+pub use criteria::{Checked, check_criteria};
 pub use attempt::find_program;
 pub use driver::{Start, negative, run};
 pub use host::{Host, Hosting, Job, Judged};

@@ -3,16 +3,19 @@
 use serde_json::json;
 
 use super::{
+    caller::caller,
     desk::{Desk, tree_of},
     given, goal_terms, names, schema,
     show::{self, Facts},
-    submit::{Wish, submit, written},
+    submit::{Wish, operation_id, submit, submit_as, written},
 };
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Command, GoalCommand},
-    model::{CloseKind, Expected, GoalId, Text, Timestamp, Workspace},
+    kernel::{Command, EvidenceCommand, GoalCommand},
+    model::{
+        CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp, Workspace,
+    },
     private::PrivateStore,
     projection::{self, GoalPage, Slice},
     turn,
@@ -116,7 +119,7 @@ pub(in crate::cli) fn reopen(context: &mut Context<'_, '_>, args: &Args) -> Resu
     moved(context, args, GoalCommand::Reopen, "is active again")
 }
 
-/// `goal close`.
+/// `goal close`. Closing as achieved first runs the checks of criteria that nothing shows yet.
 pub(in crate::cli) fn close(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let (kind, said) = if args.switch("abandoned") {
         (CloseKind::Abandoned, "closed as abandoned")
@@ -124,7 +127,68 @@ pub(in crate::cli) fn close(context: &mut Context<'_, '_>, args: &Args) -> Resul
         (CloseKind::Achieved, "closed as achieved")
     };
     let reason = given::parsed(args, "reason")?;
-    moved(context, args, GoalCommand::Close { kind, reason, waive: Vec::new() }, said)
+    let mut desk = Desk::open(context, args)?;
+    let id = names::goal(&mut desk, args.text("id"))?;
+    let operation_id = operation_id(args)?;
+    if kind == CloseKind::Achieved {
+        show_criteria(context, args, &mut desk, &id, &operation_id)?;
+    }
+    let caller = caller(context, args, &mut desk)?;
+    let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Close { kind, reason, waive: Vec::new() }));
+    let done = submit_as(context, args, &mut desk, caller, operation_id, wish)?;
+    let document = Document::new().line(format!("{id} {said}"));
+    written(schema::GOAL, "goal", &json!({"goal_id": id}), &done, &[], document)
+}
+
+/// Runs the checks of open criteria in the Goal's work tree, and records each that passes as evidence.
+///
+/// Errors: `check_failed` naming each that does not; `not_ready` where this machine does not know the work tree.
+fn show_criteria(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    id: &GoalId,
+    operation_id: &OperationId,
+) -> Result<()> {
+    let goal = names::goal_row(desk, id)?;
+    let open = goal.acceptance.iter().any(|criterion| criterion.check.is_some() && criterion.state.is_open());
+    if !open || matches!(goal.state, GoalState::Closed { .. }) {
+        return Ok(());
+    }
+    let asker = caller(context, args, desk)?;
+    if !asker.actor.is_user() {
+        // The close itself says why not; no program is run for who may not close.
+        return Ok(());
+    }
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
+    let known = goal.workspace.as_ref().map(|workspace| turn::folder(&mut private, workspace)).transpose()?.flatten();
+    let folder = known.ok_or_else(|| {
+        Error::new(Code::NotReady, format!("this machine does not know the work tree of {id}, where its checks run"))
+            .hint(format!("goal show {id}"))
+    })?;
+    let checked = turn::check_criteria(&goal, &folder)?;
+    let failed: Vec<_> = checked.iter().filter(|checked| checked.failure.is_some()).collect();
+    if let Some(first) = failed.first() {
+        let why = first.failure.as_deref().unwrap_or_default();
+        let numbers: Vec<_> = failed.iter().map(|checked| checked.criterion).collect();
+        return Err(Error::new(Code::CheckFailed, format!("criterion {} of {id}: {why}", first.criterion))
+            .detail("criteria", numbers)
+            .hint(format!("goal show {id}")));
+    }
+    for passed in checked {
+        let command = EvidenceCommand::Add {
+            todo_id: None,
+            criterion: Some(passed.criterion),
+            kind: EvidenceKind::Check,
+            pointer: passed.check,
+            digest: None,
+            privacy: Privacy::Public,
+            verdict: None,
+        };
+        let step = operation_id.step(&format!("check-{}", passed.criterion))?;
+        submit_as(context, args, desk, asker.clone(), step, Wish::new(id.clone(), Command::Evidence(command)))?;
+    }
+    Ok(())
 }
 
 fn moved(context: &mut Context<'_, '_>, args: &Args, command: GoalCommand, said: &str) -> Result<Rendered> {
