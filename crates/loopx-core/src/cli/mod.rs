@@ -134,3 +134,5 @@ fn reference(_: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::takes;
