@@ -28,6 +28,11 @@ impl Ended {
     }
 }
 
+/// Whether the command line takes a line, as a hint or an answer names it.
+pub(crate) fn takes(line: &str) -> bool {
+    table::parsed(line).is_ok()
+}
+
 /// Calls the frame with words, in an environment of pairs.
 pub(super) fn call_in(env: &Env, words: &[&str]) -> Ended {
     call_raw(env, words.iter().map(OsString::from).collect(), &Preset::CORE)

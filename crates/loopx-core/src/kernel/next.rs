@@ -362,7 +362,7 @@ fn gate_ask(gate: &Gate) -> Ask {
         (false, true) => format!("gate resolve {id} --approve"),
         (false, false) => format!("gate resolve {id} --answer '{answer}'"),
     };
-    ask("gate", id, command)
+    ask("gate", &id, command)
 }
 
 /// The Todos that can be taken.
@@ -420,12 +420,12 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
     Ok(asks)
 }
 
-fn ask(why: &'static str, about: impl ToString, command: String) -> Ask {
+fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
     Ask { why, about: about.to_string(), command }
 }
 
 fn abandon_ask(turn_id: TurnId) -> Ask {
-    ask("unresolved", turn_id, format!("turn abandon {turn_id} --reason TEXT"))
+    ask("unresolved", &turn_id, format!("turn abandon {turn_id} --reason TEXT"))
 }
 
 /// What frees an agent that cannot take a Todo as it is.
@@ -435,14 +435,15 @@ fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
         return ask("capability", id, format!("todo claim {id} --workspace ."));
     }
     let all: BTreeSet<_> = asker.viewer.capabilities.union(&todo.requires.capabilities).collect();
-    let flags: String = all.iter().map(|key| format!(" --capability '{key}'")).collect();
-    ask("capability", id, format!("agent add {}{flags} --goal {}", asker.viewer.agent_id, id.goal()))
+    let flags: Vec<_> = all.iter().map(|key| format!("--capability '{key}'")).collect();
+    let (agent, goal) = (asker.viewer.agent_id, id.goal());
+    ask("capability", id, format!("agent add {agent} {} --goal {goal}", flags.join(" ")))
 }
 
 /// What frees a held Turn, cause by cause; nothing left means that a proof settles it.
 fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
     let id = turn.turn_id;
-    let held = |command: String| ask(Code::Held.as_str(), id, command);
+    let held = |command: String| ask(Code::Held.as_str(), &id, command);
     let causes = turn::causes(facts, turn)?;
     if causes.is_empty() {
         return Ok(vec![held(format!("turn recover {id} --prove"))]);
@@ -453,7 +454,7 @@ fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
             (Cause::Requirement, _) => asks.push(held(format!("turn accept {id}"))),
             (Cause::Gate, Some(todo_id)) => asks.extend(facts.todo_gates(todo_id)?.into_iter().map(gate_ask)),
             (Cause::Acceptance, _) => asks.extend(turn.acceptance_gate.map(|gate_id| {
-                ask(Code::Held.as_str(), gate_id, format!("gate resolve {gate_id} --approve"))
+                ask(Code::Held.as_str(), &gate_id, format!("gate resolve {gate_id} --approve"))
             })),
             (Cause::Hold, Some(todo_id)) => asks.push(held(format!("todo unhold {todo_id}"))),
             (Cause::Deps, Some(todo_id)) => {
@@ -477,7 +478,7 @@ fn cancelled_dep<'f>(facts: &'f Facts, todo: &'f Todo) -> Option<&'f TodoId> {
 fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
     let id = &todo.todo_id;
     match why {
-        UserWhy::Ended => format!("todo reopen {id}"),
+        UserWhy::Ended => format!("todo reopen {id} --reason TEXT"),
         UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
         UserWhy::Hold => format!("todo unhold {id}"),
         // What is put off cannot be done yet; a person may still want it now.

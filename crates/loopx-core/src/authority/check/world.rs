@@ -8,11 +8,11 @@ use super::super::{
     clock::{self, Clock as _},
     conformance::{Room as _, StillClock},
 };
-use super::{invariants, kept::Kept};
+use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
+        Action, Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
         Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, next_reads, reason,
     },
     model::*,
@@ -148,6 +148,7 @@ impl World {
     fn check(&mut self, before: &Rows, events: Option<u64>, answer: Result<&Receipt, &Error>) {
         if let Err(error) = answer {
             assert_ne!(error.code(), Code::Internal, "{error:?}");
+            error.hint_args().into_iter().for_each(hints::check);
             assert_eq!(self.ledger.rows(), *before, "a refusal wrote rows: {error}");
             assert_eq!(self.length(), events, "a refusal wrote events: {error}");
         }
@@ -306,7 +307,11 @@ impl World {
     /// What an agent should do now.
     pub(super) fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Decided> {
         let goal = self.goal.clone();
-        self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))
+        let decided = self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))?;
+        if let Action::AskUser { asks } = &decided.action {
+            asks.iter().for_each(|ask| hints::check(&ask.command));
+        }
+        Ok(decided)
     }
 
     /// The reason of a Todo for an agent.
