@@ -83,6 +83,10 @@ fn killed(place: &Place, actor: &str, words: &[String], spec: &str) {
 fn over(place: &Place, actor: &str, words: &[String], what: &str) {
     let states: Vec<String> = place.turns().iter().map(|turn| turn["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states.iter().filter(|state| *state == "settled").count(), 1, "{what}: {states:?}");
+    let settlements = place.events("turn.ended").into_iter().filter(|event| {
+        event["text"].as_str().is_some_and(|text| text.starts_with("Turn settled"))
+    });
+    assert_eq!(settlements.count(), 1, "{what}: one settlement, one spend");
     let todo = place.call("user:ana", &["todo", "show", "g.1"]).ok();
     assert_eq!(todo.text("/todo/state"), "done", "{what}");
     assert!(place.survivors().is_empty(), "{what}");
@@ -123,10 +127,9 @@ fn a_kill_at_each_point_of_a_turn_ends_honestly() {
             over(&place, actor, &words, what);
         }
         let ran = match point {
-            Point::TurnAdmitted | Point::TurnDescribed | Point::TurnDispatched | Point::TurnSpooled => 1,
-            Point::TurnCandidate | Point::TurnJudged | Point::TurnVerdict | Point::RecoverSwept => 1,
             Point::TurnAttemptEnded => 2,
-            _ => 0, // an attached owner starts no host
+            _ if way == Way::Done => 0,
+            _ => 1,
         };
         assert_eq!(place.runs(), ran, "{what}: how often the host ran");
     }
