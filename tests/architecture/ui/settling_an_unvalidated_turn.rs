@@ -1,9 +1,9 @@
 //! A package submits the verdict of validators that nobody ran.
 
-use loopx_core::sdk::{Authority, Operation, Step};
+use loopx_core::{authority::Authority, kernel::Step, sdk::Operation};
 
 fn settle(authority: &mut Authority, verdict: Operation<Step>) {
-    authority.submit_step(verdict);
+    let _ = authority.submit_step(verdict);
 }
 
 fn main() {}

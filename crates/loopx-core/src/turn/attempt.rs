@@ -65,8 +65,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
         let outcome = self.work(site, &around, host, &job);
         failpoint::reach!(TurnHostEnded);
-        let outcome = outcome?;
-        self.spool(site, &around, number, &outcome)?;
+        spool(site, &around, number, &outcome)?;
         failpoint::reach!(TurnSpooled);
         self.left.clone_from(&outcome.survivors);
         if !outcome.survivors.is_empty() || !sweep(&token)? {
@@ -127,7 +126,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
     }
 
     /// Lets the host work, keeping the ownership and listening for the wish to stop.
-    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>) -> Result<Outcome> {
+    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>) -> Outcome {
         let turn = &around.turn;
         let ttl_ms = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref()).map_or(u64::MAX, |own| own.ttl_ms.as_ms());
         let every_ms = (ttl_ms / 3).max(1);
@@ -141,9 +140,8 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
                 return Control::Stop;
             }
             // A store that does not answer now does not end the work; the fence is checked at every commit.
-            match site.authority.read(|view| stop_is_wished(view, turn.turn_id)) {
-                Ok(true) => return Control::Stop,
-                Ok(false) | Err(_) => {}
+            if site.authority.read(|view| stop_is_wished(view, turn.turn_id)).unwrap_or(false) {
+                return Control::Stop;
             }
             if tick.elapsed_ms.saturating_sub(renewed_at_ms) >= every_ms {
                 renewed_at_ms = tick.elapsed_ms;
@@ -154,21 +152,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
             }
             Control::Continue
         };
-        Ok(host.work(job, &mut tick))
-    }
-
-    /// Keeps what a host said, before any fact points at it.
-    fn spool(&self, site: &mut Site<'_>, around: &Around, number: u8, outcome: &Outcome) -> Result<()> {
-        let turn_id = around.turn.turn_id;
-        let id = spool_id(turn_id, number);
-        let mut bodies: Vec<Body> = Vec::new();
-        if !outcome.stdout.is_empty() {
-            bodies.push(Site::body(Kind::Result, id.clone(), turn_id, outcome.stdout.clone())?);
-        }
-        if !outcome.stderr.is_empty() {
-            bodies.push(Site::body(Kind::Diagnostics, id, turn_id, outcome.stderr.clone())?);
-        }
-        site.private.put_all(&bodies).map(drop)
+        host.work(job, &mut tick)
     }
 
     /// What a result becomes as a fact.
@@ -202,6 +186,20 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         };
         Ok((candidate, result.wake.clone()))
     }
+}
+
+/// Keeps what a host said, before any fact points at it.
+fn spool(site: &mut Site<'_>, around: &Around, number: u8, outcome: &Outcome) -> Result<()> {
+    let turn_id = around.turn.turn_id;
+    let id = spool_id(turn_id, number);
+    let mut bodies: Vec<Body> = Vec::new();
+    if !outcome.stdout.is_empty() {
+        bodies.push(Site::body(Kind::Result, id.clone(), turn_id, outcome.stdout.clone())?);
+    }
+    if !outcome.stderr.is_empty() {
+        bodies.push(Site::body(Kind::Diagnostics, id, turn_id, outcome.stderr.clone())?);
+    }
+    site.private.put_all(&bodies).map(drop)
 }
 
 /// The id under which what an attempt said is kept.

@@ -72,9 +72,8 @@ pub fn run(site: &mut Site<'_>, start: &Start, host: &dyn Host, stopped: &dyn Fn
         let receipt = last_receipt(site, &start.operation_id, &around.turn)?.unwrap_or(receipt);
         return Ok(Done { receipt, around, left: Vec::new() });
     }
-    let lock = match held {
-        Some(lock) => lock,
-        None => return super::resume::go_on(site, turn_id, &start.operation_id, Some(host), stopped),
+    let Some(lock) = held else {
+        return super::resume::go_on(site, turn_id, &start.operation_id, Some(host), stopped);
     };
     Driver { base: start.operation_id.clone(), host: Some(host), stopped, last: Some(receipt), before: None, left: Vec::new() }
         .drive(site, lock)

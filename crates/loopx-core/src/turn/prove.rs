@@ -97,8 +97,12 @@ pub fn may_free(command: &Command) -> bool {
             | TodoCommand::Resolve { .. } => true,
             _ => false, // wildcard: no other verb of a Todo takes a hold, a gate or a dependency away
         },
-        Command::Goal(_) | Command::Agent(_) | Command::Quota(_) | Command::Evidence(_) => false,
-        Command::Claim(_) | Command::Turn(_) => false,
+        Command::Goal(_)
+        | Command::Agent(_)
+        | Command::Quota(_)
+        | Command::Evidence(_)
+        | Command::Claim(_)
+        | Command::Turn(_) => false,
     }
 }
 

@@ -37,7 +37,7 @@ pub fn resume(
     if around.turn.is_driven() || around.turn.is_terminal() {
         return go_on(site, turn_id, base, host, stopped);
     }
-    resume_attached(site, around, base, stopped)
+    resume_attached(site, &around, base, stopped)
 }
 
 /// As [`resume`], of a driven Turn.
@@ -196,7 +196,7 @@ fn placeholder() -> Hosting {
     Hosting { argv: vec!["-".to_owned()], folder: "/".into(), wall_ms: 0, attempts_max: 1 }
 }
 
-fn resume_attached(site: &mut Site<'_>, around: Around, base: &OperationId, stopped: &dyn Fn() -> bool) -> Result<Done> {
+fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, stopped: &dyn Fn() -> bool) -> Result<Done> {
     let turn_id = around.turn.turn_id;
     let mut last = None;
     match around.turn.state {
