@@ -3,7 +3,7 @@
 //! The one owner of the ready index; a ledger stores these columns and knows no rule behind them.
 
 use super::delta::Target;
-use crate::model::{AgentId, Todo, TodoKind, TodoState, Wake, Workspace};
+use crate::model::{AgentId, Timestamp, Todo, TodoKind, TodoState, Wake, Workspace};
 
 /// The columns of a Todo's row that a ledger indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn index(todo: &Todo) -> Index {
     let awake_at = match &todo.state {
         TodoState::Deferred { wake: Wake::After(at) } => at.as_ms(),
         TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) } => {
-            todo.counters.woken_at.map_or(i64::MAX, |at| at.as_ms())
+            todo.counters.woken_at.map_or(i64::MAX, Timestamp::as_ms)
         }
         TodoState::Open | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => 0,
     };
@@ -58,7 +58,7 @@ pub fn index(todo: &Todo) -> Index {
     Index {
         live: todo.is_live(),
         bucket: bucket(todo),
-        ready: offered.then(|| Ready { priority: todo.priority as u8, free_at }),
+        ready: offered.then_some(Ready { priority: todo.priority as u8, free_at }),
         ready_at,
         wake_target: Target::of(todo),
         writes_in: todo.ownership.as_ref().and_then(|own| {
