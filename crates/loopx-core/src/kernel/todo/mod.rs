@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use add::NewTodo;
 pub(super) use add::{add, check_wake, update, wake_reads};
 pub(super) use complete::{check_continuation, complete, continuation_reads, finish};
-pub(super) use event::Event;
+pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
