@@ -31,7 +31,7 @@ mod active {
     use rustix::process::{Signal, getpid, kill_process};
 
     use crate::{
-        authority::clock::Reading,
+        authority::clock::{Deadline, Reading},
         error::{Code, Error, Result},
     };
 
@@ -122,6 +122,9 @@ mod active {
         }
     }
 
+    /// How long a signal may take to reach every thread of a busy machine's process.
+    const STOPS_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);
+
     /// What this process was told when it started.
     struct Plan {
         spec: Result<Option<Spec>>,
@@ -174,7 +177,13 @@ mod active {
                 return Err(Error::new(code, format!("failpoint {} failed as asked", point.as_str())));
             }
         };
-        kill_process(getpid(), signal).map_err(|e| Error::from(Code::Internal).internal(e))
+        kill_process(getpid(), signal).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        // Another thread may be the one that takes the signal; this one must not go on until all have stopped.
+        let stopped = Deadline::after(STOPS_WITHIN);
+        while !stopped.left().is_zero() {
+            std::thread::park_timeout(stopped.left());
+        }
+        Ok(())
     }
 
     /// The filesystem a test pretends to be on, by `LOOPX_FAILPOINT_FILESYSTEM` (a name of the probe's table).

@@ -47,6 +47,8 @@ tier! {
     projection;
     /// The governed Turn.
     turn;
+    /// What a composition is made of.
+    registry;
     /// The command line: arguments in, one command out, its answer rendered.
     cli;
     /// Named points at which a test kills or fails this process.

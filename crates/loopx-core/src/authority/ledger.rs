@@ -108,7 +108,7 @@ pub struct Meta {
 }
 
 /// One decision, as a ledger stores it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Commit<'a> {
     /// The Goal that is written.
     pub goal_id: &'a GoalId,

@@ -245,7 +245,8 @@ pub(super) fn load(view: &mut dyn View, operation: &Operation<Input>, facts: &mu
         }
         view.load(&missing, facts)?;
     }
-    debug_assert!(kernel::reads(operation, facts).is_empty(), "a command asks for a third round of reads");
+    let missing = kernel::reads(operation, facts);
+    debug_assert!(missing.is_empty(), "a command asks for a third round of reads: {missing:?}");
     Ok(())
 }
 

@@ -130,9 +130,12 @@ struct Help {
     help: String,
 }
 
-/// `__reference`: the reference page of the command line.
-fn reference(_: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
-    let page = page::reference("loopx", Preset::CORE.commands);
+/// `__reference [errors]`: a reference page.
+fn reference(argv: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
+    let page = match argv.first().and_then(|page| page.to_str()) {
+        Some("errors") => page::errors(),
+        Some(_) | None => page::reference("loopx", Preset::CORE.commands),
+    };
     let written = stdio.out.write_all(page.as_bytes()).and_then(|()| stdio.out.flush());
     u8::from(written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe))
 }

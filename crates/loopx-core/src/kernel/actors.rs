@@ -96,15 +96,15 @@ verbs! {
     TurnAccept "turn accept": Proven;
     TurnAbandon "turn abandon": Proven;
     TurnDispatch "turn dispatch": Never agent;
-    TurnCandidate "todo done": Never agent system;
-    TurnVerdict "turn verdict": Never agent system;
-    TurnEnd "turn end": Never agent system;
+    TurnCandidate "todo done": Never agent;
+    TurnVerdict "turn verdict": Never agent;
+    TurnEnd "turn end": Never agent;
     TurnProve "turn recover --prove": Never agent system;
-    TurnLose "turn lose": Never agent system;
+    TurnLose "turn lose": Never agent;
     TurnRecover "turn recover --resume": Never agent system;
     GateOpen "gate open": Stated agent contained;
     GateResolve "gate resolve": Proven;
-    GateWithdraw "gate withdraw": Stated agent;
+    GateWithdraw "gate withdraw": Proven agent;
     EvidenceAdd "evidence add": Stated agent contained;
     Batch "batch": Stated;
 }

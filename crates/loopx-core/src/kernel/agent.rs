@@ -64,6 +64,7 @@ impl Command {
             Self::Retire { agent_id } => {
                 wanted.want(Read::Agent(goal.clone(), agent_id.clone()));
                 wanted.want(Read::AgentTurns(goal.clone(), agent_id.clone()));
+                turn::asked_reads(|turn| turn.agent_id == *agent_id, wanted);
             }
         }
     }
@@ -123,6 +124,7 @@ impl Event {
                     agent_id: agent_id.clone(),
                     capabilities: capabilities.clone(),
                     limit,
+                    looked_last: facts.agent(&key)?.is_some_and(|agent| agent.looked_last),
                     registered_at: context.at,
                     retired_at: None,
                 };

@@ -78,6 +78,9 @@ fn want(reference: &Ref, wanted: &mut Wanted<'_>) {
     match reference {
         Ref::Todo(id) => {
             wanted.want(Read::Todo(id.clone()));
+            let turn = wanted.rows().todos.get(id).and_then(|todo| todo.turn_id);
+            let gate = turn.and_then(|turn_id| wanted.rows().turns.get(&turn_id)?.acceptance_gate);
+            gate.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
             let reviewed = wanted.rows().todos.get(id).and_then(|todo| todo.reviews.clone());
             if let Some(reviewed) = reviewed {
                 wanted.want(Read::Todo(reviewed.clone()));
@@ -94,6 +97,8 @@ pub(super) fn reads(items: &[Item], goal: &GoalId, wanted: &mut Wanted<'_>) {
         match item {
             Item::Add { new, .. } => {
                 todo::Command::Add(new.clone()).reads(goal, wanted);
+                // A later item may complete this review.
+                new.reviews.iter().for_each(|id| wanted.want(Read::TodoGates(id.clone())));
                 if links {
                     // A later item may make others wait for this one, and through it for these.
                     new.depends_on.iter().for_each(|id| wanted.want(Read::Ancestors(id.clone())));
@@ -101,13 +106,14 @@ pub(super) fn reads(items: &[Item], goal: &GoalId, wanted: &mut Wanted<'_>) {
             }
             Item::Update { todo, change } => {
                 want(todo, wanted);
-                if let (Ref::Todo(id), true) = (todo, change.detail.is_some()) {
+                if let (Ref::Todo(id), true) = (todo, change.detail.is_none()) {
                     wanted.want(Read::Text(id.clone()));
                 }
             }
             Item::Complete { todo } | Item::Cancel { todo, .. } => want(todo, wanted),
             Item::Link { todo, depends_on } => {
                 want(todo, wanted);
+                want(depends_on, wanted);
                 if let Ref::Todo(id) = depends_on {
                     wanted.want(Read::Ancestors(id.clone()));
                 }

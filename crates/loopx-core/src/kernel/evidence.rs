@@ -6,7 +6,7 @@ use super::{Context, Decided2, Draft, Facts, Outcome, Read, Wanted, event_kinds,
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, Digest, Evidence, EvidenceId, EvidenceKind, EvidenceVerdict, GoalId, Privacy, ShortText, TodoId,
+        Digest, Evidence, EvidenceId, EvidenceKind, EvidenceVerdict, GoalId, Privacy, ShortText, TodoId,
     },
 };
 
@@ -102,12 +102,19 @@ pub(super) fn add(draft: &mut Draft<'_>, command: &Command) -> Result<EvidenceId
     }
     let default = if by_person { EvidenceVerdict::Accepted } else { EvidenceVerdict::Unchecked };
     let verdict = verdict.unwrap_or(default);
+    let own_turn = match turn_id {
+        Some(turn_id) => draft.facts().turn(&turn_id)?.filter(|turn| {
+            draft.actor().agent() == Some((&turn.agent_id, &turn.endpoint))
+        }),
+        None => None,
+    };
+    let own_turn = own_turn.map(|turn| turn.turn_id);
     let evidence_id = EvidenceId::from_bytes(draft.mint());
     let evidence = Evidence {
         evidence_id,
         goal_id: draft.goal_id().clone(),
         todo_id: todo_id.clone(),
-        turn_id: if matches!(draft.actor(), Actor::Agent(..)) { turn_id } else { None },
+        turn_id: own_turn,
         criterion: *criterion,
         kind: *kind,
         pointer: pointer.clone(),

@@ -74,7 +74,7 @@ pub struct Terms {
 }
 
 /// The rows a decision may look at and change.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     terms: Terms,
     /// Whether every row of the ledger is here, as in a fold.
@@ -83,6 +83,8 @@ pub struct Facts {
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
+    /// The Todos that were seen waiting for a Todo or a gate; some may wait no more.
+    waiting: BTreeMap<Target, BTreeSet<TodoId>>,
     changed: Changed,
     deltas: Vec<Delta>,
 }
@@ -115,7 +117,7 @@ pub struct Rows {
     pub evidence: BTreeMap<EvidenceId, Evidence>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Changed {
     goals: BTreeSet<GoalId>,
     agents: BTreeSet<(GoalId, AgentId)>,
@@ -192,6 +194,7 @@ impl Facts {
             rows: Rows::default(),
             used: BTreeMap::new(),
             dependants: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             changed: Changed::default(),
             deltas: Vec::new(),
         }
@@ -281,11 +284,21 @@ impl Facts {
         for dep in &todo.depends_on {
             self.dependants.entry(dep.clone()).or_default().insert(todo.todo_id.clone());
         }
+        if let Some(target) = Target::of(todo) {
+            self.note_waiting(target, &todo.todo_id);
+        }
+    }
+
+    /// Remembers that a Todo waits for another or for a gate.
+    pub(super) fn note_waiting(&mut self, target: Target, todo_id: &TodoId) {
+        self.waiting.entry(target).or_default().insert(todo_id.clone());
     }
 
     /// Takes in a new Todo.
     pub(super) fn put_todo(&mut self, todo: Todo) {
         self.index_todo(&todo);
+        // What is new has no text but what is put beside it.
+        self.asked.insert(Read::Text(todo.todo_id.clone()));
         self.put_todo_row(todo.todo_id.clone(), todo);
     }
 
@@ -332,7 +345,8 @@ impl Facts {
                 }
             }
             Delta::Wake { target, woken_at, lost } => {
-                for todo in self.rows.todos.values_mut() {
+                for id in self.waiting.get(target).into_iter().flatten() {
+                    let Some(todo) = self.rows.todos.get_mut(id) else { continue };
                     if Target::of(todo).as_ref() == Some(target) {
                         todo.counters.woken_at = *woken_at;
                         todo.counters.wake_lost = *lost;

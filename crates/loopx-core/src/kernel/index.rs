@@ -43,12 +43,15 @@ pub fn index(todo: &Todo) -> Index {
         (None, None, Some(reserved)) => reserved.until.as_ms(),
         (None, None, None) => 0,
     };
-    let ready_at = match (&todo.state, &todo.monitor) {
-        (TodoState::Deferred { wake: Wake::After(at) }, _) => at.as_ms(),
-        (TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) }, _) => woken_ready_at(todo.counters.woken_at),
-        (_, Some(monitor)) => monitor.looked_at.map_or(0, |at| at.plus(monitor.every_ms).as_ms()),
-        (_, None) => 0,
+    let awake_at = match &todo.state {
+        TodoState::Deferred { wake: Wake::After(at) } => at.as_ms(),
+        TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) } => {
+            woken_ready_at(todo.counters.woken_at)
+        }
+        TodoState::Open | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => 0,
     };
+    let looked = todo.monitor.as_ref().and_then(|monitor| Some(monitor.looked_at?.plus(monitor.every_ms).as_ms()));
+    let ready_at = looked.map_or(awake_at, |due| due.max(awake_at));
     let offered = matches!(todo.state, TodoState::Open | TodoState::Deferred { .. })
         && todo.kind.is_executable()
         && !todo.hold;

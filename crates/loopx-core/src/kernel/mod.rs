@@ -14,8 +14,6 @@ mod evidence;
 mod facts;
 mod gate;
 mod goal;
-pub use goal::{GoalChange, NewGoal};
-use goal::check_validators as goal_validators;
 mod index;
 mod next;
 mod quota;
@@ -23,11 +21,12 @@ mod reason;
 mod todo;
 pub mod turn;
 
-
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use batch::{Item as BatchItem, Ref as BatchRef};
@@ -37,7 +36,7 @@ pub use draft::{Context, Minted};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
-pub use goal::{Command as GoalCommand, Event as GoalEvent};
+pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal};
 pub use index::{Index, Ready, index, woken_ready_at};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
@@ -49,7 +48,7 @@ pub use turn::{
 
 use crate::{
     error::{Code, Error, Result},
-    model::{EvidenceId, Gate, GateId, Goal, GoalState, Operation, OwnId, Timestamp, TodoId, TurnId},
+    model::{EvidenceId, Gate, GateId, Goal, Operation, OwnId, Timestamp, TodoId, TurnId},
 };
 use draft::Draft;
 
@@ -247,7 +246,7 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
         wanted.want(Read::Turn(turn_id));
     }
     match &operation.command {
-        Input::Step(step) => step.reads(goal_id, &mut wanted),
+        Input::Step(step) => step.reads(goal_id, &operation.actor, &mut wanted),
         Input::Command(command) => match command {
             Command::Goal(command) => command.reads(goal_id, &mut wanted),
             Command::Agent(command) => command.reads(goal_id, &mut wanted),
@@ -269,11 +268,12 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
     let verb = input.verb();
     actors::authorize(verb, actor, provenance, facts.terms().strict)?;
     check_containment(&facts, operation)?;
-    if !matches!(verb, Verb::GoalStart) {
+    if verb != Verb::GoalStart {
         let goal = facts.goal(goal_id)?.ok_or_else(|| no_goal(operation))?;
-        if matches!(goal.state, GoalState::Closed { .. }) && !matches!(verb, Verb::GoalReopen | Verb::GoalIncarnate) {
-            return Err(Error::new(Code::GoalClosed, format!("the Goal {goal_id} is closed"))
-                .hint(format!("goal reopen {goal_id}")));
+        // A claim is first asked for its agent, then for its Goal.
+        let later = matches!(verb, Verb::GoalReopen | Verb::GoalIncarnate | Verb::TodoClaim | Verb::TurnRun);
+        if !later {
+            goal::check_not_closed(goal)?;
         }
     }
     check_expected(&facts, operation)?;

@@ -10,10 +10,15 @@ use super::{Facts, Read, Reason, UserWhy, Viewer, Wanted, claim, goal, quota, re
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, EndpointId, Executor, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind,
-        Turn, TurnId, TurnKind, TurnState,
+        Blocks, Cause, EndpointId, Gate, GateState, GoalId, GoalState, Label, MachineId, ShortText, Timestamp, Todo,
+        TodoId, TodoKind, TodoState, Turn, TurnId, TurnKind, TurnState,
     },
 };
+
+/// How many asks a decision names.
+const ASKS_MAX: usize = 32;
+/// Why a Turn of the asker that executes somewhere else makes it wait.
+const ELSEWHERE: &str = "turn_elsewhere";
 
 /// For whom a decision is asked, and what the edge saw on its machine.
 #[derive(Debug, Clone)]
@@ -144,6 +149,13 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     let Some(goal_row) = rows.goals.get(goal) else { return wanted.missing };
     let workspace = asker.viewer.workspace.or(goal_row.workspace.as_ref()).cloned();
     let exclusive = goal_row.boundary.exclusive_workspace;
+    let dropped: Vec<_> = rows
+        .todos
+        .values()
+        .filter(|todo| todo.todo_id.goal() == goal && todo.counters.cancelled_deps > 0)
+        .take(ASKS_MAX)
+        .flat_map(|todo| todo.depends_on.iter().filter(|dep| !rows.todos.contains_key(*dep)).cloned())
+        .collect();
     let scoped = exclusive || rows.todos.values().any(|todo| !todo.requires.write_scopes.is_empty());
     let needs = !goal_row.boundary.needs_approval.is_empty();
     let gated: Vec<_> = rows
@@ -158,6 +170,8 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     if needs {
         wanted.want(Read::Approvals(goal.clone()));
     }
+    dropped.into_iter().for_each(|id| wanted.want(Read::Todo(id)));
+    turn::asked_reads(|turn| turn.goal_id == *goal, &mut wanted);
     gated.into_iter().for_each(|id| wanted.want(Read::TodoGates(id)));
     wanted.missing
 }
@@ -197,22 +211,29 @@ fn rules(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'
         return Ok((3, action));
     }
     if matches!(goal.state, GoalState::Stopped) {
-        return Ok((4, Action::Wait { why: "goal_stopped", until: None }));
+        return Ok((4, Action::Wait { why: Code::GoalStopped.as_str(), until: None }));
     }
     if goal.goal_gates > 0 {
         return Ok((5, Action::AskUser { asks: goal_gate_asks(facts, goal_id) }));
     }
-    if let Err(error) = quota::admit(facts, goal_id, asker.viewer.agent_id) {
-        if error.code() != Code::QuotaExhausted {
-            return Err(error);
+    let candidates = claimable(reasons);
+    let room = quota::admit(facts, goal_id, asker.viewer.agent_id, &[]);
+    let mut admitted = Vec::new();
+    for todo in &candidates {
+        let ends = claim::would_end(facts, &todo.todo_id, asker.viewer.agent_id)?;
+        match quota::admit(facts, goal_id, asker.viewer.agent_id, &ends) {
+            Ok(()) => admitted.push(*todo),
+            Err(error) if error.code() == Code::QuotaExhausted => {}
+            Err(error) => return Err(error),
         }
-        let until = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
-        return Ok((6, Action::Wait { why: "quota", until: until.map(Timestamp::from_ms) }));
     }
-    if let Some(action) = best(reasons) {
+    if let (Err(error), true) = (room, admitted.is_empty()) {
+        return Ok((6, no_slot(facts, goal_id, asker, &error)?));
+    }
+    if let Some(action) = best(facts, goal_id, asker, &admitted)? {
         return Ok((7, action));
     }
-    let asks = asks(reasons);
+    let asks = asks(facts, asker, reasons)?;
     let earliest = |pick: &dyn Fn(&Reason) -> Option<Timestamp>| reasons.iter().filter_map(|(_, r)| pick(r)).min();
     let peer = earliest(&|reason| match reason {
         Reason::Peer { until, .. } => Some(*until),
@@ -239,26 +260,43 @@ fn rules(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'
 fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
     for turn in facts.agent_turns(goal_id, asker.viewer.agent_id)? {
         let TurnKind::Work { todo_id } = &turn.kind else { continue };
-        let own = turn::ownership(facts, turn)?;
-        let presented = own.is_some_and(|own| asker.viewer.own_id == Some(own.own_id));
-        let here = turn.machine_id.as_ref() == asker.machine_id;
-        let until = own.map(|own| own.expires_at);
-        if turn.executor == Executor::Attached && presented && !is_unresolved(turn) {
-            return Ok(Some(Action::Run { todo_id: todo_id.clone(), turn_id: Some(turn.turn_id) }));
-        }
-        if !turn::executes(facts, turn)? {
+        let executes = turn::executes(facts, turn)?;
+        let expires_at = turn::ownership(facts, turn)?.map(|own| own.expires_at);
+        let deadline = turn.open_attempt().and_then(|attempt| attempt.deadline_at);
+        let wait = |why, until: Option<Timestamp>| Ok(Some(Action::Wait { why, until }));
+        if !turn.is_driven() {
+            if is_presented(facts, turn, asker)? {
+                return Ok(Some(Action::Run { todo_id: todo_id.clone(), turn_id: Some(turn.turn_id) }));
+            }
+            if executes {
+                return wait(ELSEWHERE, expires_at);
+            }
             continue;
         }
-        if turn.is_driven() && here && asker.seen.get(&turn.turn_id) == Some(&Seen::Gone) {
-            return Ok(Some(reconcile(turn)));
-        }
-        if is_unresolved(turn) {
+        if turn.machine_id.as_ref() != asker.machine_id {
+            if executes {
+                return wait(ELSEWHERE, deadline.map(|at| at.plus(turn::GRACE)).or(expires_at));
+            }
             continue;
         }
-        let why = if turn.is_driven() && here { "turn_running" } else { "turn_elsewhere" };
-        return Ok(Some(Action::Wait { why, until }));
+        let held = matches!(turn.state, TurnState::Held { .. });
+        match asker.seen.get(&turn.turn_id) {
+            // What does not execute any more is rule 3's, which knows whether it was tried.
+            Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => return Ok(Some(reconcile(turn))),
+            Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), deadline.or(expires_at)),
+            None if executes => return wait(Code::TurnRunning.as_str(), deadline.or(expires_at)),
+            Some(Seen::Gone | Seen::Alive) | None => {}
+        }
     }
     Ok(None)
+}
+
+/// Whether the asker holds the token of an attached Turn that is at work, run out or not.
+fn is_presented(facts: &Facts, turn: &Turn, asker: &Asker<'_>) -> Result<bool> {
+    let at_work = matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate);
+    let own = turn::ownership(facts, turn)?;
+    let own = own.filter(|own| asker.viewer.own_id == Some(own.own_id) && own.endpoint == *asker.endpoint);
+    Ok(at_work && own.is_some())
 }
 
 fn is_unresolved(turn: &Turn) -> bool {
@@ -277,64 +315,156 @@ fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Opti
     Ok(turn.map(reconcile))
 }
 
+/// Rule 6: nothing can be reserved. Held and unresolved Turns that hold the reservation are a person's to free.
+fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) -> Result<Action> {
+    if error.code() != Code::QuotaExhausted {
+        return Err(error.clone());
+    }
+    let mut asks = Vec::new();
+    for turn in quota::holders(facts, goal_id, asker.viewer.agent_id)? {
+        match turn.state {
+            TurnState::Held { .. } => asks.extend(held_asks(facts, turn)?),
+            TurnState::Unresolved { .. } => asks.push(abandon_ask(turn.turn_id)),
+            TurnState::Admitted
+            | TurnState::Dispatched
+            | TurnState::Candidate
+            | TurnState::Settled
+            | TurnState::Stopped { .. }
+            | TurnState::Failed { .. }
+            | TurnState::Fenced => {}
+        }
+    }
+    if !asks.is_empty() {
+        return Ok(Action::AskUser { asks });
+    }
+    let until = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
+    Ok(Action::Wait { why: "quota", until: until.map(Timestamp::from_ms) })
+}
+
 fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
-    let blocks = |gate: &&crate::model::Gate| {
-        gate.goal_id == *goal_id && gate.blocks == crate::model::Blocks::Goal && gate.is_blocking()
+    let blocks = |gate: &&Gate| {
+        gate.goal_id == *goal_id && gate.blocks == Blocks::Goal && gate.is_blocking()
     };
     facts.rows().gates.values().filter(blocks).map(gate_ask).collect()
 }
 
-fn gate_ask(gate: &crate::model::Gate) -> Ask {
+fn gate_ask(gate: &Gate) -> Ask {
     let id = gate.gate_id;
-    let denied = matches!(gate.state, crate::model::GateState::Denied { .. });
+    let denied = matches!(gate.state, GateState::Denied { .. });
+    let answer = gate.options.first().map_or("TEXT", Label::as_str);
     let command = match (denied, gate.kind.is_approval()) {
         (true, _) => format!("gate withdraw {id}"),
         (false, true) => format!("gate resolve {id} --approve"),
-        (false, false) => format!("gate resolve {id} --answer TEXT"),
+        (false, false) => format!("gate resolve {id} --answer '{answer}'"),
     };
-    Ask { why: "gate", about: id.to_string(), command }
+    ask("gate", id, command)
 }
 
-/// Rule 7: the best Todo that can be taken.
-fn best(reasons: &Reasons<'_>) -> Option<Action> {
-    let claimable = reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable);
-    let order = |todo: &Todo| {
+/// The Todos that can be taken.
+fn claimable<'f>(reasons: &Reasons<'f>) -> Vec<&'f Todo> {
+    reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable).map(|(todo, _)| *todo).collect()
+}
+
+/// Rule 7: the best Todo that can be taken. After a look at a monitor, other work comes first.
+fn best(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, claimable: &[&Todo]) -> Result<Option<Action>> {
+    let agent = facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))?;
+    let looked_last = agent.is_some_and(|agent| agent.looked_last);
+    let order = |todo: &&&Todo| {
         let looked_at = todo.monitor.as_ref().map(|monitor| monitor.looked_at);
-        (todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
+        let in_turn = looked_last && looked_at.is_some();
+        (in_turn, todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
     };
-    let (todo, _) = claimable.min_by_key(|(todo, _)| order(todo))?;
+    let Some(todo) = claimable.iter().min_by_key(order) else { return Ok(None) };
     let todo_id = todo.todo_id.clone();
-    Some(match todo.last_end.as_ref().filter(|end| end.repair) {
+    Ok(Some(match todo.last_end.as_ref().filter(|end| end.repair) {
         Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
         None => Action::Run { todo_id, turn_id: None },
-    })
+    }))
 }
 
 /// Rule 9: what a person has to do, each with the command that frees it.
-fn asks(reasons: &Reasons<'_>) -> Vec<Ask> {
-    let mut asks = Vec::new();
+fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<Ask>> {
+    let mut asks: Vec<Ask> = Vec::new();
     for (todo, reason) in reasons {
         let id = &todo.todo_id;
-        let mut ask = |why, about: String, command: String| asks.push(Ask { why, about, command });
+        let lacks = !todo.requires.capabilities.is_subset(&asker.viewer.capabilities);
         match reason {
-            Reason::User(why) => ask("user", id.to_string(), user_command(*why, todo)),
-            Reason::Unresolved(turn) => {
-                ask("unresolved", turn.to_string(), format!("turn abandon {turn} --reason TEXT"));
-            }
-            Reason::Held(turn, _) => ask("held", turn.to_string(), format!("turn show {turn}")),
-            Reason::Gate => ask("gate", id.to_string(), format!("gate list --goal {}", id.goal())),
-            Reason::Approval(_) => ask("gate", id.to_string(), format!("todo claim {id}")),
-            Reason::Capability => ask("capability", id.to_string(), format!("todo show {id}")),
+            Reason::User(why) => asks.push(ask("user", id, user_command(facts, *why, todo))),
+            Reason::Unresolved(turn_id) => asks.push(abandon_ask(*turn_id)),
+            Reason::Held(turn_id, _) => match facts.turn(turn_id)?.filter(|turn| turn.goal_id == *id.goal()) {
+                Some(turn) => asks.extend(held_asks(facts, turn)?),
+                // What another Goal holds is shown there.
+                None => asks.push(ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))),
+            },
+            Reason::Gate => asks.extend(facts.todo_gates(id)?.into_iter().map(gate_ask)),
+            Reason::Capability => asks.push(capability_ask(asker, todo, lacks)),
+            Reason::Approval(_) if lacks => asks.push(capability_ask(asker, todo, lacks)),
+            Reason::Approval(_) => asks.push(ask("gate", id, format!("todo claim {id}"))),
             Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => {}
         }
-        if asks.len() >= 32 {
+        if asks.len() >= ASKS_MAX {
             break;
         }
     }
-    asks
+    asks.truncate(ASKS_MAX);
+    Ok(asks)
 }
 
-fn user_command(why: UserWhy, todo: &Todo) -> String {
+fn ask(why: &'static str, about: impl ToString, command: String) -> Ask {
+    Ask { why, about: about.to_string(), command }
+}
+
+fn abandon_ask(turn_id: TurnId) -> Ask {
+    ask("unresolved", turn_id, format!("turn abandon {turn_id} --reason TEXT"))
+}
+
+/// What frees an agent that cannot take a Todo as it is.
+fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
+    let id = &todo.todo_id;
+    if !lacks {
+        return ask("capability", id, format!("todo claim {id} --workspace ."));
+    }
+    let all: BTreeSet<_> = asker.viewer.capabilities.union(&todo.requires.capabilities).collect();
+    let flags: String = all.iter().map(|key| format!(" --capability '{key}'")).collect();
+    ask("capability", id, format!("agent add {}{flags} --goal {}", asker.viewer.agent_id, id.goal()))
+}
+
+/// What frees a held Turn, cause by cause; nothing left means that a proof settles it.
+fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
+    let id = turn.turn_id;
+    let held = |command: String| ask(Code::Held.as_str(), id, command);
+    let causes = turn::causes(facts, turn)?;
+    if causes.is_empty() {
+        return Ok(vec![held(format!("turn recover {id} --prove"))]);
+    }
+    let mut asks = Vec::new();
+    for cause in causes {
+        match (cause, turn.todo_id()) {
+            (Cause::Requirement, _) => asks.push(held(format!("turn accept {id}"))),
+            (Cause::Gate, Some(todo_id)) => asks.extend(facts.todo_gates(todo_id)?.into_iter().map(gate_ask)),
+            (Cause::Acceptance, _) => asks.extend(turn.acceptance_gate.map(|gate_id| {
+                ask(Code::Held.as_str(), gate_id, format!("gate resolve {gate_id} --approve"))
+            })),
+            (Cause::Hold, Some(todo_id)) => asks.push(held(format!("todo unhold {todo_id}"))),
+            (Cause::Deps, Some(todo_id)) => {
+                let gone = facts.todo(todo_id)?.and_then(|todo| cancelled_dep(facts, todo));
+                asks.extend(gone.map(|dep| held(format!("todo unlink {todo_id} --depends-on {dep}"))));
+            }
+            (Cause::TreeBusy | Cause::AgentBusy, _) => asks.push(held(format!("turn recover {id} --prove"))),
+            (Cause::Gate | Cause::Hold | Cause::Deps, None) => {}
+        }
+    }
+    Ok(asks)
+}
+
+fn cancelled_dep<'f>(facts: &'f Facts, todo: &'f Todo) -> Option<&'f TodoId> {
+    todo.depends_on.iter().find(|dep| {
+        let row = facts.rows().todos.get(*dep);
+        row.is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. }))
+    })
+}
+
+fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
     let id = &todo.todo_id;
     match why {
         UserWhy::Ended => format!("todo reopen {id}"),
@@ -342,8 +472,12 @@ fn user_command(why: UserWhy, todo: &Todo) -> String {
         UserWhy::Hold => format!("todo unhold {id}"),
         UserWhy::Action => format!("todo done {id}"),
         UserWhy::Blocker => format!("todo resolve {id}"),
-        UserWhy::Excluded => format!("todo show {id}"),
-        UserWhy::DependencyCancelled => format!("todo show {id}"),
+        UserWhy::Excluded if todo.excluded_agents.is_empty() => format!("todo show {id}"),
+        UserWhy::Excluded => format!("todo update {id} --clear exclude"),
+        UserWhy::DependencyCancelled => match cancelled_dep(facts, todo) {
+            Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
+            None => format!("todo show {id}"),
+        },
     }
 }
 
@@ -362,14 +496,14 @@ fn close_ask(facts: &Facts, goal_id: &GoalId) -> Result<Ask> {
 
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.
 #[cfg(test)]
-pub(super) fn would_admit(facts: &Facts, todo_id: &TodoId, agent: &AgentId, endpoint: &EndpointId) -> Result<()> {
+pub(crate) fn would_admit(facts: &Facts, todo_id: &TodoId, asker: &Asker<'_>) -> Result<()> {
     claim::may_admit(facts, &claim::Admission {
         todo_id: todo_id.clone(),
-        agent_id: agent.clone(),
-        endpoint: endpoint.clone(),
-        executor: Executor::Attached,
+        agent_id: asker.viewer.agent_id.clone(),
+        endpoint: asker.endpoint.clone(),
+        executor: crate::model::Executor::Attached,
         machine_id: None,
         ttl_ms: claim::TTL_DEFAULT,
-        workspace: None,
+        workspace: asker.viewer.workspace.cloned(),
     })
 }

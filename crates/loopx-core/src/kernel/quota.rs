@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Decided2, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds};
+use super::{Context, Decided2, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds, turn};
 use crate::{
     error::{Code, Error, Result},
-    model::{AgentId, Bucket, Duration, Goal, GoalId, Limit, MeterScope, Turn},
+    model::{AgentId, Bucket, Duration, Goal, GoalId, Limit, MeterScope, Turn, TurnId},
 };
 
 /// What can be asked about a budget.
@@ -112,20 +112,29 @@ pub fn room_reads(goal: &GoalId, agent: &AgentId, facts: &Facts) -> BTreeSet<Rea
 
 /// Refuses, as an admission would, where no slot is left, saying when one frees.
 pub fn room(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<()> {
-    admit(facts, goal_id, agent_id)
+    admit(facts, goal_id, agent_id, &[])
 }
 
 /// Refuses an admission for which no slot is left, saying when one frees.
-pub(super) fn admit(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<()> {
+///
+/// `ends` are Turns that the same commit would end; what they give back counts as free.
+pub(super) fn admit(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId, ends: &[TurnId]) -> Result<()> {
     let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
     let agent = facts.agent(&(goal_id.clone(), agent_id.clone()))?;
     for (scope, limit) in limits(goal, agent) {
         let since = Bucket::window_start(facts.now(), limit.window_ms);
         facts.asked(&Read::Used(scope.clone(), since))?;
         let used = facts.used.get(&(scope.clone(), since)).copied().unwrap_or_default();
-        if used.slots >= u64::from(limit.turns) {
+        let mut slots = used.slots;
+        for turn_id in ends {
+            let turn = facts.turn(turn_id)?.ok_or_else(|| Error::from(Code::Internal))?;
+            if turn::gives_back(turn) && holds(&scope, since, turn) {
+                slots = slots.saturating_sub(1);
+            }
+        }
+        if slots >= u64::from(limit.turns) {
             let frees = used.oldest.unwrap_or(Bucket::of(facts.now())).leaves(limit.window_ms);
-            let used = used.slots;
+            let used = slots;
             let whose = match &scope {
                 MeterScope::Goal(goal) => format!("the Goal {goal}"),
                 MeterScope::Agent(goal, agent) => format!("the agent {agent} in {goal}"),
@@ -140,6 +149,31 @@ pub(super) fn admit(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether a Turn's slot counts on a meter since a bucket.
+fn holds(scope: &MeterScope, since: Bucket, turn: &Turn) -> bool {
+    let metered = match scope {
+        MeterScope::Goal(goal) => turn.goal_id == *goal,
+        MeterScope::Agent(goal, agent) => turn.goal_id == *goal && turn.agent_id == *agent,
+    };
+    metered && turn.bucket >= since
+}
+
+/// The live Turns whose reservations keep an agent from being admitted.
+pub(super) fn holders<'f>(facts: &'f Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<Vec<&'f Turn>> {
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let agent = facts.agent(&(goal_id.clone(), agent_id.clone()))?;
+    let mut full = Vec::new();
+    for (scope, limit) in limits(goal, agent) {
+        let since = Bucket::window_start(facts.now(), limit.window_ms);
+        let used = facts.used.get(&(scope.clone(), since)).copied().unwrap_or_default();
+        if used.slots >= u64::from(limit.turns) {
+            full.push((scope, since));
+        }
+    }
+    let counts = |turn: &&Turn| full.iter().any(|(scope, since)| holds(scope, *since, turn));
+    Ok(facts.live_turns(goal_id)?.into_iter().filter(counts).collect())
 }
 
 /// How many Turns the limits of an agent in a Goal leave; none where there is no limit.

@@ -119,7 +119,7 @@ impl Reason {
             Self::User(_) => "user",
             Self::Time(_) => "time",
             Self::Unresolved(_) => "unresolved",
-            Self::Held(..) => "held",
+            Self::Held(..) => Code::Held.as_str(),
             Self::Mine(_) => "mine",
             Self::Peer { .. } => "peer",
             Self::Deps => "deps",
@@ -132,7 +132,7 @@ impl Reason {
 
 /// Finds the one reason of a Todo for a viewer.
 pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason> {
-    if let Some(why) = persons(facts, todo, viewer) {
+    if let Some(why) = persons(facts, todo, viewer)? {
         return Ok(Reason::User(why));
     }
     if let Some(wait) = timed(facts, todo) {
@@ -143,6 +143,9 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
     }
     if let Some(reason) = of_scopes(facts, todo, viewer)? {
         return Ok(reason);
+    }
+    if let Some(why) = lost(facts, todo) {
+        return Ok(Reason::User(why));
     }
     if todo.counters.unmet > 0 {
         return Ok(Reason::Deps);
@@ -155,43 +158,55 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
     if !missing.is_empty() {
         return Ok(Reason::Approval(missing));
     }
-    if !todo.requires.capabilities.is_subset(&viewer.capabilities) {
+    // Scopes without a work tree cannot be written by this viewer.
+    let has_tree = claim::of_claim(goal, todo, viewer.workspace).is_ok();
+    if !has_tree || !todo.requires.capabilities.is_subset(&viewer.capabilities) {
         return Ok(Reason::Capability);
     }
     Ok(Reason::Claimable)
 }
 
-fn persons(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Option<UserWhy> {
+fn persons(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<UserWhy>> {
     match todo.state {
-        TodoState::Done { .. } | TodoState::Cancelled { .. } => return Some(UserWhy::Ended),
-        TodoState::Blocked { .. } => return Some(UserWhy::Blocked),
+        TodoState::Done { .. } | TodoState::Cancelled { .. } => return Ok(Some(UserWhy::Ended)),
+        TodoState::Blocked { .. } => return Ok(Some(UserWhy::Blocked)),
         TodoState::Open | TodoState::Deferred { .. } => {}
     }
     match todo.kind {
-        TodoKind::Action => return Some(UserWhy::Action),
-        TodoKind::Blocker => return Some(UserWhy::Blocker),
+        TodoKind::Action => return Ok(Some(UserWhy::Action)),
+        TodoKind::Blocker => return Ok(Some(UserWhy::Blocker)),
         TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan => {}
     }
     if todo.hold {
-        return Some(UserWhy::Hold);
+        return Ok(Some(UserWhy::Hold));
     }
-    if todo.excluded_agents.contains(viewer.agent_id) {
-        return Some(UserWhy::Excluded);
-    }
-    if todo.turn_id.is_some() {
-        return None;
-    }
+    let excluded = todo.excluded_agents.contains(viewer.agent_id) || reviews_itself(facts, todo, viewer)?;
+    Ok(excluded.then_some(UserWhy::Excluded))
+}
+
+/// Whether the viewer is the author of what the Todo reviews: its result waits there to be accepted.
+fn reviews_itself(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<bool> {
+    let Some(reviewed) = &todo.reviews else { return Ok(false) };
+    let turns = facts.agent_turns(todo.todo_id.goal(), viewer.agent_id)?;
+    Ok(turns.iter().any(|turn| turn.todo_id() == Some(reviewed)))
+}
+
+/// What was waited for and can no longer come true, so that a person has to change the plan.
+fn lost(facts: &Facts, todo: &Todo) -> Option<UserWhy> {
     if todo.counters.cancelled_deps > 0 {
         return Some(UserWhy::DependencyCancelled);
     }
-    let awake = matches!(&todo.state, TodoState::Deferred { wake } if facts.is_awake(wake, todo));
-    (todo.counters.wake_lost && !awake).then_some(UserWhy::WakeLost)
+    let asleep = matches!(&todo.state, TodoState::Deferred { wake } if !facts.is_awake(wake, todo));
+    (asleep && todo.counters.wake_lost).then_some(UserWhy::WakeLost)
 }
 
 /// What it waits for in time: `Some(None)` when that is not a moment.
 fn timed(facts: &Facts, todo: &Todo) -> Option<Option<Timestamp>> {
     if let TodoState::Deferred { wake } = &todo.state {
         if !facts.is_awake(wake, todo) {
+            if todo.counters.wake_lost {
+                return None;
+            }
             return Some(match wake {
                 crate::model::Wake::After(at) => Some(*at),
                 crate::model::Wake::TodoDone(_) | crate::model::Wake::Gate(_) => None,
@@ -271,14 +286,18 @@ fn missing_approvals(facts: &Facts, todo: &Todo) -> Result<Vec<Key>> {
     facts.asked(&Read::Approvals(goal_id.clone()))?;
     let covers = |key: &Key| {
         facts.rows().gates.values().any(|gate| {
-            let names = matches!(&gate.blocks, Blocks::Todos(ids) if ids.contains(&todo.todo_id));
-            let standing = gate.standing_until.is_some_and(|until| until > facts.now());
+            // A standing approval covers later work too, and nothing once it has expired.
+            let counts = match (gate.standing_until, &gate.blocks) {
+                (Some(until), _) => until > facts.now(),
+                (None, Blocks::Todos(ids)) => ids.contains(&todo.todo_id),
+                (None, Blocks::Goal) => false,
+            };
             // An approval covers exactly its scope: one below a path approves nothing above it.
             let exact = match (&gate.scope, key) {
                 (Some(Key::Path(approved)), Key::Path(wanted)) => approved.contains(wanted),
                 (scope, _) => scope.as_ref() == Some(key),
             };
-            gate.goal_id == *goal_id && exact && matches!(gate.state, GateState::Approved { .. }) && (names || standing)
+            gate.goal_id == *goal_id && exact && matches!(gate.state, GateState::Approved { .. }) && counts
         })
     };
     Ok(needed.into_iter().filter(|key| !covers(key)).collect())

@@ -46,10 +46,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Whether it stops what it names: open, deferred or denied.
+    /// Whether it stops what it names: open, deferred or denied. A result that was not accepted is repaired; that
+    /// denial stops nothing further.
     pub const fn is_blocking(&self) -> bool {
         match self.state {
-            GateState::Open | GateState::Deferred { .. } | GateState::Denied { .. } => true,
+            GateState::Open | GateState::Deferred { .. } => true,
+            GateState::Denied { .. } => self.accepts.is_none(),
             GateState::Approved { .. } | GateState::Answered { .. } | GateState::Withdrawn { .. } => false,
         }
     }

@@ -239,6 +239,9 @@ pub struct Agent {
     /// Its own budget of Turns in this Goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// Whether its last Turn looked at a monitor: between two others it looks at one at most.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub looked_last: bool,
     /// When it was registered, last.
     pub registered_at: Timestamp,
     /// When it was retired, if it is.

@@ -63,6 +63,9 @@ pub struct Todo {
     pub requirement_revision: u64,
     /// How often it was claimed, for the life of the Todo: the fence.
     pub epoch: u64,
+    /// Whether an agent other than its maker ever owned it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owned_by_another: bool,
     /// How many Turns it had.
     pub turn_no: u64,
     /// The agent it was handed to, for a while.

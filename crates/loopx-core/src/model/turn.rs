@@ -56,7 +56,7 @@ pub struct Turn {
     pub slot: Slot,
     /// Where it stands.
     pub state: TurnState,
-    /// Its attempts, in order; at most [`Turn::ATTEMPTS_MAX`], and one more after a changed requirement.
+    /// Its attempts, in order; at most [`Turn::ATTEMPTS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
     /// What its executor says it did.
@@ -448,6 +448,13 @@ pub struct Candidate {
     /// Paths changed outside the declared scopes: at most 32.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub outside: BTreeSet<Label>,
+}
+
+impl Candidate {
+    /// Whether both are the same result of the same kind, whenever they were recorded.
+    pub fn is_same_result(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.digest == other.digest
+    }
 }
 
 /// Evidence that came with a result.

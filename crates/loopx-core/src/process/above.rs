@@ -16,7 +16,7 @@ pub fn token_above() -> Option<String> {
         if let Some(token) = census::variable(pid, TOKEN_VARIABLE) {
             return Some(token);
         }
-        pid = census::one(pid).map(|row| row.parent).filter(|parent| *parent > 0)?;
+        pid = census::any(pid).map(|row| row.parent).filter(|parent| *parent > 0)?;
     }
     None
 }

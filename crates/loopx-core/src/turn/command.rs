@@ -24,6 +24,9 @@ pub struct CommandHost {
 }
 
 impl CommandHost {
+    /// The name that attempts carry.
+    pub const NAME: &'static str = "command";
+
     /// Takes a command.
     ///
     /// Errors: `invalid_argument` without a program.
@@ -37,7 +40,7 @@ impl CommandHost {
 
 impl Host for CommandHost {
     fn name(&self) -> &'static str {
-        "command"
+        Self::NAME
     }
 
     fn hosting(&self) -> &Hosting {

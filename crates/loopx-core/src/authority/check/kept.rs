@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use super::super::{
     Ledger, MemoryLedger, SqliteLedger,
-    conformance::{Room, Whole, whole},
+    conformance::{Room, Twin, Whole, whole},
     profile::{Env, NewProfile, Place, Profile, filesystem::HostFilesystem},
 };
 use crate::{
@@ -17,6 +17,8 @@ use crate::{
 pub(in crate::authority) enum Kept {
     Memory(MemoryLedger),
     Sqlite(Rc<Home>),
+    /// Both at once, compared at every step.
+    Twin(MemoryLedger, Rc<Home>),
 }
 
 /// A profile in a folder of its own.
@@ -30,7 +32,11 @@ pub(in crate::authority) struct Home {
 /// In memory where the machine has such a place: these tests are not about a disk.
 fn base() -> &'static std::path::Path {
     let memory = std::path::Path::new("/dev/shm");
-    if memory.is_dir() { memory } else { std::path::Path::new("/tmp") }
+    if memory.is_dir() {
+        memory
+    } else {
+        std::path::Path::new("/tmp")
+    }
 }
 
 impl Kept {
@@ -41,6 +47,11 @@ impl Kept {
     /// An unfounded ledger in a file.
     pub(in crate::authority) fn sqlite() -> Self {
         Self::Sqlite(Rc::new(Home::new()))
+    }
+
+    /// One in memory and one in a file that are told the same.
+    pub(in crate::authority) fn twin() -> Self {
+        Self::Twin(MemoryLedger::new(), Rc::new(Home::new()))
     }
 
     /// Everything that lies in it.
@@ -59,7 +70,7 @@ impl Kept {
     pub(in crate::authority) fn rows(&self) -> Rows {
         match self {
             Self::Memory(ledger) => ledger.rows(),
-            Self::Sqlite(_) => self.whole().rows,
+            Self::Sqlite(_) | Self::Twin(..) => self.whole().rows,
         }
     }
 
@@ -67,7 +78,7 @@ impl Kept {
     pub(in crate::authority) fn meters(&self) -> BTreeMap<(MeterScope, Bucket), u64> {
         match self {
             Self::Memory(ledger) => ledger.meters(),
-            Self::Sqlite(_) => self.whole().meters,
+            Self::Sqlite(_) | Self::Twin(..) => self.whole().meters,
         }
     }
 }
@@ -77,6 +88,7 @@ impl Room for Kept {
         match self {
             Self::Memory(ledger) => Box::new(ledger.clone()),
             Self::Sqlite(home) => Box::new(home.open()),
+            Self::Twin(memory, home) => Box::new(Twin::new(memory.clone(), Box::new(home.open()))),
         }
     }
 }
@@ -90,11 +102,18 @@ impl Home {
             xdg_runtime_dir: Some(dir.path().to_owned()),
             ..Env::default()
         };
-        let new = NewProfile { profile_id: "prf_0123456789".into(), created_at_ms: 0 };
+        let new = NewProfile {
+            profile_id: "prf_0123456789".into(),
+            created_at_ms: 0,
+        };
         let place = Place::resolve(&env).unwrap();
         let (profile, _) = Profile::open_or_create(&place, &env, &HostFilesystem, &new).unwrap();
         drop(SqliteLedger::create(&profile, &env).unwrap());
-        Self { profile, env, _dir: dir }
+        Self {
+            profile,
+            env,
+            _dir: dir,
+        }
     }
 
     pub(in crate::authority) fn open(&self) -> SqliteLedger {

@@ -2,6 +2,26 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod golden;
 mod kept;
+mod actors;
+mod batch;
+mod gates;
+mod goals;
+mod hints;
+mod hosted;
+mod limits;
+mod ownership;
+mod play;
+mod quota;
+mod replay;
+mod scopes;
+mod random;
 mod smoke;
+mod todo_table;
+mod todos;
+mod turn_table;
+mod walker;
 mod world;
+
+pub(in crate::authority) use kept::{Home, Kept};

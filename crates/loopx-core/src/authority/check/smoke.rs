@@ -17,7 +17,7 @@ fn a_todo_is_claimed_proven_and_done() {
     assert_eq!(refused.details()["holder"], "agent:a@a.cli");
     world.done("a", &owned).unwrap();
     assert!(world.row(&todo).is_done());
-    assert_eq!(world.done("a", &owned).unwrap_err().code(), Code::InvalidTransition);
+    assert_eq!(world.done("a", &owned).unwrap_err().code(), Code::TodoAlreadyDone);
     let close = GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() };
     world.user(Command::Goal(close)).unwrap();
     assert_eq!(world.claim("a", &todo).unwrap_err().code(), Code::GoalClosed);

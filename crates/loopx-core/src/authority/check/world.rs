@@ -1,43 +1,20 @@
 //! Owns the `World`: an authority over a ledger, a clock that moves only when told, and the checks after each call.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, AtomicU64, Ordering},
-};
-
 use super::super::{
     Authority, EventFilter,
     chain::Envelope,
-    clock::{Clock, Reading},
-    conformance::Room as _,
+    clock::Clock as _,
+    conformance::{Room as _, StillClock},
 };
 use super::kept::Kept;
 use crate::{
     error::{Code, Error, Result},
     kernel::{
         Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
-        Rows, Step, TodoCommand, Viewer, decide_next, next_reads,
+        Reason, Rows, Step, TodoCommand, Viewer, decide_next, next_reads, reason,
     },
     model::*,
 };
-
-/// A clock that stands still until it is moved.
-#[derive(Debug, Clone)]
-pub(super) struct StillClock {
-    wall_ms: Arc<AtomicI64>,
-    boot_ms: Arc<AtomicI64>,
-    boot: Arc<AtomicU64>,
-}
-
-impl Clock for StillClock {
-    fn read(&self) -> Result<Reading> {
-        Ok(Reading {
-            boot_id: format!("boot-{}", self.boot.load(Ordering::SeqCst)),
-            boot_ms: self.boot_ms.load(Ordering::SeqCst),
-            wall_ms: self.wall_ms.load(Ordering::SeqCst),
-        })
-    }
-}
 
 /// A small world with one Goal `g`.
 pub(super) struct World {
@@ -78,12 +55,7 @@ impl World {
 
     /// The same over a ledger that is not founded.
     pub(super) fn over(ledger: Kept) -> Self {
-        let start = 1_800_000_000_000;
-        let clock = StillClock {
-            wall_ms: Arc::new(AtomicI64::new(start)),
-            boot_ms: Arc::new(AtomicI64::new(1_000_000)),
-            boot: Arc::new(AtomicU64::new(1)),
-        };
+        let clock = StillClock::new();
         let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
         Self { ledger, authority, clock, calls: 0, goal: text("g") }
@@ -120,20 +92,17 @@ impl World {
 
     /// Moves time.
     pub(super) fn pass(&mut self, span: Duration) {
-        let ms = i64::try_from(span.as_ms()).unwrap();
-        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
-        self.clock.boot_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.pass(i64::try_from(span.as_ms()).unwrap());
     }
 
     /// Steps the wall clock alone.
     pub(super) fn step_wall(&mut self, ms: i64) {
-        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.step_wall(ms);
     }
 
     /// Boots the machine anew.
     pub(super) fn reboot(&mut self) {
-        self.clock.boot.fetch_add(1, Ordering::SeqCst);
-        self.clock.boot_ms.store(5_000, Ordering::SeqCst);
+        self.clock.reboot();
     }
 
     /// A fresh operation of an actor, with proof for a person.
@@ -185,9 +154,13 @@ impl World {
     /// Every event of the Goal.
     pub(super) fn envelopes(&mut self) -> Vec<Envelope> {
         let goal = self.goal.clone();
+        self.envelopes_of(&goal)
+    }
+
+    fn envelopes_of(&mut self, goal: &GoalId) -> Vec<Envelope> {
         let records = self
             .authority
-            .read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX))
+            .read(|view| view.events(&EventFilter { goal, after: 0 }, usize::MAX))
             .unwrap();
         super::super::chain::verify(super::super::Head::START, &records).unwrap();
         records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
@@ -211,10 +184,12 @@ impl World {
             })
             .unwrap();
         let mut facts = Facts::whole(terms.unwrap());
-        for envelope in self.envelopes() {
-            facts.set_now(envelope.at);
-            let context = Context { goal_id: self.goal.clone(), actor: envelope.actor, at: envelope.at };
-            envelope.body.apply(&context, &mut facts).unwrap();
+        for goal_id in self.ledger.rows().goals.into_keys() {
+            for envelope in self.envelopes_of(&goal_id) {
+                facts.set_now(envelope.at);
+                let context = Context { goal_id: goal_id.clone(), actor: envelope.actor, at: envelope.at };
+                envelope.body.apply(&context, &mut facts).unwrap();
+            }
         }
         assert_eq!(*facts.rows(), self.ledger.rows(), "the fold of all events differs from the rows");
     }
@@ -349,22 +324,38 @@ impl World {
 
     /// What an agent should do now.
     pub(super) fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Decided> {
-        let agent_id: AgentId = text(name);
-        let endpoint = agent_id.default_endpoint();
-        let capabilities = self
-            .ledger
-            .rows()
-            .agents
-            .get(&(self.goal.clone(), agent_id.clone()))
-            .map(|agent| agent.capabilities.clone())
-            .unwrap_or_default();
-        let asker = Asker {
+        let goal = self.goal.clone();
+        self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))
+    }
+
+    /// The reason of a Todo for an agent.
+    pub(super) fn reason(&mut self, name: &str, todo_id: &TodoId) -> Reason {
+        self.ask(name, None, |_| {}, |facts, asker| {
+            let todo = facts.todo(todo_id)?.unwrap();
+            reason(facts, todo, &asker.viewer)
+        })
+        .unwrap()
+    }
+
+    /// Asks something on the facts that `next` reads, as an agent through its own endpoint or a named one.
+    pub(super) fn ask<T>(
+        &mut self,
+        name: &str,
+        own_id: Option<OwnId>,
+        seen: impl FnOnce(&mut Asker<'_>),
+        question: impl Fn(&Facts, &Asker<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let Actor::Agent(agent_id, endpoint) = agent(name) else { panic!("{name} is no agent") };
+        let key = (self.goal.clone(), agent_id.clone());
+        let capabilities = self.ledger.rows().agents.get(&key).map(|agent| agent.capabilities.clone()).unwrap_or_default();
+        let mut asker = Asker {
             viewer: Viewer { agent_id: &agent_id, capabilities, own_id, workspace: None },
             endpoint: &endpoint,
             machine_id: None,
             seen: [].into(),
             tried: [].into(),
         };
+        seen(&mut asker);
         let goal = self.goal.clone();
         let clock = self.clock.clone();
         self.authority.read(|view| {
@@ -381,8 +372,14 @@ impl World {
                 let missing = next_reads(&goal, &asker, &facts);
                 view.load(&missing, &mut facts)?;
             }
-            decide_next(&facts, &goal, &asker)
+            assert!(next_reads(&goal, &asker, &facts).is_empty(), "`next` asks for a third round of reads");
+            question(&facts, &asker)
         })
+    }
+
+    /// The moment of the last commit.
+    pub(super) fn now(&mut self) -> Timestamp {
+        self.authority.read(|view| Ok(Timestamp::from_ms(view.meta()?.unwrap().stamp.now_ms))).unwrap()
     }
 
     /// A Todo's row.

@@ -235,6 +235,11 @@ impl Profile {
         Ok(record.run_dir)
     }
 
+    /// Whether that folder is there; makes nothing.
+    pub fn has_run_dir(&self) -> bool {
+        self.record.run_dir.is_dir()
+    }
+
     /// As `run_dir`, but a folder that cannot be used any more is replaced, for everybody, by one that can.
     ///
     /// For writers alone: it writes the profile's file.

@@ -1,6 +1,6 @@
 //! Owns the handlers of `goal` that start, move and show one. What changes a Goal's terms stands in `goal_terms`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     desk::{Desk, tree_of},
@@ -9,10 +9,10 @@ use super::{
     submit::{Wish, submit, written},
 };
 use crate::{
-    cli::{Args, Block, Context, Document, Rendered},
+    cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Command, GoalCommand},
-    model::{CloseKind, CriterionState, Expected, Goal, GoalId, GoalState, Text, Workspace},
+    model::{CloseKind, Expected, GoalId, Text, Timestamp, Workspace},
     private::PrivateStore,
     projection::{self, GoalPage, Slice},
     turn,
@@ -167,40 +167,20 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let id = names::goal(&mut desk, args.text("id"))?;
     let (goal, now) = desk.look(|view, terms| Ok((projection::goal(view, terms, &id)?, terms.now)))?;
     let document = page(&goal, now);
-    Rendered::new(schema::GOAL, &json!({"goal": plain(&goal)?}), document)
+    Rendered::new(schema::GOAL, &json!({"goal": goal}), document)
 }
 
-/// The page of a Goal for programs: its state as one word, as lists have it.
-fn plain(page: &GoalPage) -> Result<Value> {
-    let mut value = serde_json::to_value(page).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    if let Some(fields) = value.as_object_mut() {
-        let (word, closed) = state(&page.goal);
-        fields.insert("state".to_owned(), word.into());
-        if let Some(closed) = closed {
-            fields.insert("closed".to_owned(), closed);
-        }
-    }
-    Ok(value)
-}
-
-fn state(goal: &Goal) -> (&'static str, Option<Value>) {
-    match &goal.state {
-        GoalState::Active => ("active", None),
-        GoalState::Stopped => ("stopped", None),
-        GoalState::Closed { kind, reason, at } => {
-            ("closed", Some(json!({"kind": kind, "reason": reason, "at_ms": at})))
-        }
-    }
-}
-
-fn page(page: &GoalPage, now: crate::model::Timestamp) -> Document {
-    let goal = &page.goal;
-    let counts = page.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
+fn page(goal: &GoalPage, now: Timestamp) -> Document {
+    let counts = goal.row.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
+    let agents = goal.agents.iter().filter(|agent| agent.state == "registered");
+    let closed = goal.row.closed.map(|kind| projection::word(&kind));
     let facts = Facts::default()
-        .add("goal", &goal.goal_id)
-        .add("state", state(goal).0)
+        .add("goal", &goal.row.goal_id)
+        .add("state", goal.row.state)
+        .maybe("closed", closed)
+        .maybe("because", goal.close_reason.as_ref())
         .list("Todos", counts)
-        .list("agents", page.agents.iter().filter(|agent| agent.is_registered()).map(|agent| &agent.agent_id))
+        .list("agents", agents.map(|agent| &agent.agent_id))
         .list("not wanted", &goal.non_goals)
         .list("write scopes", &goal.boundary.write_scopes)
         .list("needs approval", &goal.boundary.needs_approval)
@@ -209,24 +189,23 @@ fn page(page: &GoalPage, now: crate::model::Timestamp) -> Document {
         .list("validators", goal.validators.iter().map(|validator| show::typed(&validator.argv)))
         .list("read first", &goal.authority_sources)
         .maybe("budget", goal.limit.map(|limit| format!("{} Turns", limit.turns)))
-        .add("started", format!("{} by {}", show::when(goal.started_at, now), goal.started_by))
-        .add("revision", goal.revision)
-        .add("events", page.head_seq);
-    let document = Document::new().heading(goal.objective.as_str()).with(facts.block());
+        .add("started", format!("{} by {}", show::when(goal.row.started_at_ms, now), goal.started_by))
+        .add("revision", goal.row.revision)
+        .add("events", goal.head_seq);
+    let document = Document::new().heading(&goal.row.objective).with(facts.block());
     if goal.acceptance.is_empty() {
         return document;
     }
-    let rows = goal.acceptance.iter().enumerate().map(|(place, criterion)| {
-        let state = match &criterion.state {
-            CriterionState::Open => "open".to_owned(),
-            CriterionState::Shown { evidence } => format!("shown by {}", names::short(evidence)),
-            CriterionState::Waived { reason } => format!("waived: {reason}"),
+    let rows = goal.acceptance.iter().map(|criterion| {
+        let state = match (criterion.evidence_id, &criterion.reason) {
+            (Some(evidence), _) => format!("shown by {}", names::short(&evidence)),
+            (None, Some(reason)) => format!("waived: {reason}"),
+            (None, None) => criterion.state.to_owned(),
         };
         let check = criterion.check.as_ref().map_or_else(|| "-".to_owned(), |check| show::typed(&check.argv));
-        vec![(place + 1).to_string(), state, check, criterion.text.to_string()]
+        vec![criterion.criterion.to_string(), state, check, criterion.text.clone()]
     });
-    let head = ["N", "STATE", "CHECK", "CRITERION"].map(str::to_owned).to_vec();
-    document.with(Block::Table(head, rows.collect()))
+    document.table(&["N", "STATE", "CHECK", "CRITERION"], rows.collect())
 }
 
 /// `goal export`.

@@ -68,18 +68,16 @@ fn checked(
     Ok(criteria)
 }
 
-/// What `goal update` asks for: a waiver, or a change.
+/// What `goal update` asks for.
 ///
-/// Errors: `invalid_argument` for both at once, or for a list that is set and emptied.
+/// Errors: `invalid_argument` for a list that is set and emptied.
 pub(super) fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Result<GoalCommand> {
-    let change = terms(context, args, desk, goal)?;
-    let Some(number) = args.number("criterion") else { return Ok(GoalCommand::Update(Box::new(change))) };
-    if change != GoalChange::default() {
-        return Err(Error::new(Code::InvalidArgument, "a criterion is waived alone, without other changes")
-            .hint("goal update --help"));
+    let mut change = terms(context, args, desk, goal)?;
+    if let Some(number) = args.number("criterion") {
+        let criterion = u8::try_from(number).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        change.waive = vec![(criterion, given::needed(args, "waive")?)];
     }
-    let criterion = u8::try_from(number).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    Ok(GoalCommand::Waive { criterion, reason: given::needed(args, "waive")? })
+    Ok(GoalCommand::Update(Box::new(change)))
 }
 
 fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Result<GoalChange> {
@@ -111,6 +109,7 @@ fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Re
         validators,
         authority_sources: texts("source")?,
         workspace: None,
+        waive: Vec::new(),
     })
 }
 

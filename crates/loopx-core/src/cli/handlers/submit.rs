@@ -49,13 +49,11 @@ pub(in crate::cli) struct Written {
 ///
 /// Errors: `invalid_id`.
 pub(in crate::cli) fn operation_id(args: &Args) -> Result<OperationId> {
-    match args.text("op-id") {
-        Some(text) => text.parse(),
-        None => {
-            let id = Digest::of(&uuid_v7(wall()?, random()?)).to_string();
-            format!("op_{}", id.get(..26).unwrap_or(&id)).parse()
-        }
+    if let Some(text) = args.text("op-id") {
+        return text.parse();
     }
+    let id = Digest::of(&uuid_v7(wall()?, random()?)).to_string();
+    format!("op_{}", id.get(..26).unwrap_or(&id)).parse()
 }
 
 /// Submits a wish as whoever asks.

@@ -4,10 +4,10 @@ use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Decided2, Draft, Facts, Outcome, Reason, Viewer, agent, gate, quota, reason, reason::PeerBy, todo, turn,
+        Decided2, Draft, Facts, Outcome, Reason, Viewer, agent, gate, goal, quota, reason, reason::PeerBy, todo, turn,
     },
     model::{
-        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Label, MachineId, OwnId,
+        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Key, Label, MachineId, OwnId,
         Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
     },
 };
@@ -39,6 +39,7 @@ impl Admission {
 
 /// Claims a Todo. The first check that fails decides the code; a missing approval opens its gate instead.
 pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Result<Decided2> {
+    check_goal(draft.facts(), want)?;
     todo::named(draft, &want.todo_id)?;
     if want.executor != Executor::Attached && want.machine_id.is_none() {
         return Err(Error::new(Code::InvalidArgument, "a hosted Turn names the machine of its driver"));
@@ -50,7 +51,9 @@ pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Resul
         ));
     }
     let missing = check(draft.facts(), want)?;
-    end_lapsed(draft, want)?;
+    for turn_id in would_end(draft.facts(), &want.todo_id, &want.agent_id)? {
+        turn::lapse(draft, turn_id)?;
+    }
     if !missing.is_empty() {
         let gate_ids = gate::ask_approvals(draft, &want.todo_id, &missing)?;
         let outcome = Outcome {
@@ -60,7 +63,8 @@ pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Resul
         };
         return Ok((outcome, Some(Code::GateOpened)));
     }
-    quota::admit(draft.facts(), want.todo_id.goal(), &want.agent_id)?;
+    quota::admit(draft.facts(), want.todo_id.goal(), &want.agent_id, &[])?;
+    todo::settle_wake(draft, &want.todo_id)?;
     let todo = todo::named(draft, &want.todo_id)?;
     let (epoch, turn_no) = (todo.epoch + 1, todo.turn_no + 1);
     let turn_id = record(draft, want, epoch, turn_no)?;
@@ -69,12 +73,14 @@ pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Resul
 
 /// Whether an admission would be accepted now, as [`admit`] would find it; approvals that are missing refuse.
 pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()> {
+    check_goal(facts, want)?;
     let missing = check(facts, want)?;
     if let Some(key) = missing.first() {
         return Err(Error::new(Code::GateBlocked, format!("{key} needs an approval nobody gave"))
             .detail("key", key.to_string()));
     }
-    quota::admit(facts, want.todo_id.goal(), &want.agent_id)
+    let ends = would_end(facts, &want.todo_id, &want.agent_id)?;
+    quota::admit(facts, want.todo_id.goal(), &want.agent_id, &ends)
 }
 
 /// Goes on with the next Turn of the same holder, in the commit that settled the last: same epoch, new token.
@@ -100,33 +106,47 @@ pub(in crate::kernel) fn admit_next(draft: &mut Draft<'_>, last: TurnId, ttl_ms:
     record(draft, &want, turn.epoch, turn.turn_no + 1).map(Some)
 }
 
-/// Checks everything but quota, in the order of the claim rules; returns the approvals nobody gave yet.
-fn check(facts: &Facts, want: &Admission) -> Result<Vec<crate::model::Key>> {
+/// The first checks of a claim: its agent is registered, its Goal admits.
+fn check_goal(facts: &Facts, want: &Admission) -> Result<()> {
+    let goal_id = want.todo_id.goal();
+    agent::registered(facts, &(goal_id.clone(), want.agent_id.clone()))?;
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    goal::check_not_closed(goal)?;
+    match goal.state {
+        GoalState::Stopped => Err(Error::new(Code::GoalStopped, format!("the Goal {goal_id} is stopped"))
+            .hint(format!("goal resume {goal_id}"))),
+        GoalState::Active | GoalState::Closed { .. } => Ok(()),
+    }
+}
+
+/// Checks the Todo and the executor, in the order of the claim rules; returns the approvals nobody gave yet.
+fn check(facts: &Facts, want: &Admission) -> Result<Vec<Key>> {
     let goal_id = want.todo_id.goal();
     let viewer = want.viewer(facts)?;
     let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
-    if matches!(goal.state, GoalState::Stopped) {
-        return Err(Error::new(Code::GoalStopped, format!("the Goal {goal_id} is stopped"))
-            .hint(format!("goal resume {goal_id}")));
-    }
     let todo = facts.todo(&want.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
-    scopes::of_claim(goal, todo, want.workspace.as_ref())?;
     let missing = match reason(facts, todo, &viewer)? {
         Reason::Claimable => Vec::new(),
         Reason::Approval(keys) => {
             if !todo.requires.capabilities.is_subset(&viewer.capabilities) {
-                return Err(refusal(todo, &Reason::Capability));
+                return Err(refusal(todo, &want.agent_id, &Reason::Capability));
             }
             keys
         }
-        other => return Err(refusal(todo, &other)),
+        Reason::Capability => {
+            // What lacks a work tree says so.
+            scopes::of_claim(goal, todo, want.workspace.as_ref())?;
+            return Err(refusal(todo, &want.agent_id, &Reason::Capability));
+        }
+        other => return Err(refusal(todo, &want.agent_id, &other)),
     };
+    scopes::of_claim(goal, todo, want.workspace.as_ref())?;
     check_executor(facts, goal_id, want)?;
     Ok(missing)
 }
 
 /// Maps a reason that is not `claimable` to the code of a claim.
-fn refusal(todo: &Todo, reason: &Reason) -> Error {
+fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
     let id = &todo.todo_id;
     let because = |code, what: String| {
         Error::new(code, what).detail("todo_id", id.to_string()).detail("reason", reason.name())
@@ -152,11 +172,11 @@ fn refusal(todo: &Todo, reason: &Reason) -> Error {
         .hint(format!("todo show {id}")),
         Reason::Capability => because(Code::NotClaimable, format!("the agent lacks a capability that {id} requires"))
             .detail("requires", serde_json::to_value(&todo.requires.capabilities).unwrap_or_default())
-            .hint(format!("todo show {id}")),
+            .hint(format!("agent show {agent_id} --goal {}", id.goal())),
         Reason::Unresolved(turn_id) => {
             because(Code::TurnUnresolved, format!("what the Turn {turn_id} of {id} did is not known"))
                 .detail("turn_id", turn_id.to_string())
-                .hint(format!("turn recover {turn_id}"))
+                .hint(format!("turn recover {turn_id} --prove"))
         }
         Reason::Held(turn_id, causes) => because(Code::Held, format!("the result of {id} is held"))
             .detail("turn_id", turn_id.to_string())
@@ -170,8 +190,14 @@ fn refusal(todo: &Todo, reason: &Reason) -> Error {
         .detail("other", other.to_string())
         .detail("until_ms", until.as_ms())
         .hint(format!("todo show {other}")),
-        Reason::Peer { until, .. } => holder(todo, because(Code::AlreadyClaimed, format!("somebody else owns the Todo {id}")))
-            .detail("until_ms", until.as_ms()),
+        Reason::Peer { by: PeerBy::Owner(agent), until } => {
+            holder(todo, because(Code::AlreadyClaimed, format!("{agent} owns the Todo {id}")))
+                .detail("until_ms", until.as_ms())
+        }
+        Reason::Peer { by: PeerBy::Reserved(agent), until } => {
+            holder(todo, because(Code::AlreadyClaimed, format!("the Todo {id} is reserved for {agent}")))
+                .detail("until_ms", until.as_ms())
+        }
         Reason::Gate => because(Code::GateBlocked, format!("a gate blocks the Todo {id}"))
             .hint(format!("gate list --goal {}", id.goal())),
         Reason::Approval(_) | Reason::Claimable => Error::from(Code::Internal),
@@ -216,22 +242,16 @@ fn check_executor(facts: &Facts, goal_id: &GoalId, want: &Admission) -> Result<(
     Ok(())
 }
 
-/// Ends what this claim takes over, or what its agent let lapse.
-fn end_lapsed(draft: &mut Draft<'_>, want: &Admission) -> Result<()> {
-    let goal_id = want.todo_id.goal();
-    let facts = draft.facts();
+/// The lapsed Turns that a claim of this Todo by this agent ends: what it takes over, and what its agent let lapse.
+pub(in crate::kernel) fn would_end(facts: &Facts, todo_id: &TodoId, agent_id: &AgentId) -> Result<Vec<TurnId>> {
     let mut lapsed: Vec<TurnId> = Vec::new();
-    for other in facts.agent_turns(goal_id, &want.agent_id)? {
-        if turn::has_lapsed(facts, other)? {
-            lapsed.push(other.turn_id);
-        }
-    }
-    if let Some(turn) = facts.todo(&want.todo_id)?.map(|todo| facts.live_turn(todo)).transpose()?.flatten() {
-        if !lapsed.contains(&turn.turn_id) {
+    let of_todo = facts.todo(todo_id)?.map(|todo| facts.live_turn(todo)).transpose()?.flatten();
+    for turn in facts.agent_turns(todo_id.goal(), agent_id)?.into_iter().chain(of_todo) {
+        if turn::has_lapsed(facts, turn)? && !lapsed.contains(&turn.turn_id) {
             lapsed.push(turn.turn_id);
         }
     }
-    lapsed.into_iter().try_for_each(|turn_id| turn::lapse(draft, turn_id))
+    Ok(lapsed)
 }
 
 /// Writes ownership, Turn and reservation.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::Result,
     kernel::{Context, Facts, event_kinds, quota},
-    model::{AgentId, Ownership, Reserved, Timestamp, TodoId, TodoState, Turn, TurnId},
+    model::{AgentId, Ownership, Reserved, Timestamp, TodoId, TodoKind, Turn, TurnId},
 };
 
 /// What can have happened to an ownership.
@@ -54,7 +54,7 @@ event_kinds!(Event {
 });
 
 impl Event {
-    pub(in crate::kernel) fn apply(&self, _context: &Context, facts: &mut Facts) -> Result<()> {
+    pub(in crate::kernel) fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
         match self {
             Self::Claimed { todo_id, ownership, turn } => {
                 let todo = facts.todo_mut(todo_id)?;
@@ -64,9 +64,11 @@ impl Event {
                 todo.turn_id = Some(turn.turn_id);
                 todo.reserved = None;
                 todo.ownership = Some((**ownership).clone());
-                if matches!(todo.state, TodoState::Deferred { .. }) {
-                    todo.state = TodoState::Open;
-                    todo.counters.woken_at = None;
+                todo.owned_by_another |= todo.made_by.agent().is_none_or(|(maker, _)| *maker != ownership.agent_id);
+                let looks = todo.kind == TodoKind::Monitor;
+                let key = (context.goal_id.clone(), ownership.agent_id.clone());
+                if facts.agent(&key)?.is_some_and(|agent| agent.looked_last != looks) {
+                    facts.agent_mut(&key)?.looked_last = looks;
                 }
                 put_turn(facts, turn.turn_id, turn);
             }

@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 
 pub use event::Event;
 
-pub(super) use admit::{Admission, admit, admit_next, may_admit};
-pub(super) use own::{By, Presented, present, renew, rearm_at};
-pub(super) use scopes::{conflict, is_free, wanted as wanted_scopes};
+pub(super) use admit::{Admission, admit, admit_next, would_end};
+#[cfg(test)]
+pub(super) use admit::may_admit;
+pub(super) use own::{Presented, check, present, rearm_at, renew};
+pub(super) use scopes::{conflict, of_claim, wanted as wanted_scopes};
 
 use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, quota, todo, turn};
 use crate::{
@@ -117,7 +119,10 @@ impl Command {
                 }
             }
             Self::Renew { todo_id, .. } | Self::Release { todo_id, .. } => owner_reads(todo_id, wanted),
-            Self::ForceRelease { todo_id, .. } => wanted.want(Read::Todo(todo_id.clone())),
+            Self::ForceRelease { todo_id, .. } => {
+                wanted.want(Read::Todo(todo_id.clone()));
+                turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
+            }
             Self::Transfer { todo_id, to, .. } => {
                 owner_reads(todo_id, wanted);
                 wanted.want(Read::Agent(goal.clone(), to.clone()));
@@ -143,7 +148,7 @@ impl Command {
             }
             Self::Renew { todo_id, own_id } => {
                 todo::named(draft, todo_id)?;
-                match present(draft, todo_id, *own_id, By::Owner)? {
+                match present(draft, todo_id, *own_id)? {
                     Presented::Current => {}
                     Presented::ScopesTaken(outcome) => return Ok((outcome, Some(Code::OwnershipExpired))),
                 }
@@ -152,7 +157,7 @@ impl Command {
             }
             Self::Release { todo_id, own_id } => {
                 todo::named(draft, todo_id)?;
-                if let Presented::ScopesTaken(outcome) = present(draft, todo_id, *own_id, By::Owner)? {
+                if let Presented::ScopesTaken(outcome) = present(draft, todo_id, *own_id)? {
                     return Ok((outcome, Some(Code::OwnershipExpired)));
                 }
                 let_go(draft, todo_id, Stopped::Released)
@@ -189,6 +194,10 @@ pub(super) fn admission_reads(
 ) {
     wanted.want(Read::Agent(goal.clone(), agent.clone()));
     wanted.want(Read::AgentTurns(goal.clone(), agent.clone()));
+    turn::asked_reads(
+        |turn| turn.goal_id == *goal && (turn.agent_id == *agent || turn.todo_id() == Some(todo_id)),
+        wanted,
+    );
     quota::reads(goal, agent, wanted);
     let rows = wanted.rows();
     let (Some(goal_row), Some(todo)) = (rows.goals.get(goal), rows.todos.get(todo_id)) else { return };
@@ -198,8 +207,12 @@ pub(super) fn admission_reads(
     if let Some(workspace) = workspace.filter(|_| !writes.is_empty()) {
         wanted.want(Read::Writers(workspace));
     }
+    let owned = todo.turn_id.is_some();
     if needs {
         wanted.want(Read::Approvals(goal.clone()));
+    }
+    if owned {
+        // What holds its Turn is part of the refusal.
         wanted.want(Read::TodoGates(todo_id.clone()));
     }
 }
@@ -207,6 +220,7 @@ pub(super) fn admission_reads(
 /// Asks for what an owner's command looks at: the Todo, its Turn, and who else writes where it does.
 pub(super) fn owner_reads(todo_id: &TodoId, wanted: &mut Wanted<'_>) {
     wanted.want(Read::Todo(todo_id.clone()));
+    turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
     let own = wanted.rows().todos.get(todo_id).and_then(|todo| todo.ownership.as_ref());
     let workspace = own.filter(|own| !own.scopes.is_empty()).and_then(|own| own.workspace.clone());
     if let Some(workspace) = workspace {
@@ -239,7 +253,7 @@ fn transfer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, to: 
     todo::named(draft, todo_id)?;
     super::agent::registered(draft.facts(), &(draft.goal_id().clone(), to.clone()))?;
     if draft.actor().agent().is_some() {
-        if let Presented::ScopesTaken(outcome) = present(draft, todo_id, own_id, By::Owner)? {
+        if let Presented::ScopesTaken(outcome) = present(draft, todo_id, own_id)? {
             return Ok((outcome, Some(Code::OwnershipExpired)));
         }
     }

@@ -7,15 +7,6 @@ use crate::{
     model::{OwnId, Ownership, Stopped, Timestamp, Todo, TodoId},
 };
 
-/// In which role a token is presented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::kernel) enum By {
-    /// Its agent, through its endpoint.
-    Owner,
-    /// LoopX itself, for a proof that needs no token.
-    System,
-}
-
 /// What a presented ownership turned out to be.
 #[derive(Debug)]
 pub(in crate::kernel) enum Presented {
@@ -29,16 +20,9 @@ pub(in crate::kernel) enum Presented {
 /// somebody writes in its place.
 ///
 /// Invariant: after `Current`, the Todo is owned by the actor and its ownership keeps others out.
-pub(in crate::kernel) fn present(
-    draft: &mut Draft<'_>,
-    todo_id: &TodoId,
-    own_id: Option<OwnId>,
-    by: By,
-) -> Result<Presented> {
+pub(in crate::kernel) fn present(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>) -> Result<Presented> {
+    check(draft, todo_id, own_id)?;
     let todo = todo::named(draft, todo_id)?;
-    if by == By::Owner {
-        check(draft, todo, own_id)?;
-    }
     let Some(own) = &todo.ownership else {
         return Err(Error::new(Code::OwnershipExpired, format!("nobody owns the Todo {todo_id}")));
     };
@@ -55,8 +39,9 @@ pub(in crate::kernel) fn present(
     Ok(Presented::ScopesTaken(turn::outcome(draft, turn_id)?))
 }
 
-fn check(draft: &Draft<'_>, todo: &Todo, presented: Option<OwnId>) -> Result<()> {
-    let todo_id = &todo.todo_id;
+/// Checks that the token is that of the Todo's ownership, and the actor its agent through its endpoint.
+pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: Option<OwnId>) -> Result<()> {
+    let todo = todo::named(draft, todo_id)?;
     let Some(presented) = presented else {
         return Err(Error::new(Code::OwnRequired, format!("acting on the Todo {todo_id} needs its owner's token"))
             .detail("todo_id", todo_id.to_string()));

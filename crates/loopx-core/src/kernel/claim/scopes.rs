@@ -17,7 +17,7 @@ pub(in crate::kernel) fn wanted(goal: &Goal, todo: &Todo) -> BTreeSet<ScopePath>
 }
 
 /// The workspace and scopes of a claim; scopes without a workspace are refused.
-pub(super) fn of_claim(
+pub(in crate::kernel) fn of_claim(
     goal: &Goal,
     todo: &Todo,
     workspace: Option<&Workspace>,

@@ -12,7 +12,7 @@ use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, Answer, Blocks, Cause, Gate, GateId, GateKind, GateState, GoalId, Key, Label, ShortText, Timestamp,
+        Actor, Answer, Blocks, Gate, GateId, GateKind, GateState, GoalId, Key, Label, ShortText, Timestamp,
         Todo, TodoId, Turn, TurnId, TurnState,
     },
 };
@@ -72,11 +72,16 @@ impl Command {
         }
     }
 
-    pub(super) fn reads(&self, _goal: &GoalId, wanted: &mut Wanted<'_>) {
+    pub(super) fn reads(&self, goal: &GoalId, wanted: &mut Wanted<'_>) {
         match self {
             Self::Open(new) => todo_reads(&new.blocks, wanted),
             Self::Resolve { gate_id, .. } | Self::Withdraw { gate_id } | Self::Reopen { gate_id } => {
                 wanted.want(Read::Gate(*gate_id));
+                if matches!(self, Self::Resolve { answer: Answer::Deny { .. }, .. }) {
+                    // What it holds is stopped.
+                    wanted.want(Read::LiveTurns(goal.clone()));
+                    turn::asked_reads(|_| true, wanted);
+                }
                 if let Some(blocks) = wanted.rows().gates.get(gate_id).map(|gate| gate.blocks.clone()) {
                     todo_reads(&blocks, wanted);
                 }
@@ -254,9 +259,13 @@ pub(super) fn ask_person(draft: &mut Draft<'_>, todo_id: &TodoId, asked: Option<
     open(draft, &new, None).map(|_| ())
 }
 
-/// A review's accepted completion approves the gate that asked for it.
-pub(super) fn approve_acceptance(draft: &mut Draft<'_>, reviewed: &TodoId) -> Result<()> {
+/// A review's accepted completion approves the gate that asked for it; nobody reviews his own result.
+pub(super) fn approve_acceptance(draft: &mut Draft<'_>, reviewed: &TodoId, by: &Actor) -> Result<()> {
     let Some(turn_id) = todo::named(draft, reviewed)?.turn_id else { return Ok(()) };
+    let author = draft.facts().turn(&turn_id)?.map(|turn| &turn.agent_id);
+    if by.agent().is_some_and(|(agent, _)| Some(agent) == author) {
+        return Ok(());
+    }
     let Some(gate_id) = turn::named_gate(draft, turn_id)? else { return Ok(()) };
     match draft.facts().rows().gates.get(&gate_id) {
         Some(gate) if matches!(gate.state, GateState::Open | GateState::Deferred { .. }) => {
@@ -308,23 +317,32 @@ fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()
     Ok(())
 }
 
-/// The Turns that this gate holds.
+/// The held Turns that have this gate among their causes: it blocks their Todo or the Goal, or asks about them.
 fn held_by(draft: &Draft<'_>, gate: &Gate) -> Result<Vec<TurnId>> {
-    let Blocks::Todos(ids) = &gate.blocks else { return Ok(Vec::new()) };
-    let facts = draft.facts();
-    let mut held = Vec::new();
-    for id in ids {
-        let Some(todo) = facts.todo(id)? else { continue };
-        let Some(turn) = facts.live_turn(todo)? else { continue };
-        if !matches!(turn.state, TurnState::Held { .. }) {
-            continue;
-        }
-        let cause = if gate.accepts == Some(turn.turn_id) { Cause::Acceptance } else { Cause::Gate };
-        if turn::causes(facts, turn)?.contains(&cause) {
-            held.push(turn.turn_id);
-        }
+    let holds = |turn: &&Turn| {
+        let names = match (&gate.accepts, &gate.blocks) {
+            (Some(turn_id), _) => turn.turn_id == *turn_id,
+            (None, Blocks::Goal) => true,
+            (None, Blocks::Todos(ids)) => turn.todo_id().is_some_and(|todo_id| ids.contains(todo_id)),
+        };
+        names && matches!(turn.state, TurnState::Held { .. })
+    };
+    Ok(draft.facts().live_turns(draft.goal_id())?.into_iter().filter(holds).map(|turn| turn.turn_id).collect())
+}
+
+/// Takes back the question whether a Turn's result is accepted, when that result no longer stands.
+pub(super) fn retract(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
+    let Some(gate_id) = turn::named_gate(draft, turn_id)? else { return Ok(()) };
+    match draft.facts().gate(&gate_id)?.map(|gate| &gate.state) {
+        Some(GateState::Open | GateState::Deferred { .. }) => draft.emit(Event::Withdrawn { gate_id }),
+        Some(
+            GateState::Approved { .. }
+            | GateState::Denied { .. }
+            | GateState::Answered { .. }
+            | GateState::Withdrawn { .. },
+        )
+        | None => Ok(()),
     }
-    Ok(held)
 }
 
 fn withdraw(draft: &mut Draft<'_>, gate_id: GateId) -> Result<()> {

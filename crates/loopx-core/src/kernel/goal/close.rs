@@ -23,7 +23,7 @@ pub(super) fn close(
     Ok(done())
 }
 
-/// Lets criteria go, each counted from 1 and with a reason.
+/// Lets criteria go that nothing shows, each with a reason.
 pub(super) fn waive(draft: &mut Draft<'_>, waive: &[(u8, ShortText)]) -> Result<()> {
     let criteria = current(draft)?.acceptance.len();
     for (criterion, reason) in waive {
@@ -41,13 +41,29 @@ pub(super) fn waive(draft: &mut Draft<'_>, waive: &[(u8, ShortText)]) -> Result<
 /// What refuses an achieved end now, first failure first; none when it would be accepted.
 pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) -> Result<Option<Error>> {
     facts.asked(&Read::Unfinished(goal_id.clone()))?;
-    facts.asked(&Read::GoalGates(goal_id.clone()))?;
+    facts.asked(&Read::Live(goal_id.clone()))?;
     let Some(goal) = facts.goal(goal_id)? else { return Ok(Some(Error::from(Code::NotFound))) };
     let counts = |todo: &&Todo| {
         todo.todo_id.goal() == goal_id
             && todo.is_live()
             && matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan)
     };
+    // An open Todo names its owner's Turn first: that is what has to end before anything else can.
+    if let Some(turn) = facts.live_turns(goal_id)?.first() {
+        return Ok(Some(match turn.state {
+            TurnState::Held { .. } => Error::new(Code::Held, format!("the Turn {} is held", turn.turn_id))
+                .detail("turn_id", turn.turn_id.to_string())
+                .hint(format!("turn show {}", turn.turn_id)),
+            TurnState::Admitted
+            | TurnState::Dispatched
+            | TurnState::Candidate
+            | TurnState::Unresolved { .. }
+            | TurnState::Settled
+            | TurnState::Stopped { .. }
+            | TurnState::Failed { .. }
+            | TurnState::Fenced => turn::in_the_way(facts, turn.turn_id)?,
+        }));
+    }
     if let Some(todo) = facts.rows().todos.values().find(counts) {
         let id = &todo.todo_id;
         return Ok(Some(
@@ -56,31 +72,11 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
                 .hint(format!("todo show {id}")),
         ));
     }
-    if let Some(turn) = facts.live_turns(goal_id)?.first() {
-        let (code, verb) = match turn.state {
-            TurnState::Unresolved { .. } => (Code::TurnUnresolved, "abandon"),
-            TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => (Code::TurnRunning, "stop"),
-            TurnState::Held { .. } => (Code::Held, "stop"),
-            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
-                return Ok(Some(Error::from(Code::Internal)));
-            }
-        };
-        let id = turn.turn_id;
+    let gated = |todo: &&Todo| todo.todo_id.goal() == goal_id && todo.is_live() && todo.counters.blocking_gates > 0;
+    if goal.goal_gates > 0 || facts.rows().todos.values().any(|todo| gated(&todo)) {
         return Ok(Some(
-            Error::new(code, format!("the Turn {id} is {}", turn.state.as_str()))
-                .detail("turn_id", id.to_string())
-                .hint(format!("turn {verb} {id}")),
-        ));
-    }
-    if goal.goal_gates > 0 {
-        let gate = facts.rows().gates.values().find(|gate| {
-            gate.goal_id == *goal_id && gate.is_blocking() && gate.blocks == crate::model::Blocks::Goal
-        });
-        let id = gate.map(|gate| gate.gate_id.to_string()).unwrap_or_default();
-        return Ok(Some(
-            Error::new(Code::GateBlocked, format!("the gate {id} blocks the Goal"))
-                .detail("gate_id", id.clone())
-                .hint(format!("gate show {id}")),
+            Error::new(Code::GateBlocked, format!("a gate of the Goal {goal_id} waits for a person"))
+                .hint(format!("gate list --goal {goal_id}")),
         ));
     }
     let open = goal.acceptance.iter().position(|criterion| criterion.state.is_open());
@@ -111,7 +107,7 @@ fn abandoned(draft: &mut Draft<'_>, reason: Option<&ShortText>) -> Result<()> {
     }
     let live: Vec<_> = live.iter().map(|turn| turn.turn_id).collect();
     for turn_id in live {
-        turn::stop_for_close(draft, turn_id, Stopped::GoalClosed)?;
+        turn::stop(draft, turn_id, Stopped::GoalClosed)?;
     }
     Ok(())
 }

@@ -25,13 +25,6 @@ pub enum Command {
     Start(Box<NewGoal>),
     /// Changes what is given, and leaves the rest.
     Update(Box<GoalChange>),
-    /// Lets one criterion go.
-    Waive {
-        /// Counted from 1.
-        criterion: u8,
-        /// Why.
-        reason: ShortText,
-    },
     /// Admits nothing new.
     Stop,
     /// Admits again.
@@ -121,13 +114,16 @@ pub struct GoalChange {
     /// Where its work is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
+    /// Criteria that are let go, counted from 1, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waive: Vec<(u8, ShortText)>,
 }
 
 impl Command {
     pub(super) fn verb(&self) -> Verb {
         match self {
             Self::Start(_) => Verb::GoalStart,
-            Self::Update(_) | Self::Waive { .. } => Verb::GoalUpdate,
+            Self::Update(_) => Verb::GoalUpdate,
             Self::Stop => Verb::GoalStop,
             Self::Resume => Verb::GoalResume,
             Self::Close { .. } => Verb::GoalClose,
@@ -138,12 +134,13 @@ impl Command {
 
     pub(super) fn reads(&self, goal: &GoalId, wanted: &mut Wanted<'_>) {
         match self {
-            Self::Start(_) | Self::Update(_) | Self::Waive { .. } | Self::Stop | Self::Resume | Self::Reopen => {}
+            Self::Start(_) | Self::Update(_) | Self::Stop | Self::Resume | Self::Reopen => {}
             Self::Incarnate => wanted.want(Read::LiveTurns(goal.clone())),
             Self::Close { .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
                 wanted.want(Read::Unfinished(goal.clone()));
-                wanted.want(Read::GoalGates(goal.clone()));
+                wanted.want(Read::Live(goal.clone()));
+                turn::asked_reads(|_| true, wanted);
             }
         }
     }
@@ -152,10 +149,6 @@ impl Command {
         match self {
             Self::Start(new) => start(draft, new),
             Self::Update(change) => update(draft, change),
-            Self::Waive { criterion, reason } => {
-                close::waive(draft, &[(*criterion, reason.clone())])?;
-                Ok(done())
-            }
             Self::Stop => {
                 if !matches!(current(draft)?.state, GoalState::Stopped) {
                     draft.emit(Event::Stopped {})?;
@@ -188,6 +181,16 @@ impl Command {
                 Ok(done())
             }
         }
+    }
+}
+
+/// Only reads and `reopen` touch a closed Goal.
+pub(super) fn check_not_closed(goal: &Goal) -> Result<()> {
+    let goal_id = &goal.goal_id;
+    match goal.state {
+        GoalState::Active | GoalState::Stopped => Ok(()),
+        GoalState::Closed { .. } => Err(Error::new(Code::GoalClosed, format!("the Goal {goal_id} is closed"))
+            .hint(format!("goal reopen {goal_id}"))),
     }
 }
 
@@ -237,7 +240,11 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Decided2> {
     check_validators(change.validators.as_deref().unwrap_or_default())?;
     let len = |list: &Option<Vec<ShortText>>| list.as_ref().map_or(0, Vec::len);
     check_lists(&[len(&change.non_goals), len(&change.authority_sources)])?;
-    draft.emit(Event::Updated { change: Box::new(change) })?;
+    let waive = std::mem::take(&mut change.waive);
+    if change != GoalChange::default() {
+        draft.emit(Event::Updated { change: Box::new(change) })?;
+    }
+    close::waive(draft, &waive)?;
     Ok(done())
 }
 
@@ -266,9 +273,12 @@ fn check_text(
     for check in &checks {
         check_validators(std::slice::from_ref(check))?;
     }
+    let argv = |check: &Validator| check.argv.iter().map(|arg| arg.len()).sum::<usize>();
     let bytes = objective.as_str().len()
         + acceptance.iter().map(|criterion| criterion.text.as_str().len()).sum::<usize>()
+        + checks.iter().map(argv).sum::<usize>()
         + boundary.write_scopes.iter().map(|scope| scope.as_str().len()).sum::<usize>()
+        + boundary.needs_approval.iter().map(|key| key.to_string().len()).sum::<usize>()
         + stop_conditions.iter().map(|text| text.as_str().len()).sum::<usize>();
     if bytes > 4096 {
         return Err(Error::new(
@@ -304,8 +314,9 @@ pub(super) fn check_validators(validators: &[Validator]) -> Result<()> {
         if !(1000..=86_400_000).contains(&ms) {
             return bad("may take between 1 s and 24 h");
         }
-        if validator.env.len() > 32 {
-            return bad("has at most 32 environment entries");
+        let env_bytes: usize = validator.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if validator.env.len() > 32 || env_bytes > 8192 {
+            return bad("has at most 32 environment entries in 8192 bytes");
         }
     }
     Ok(())

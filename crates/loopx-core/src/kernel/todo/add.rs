@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Event, check_maker, check_open_for_agents, named, same_goal};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Read, Wanted, goal_validators},
+    kernel::{Draft, Read, Wanted, goal},
     model::{
         AgentId, Boundary, Duration, GateState, Monitor, Origin, Priority, Requires, ShortText, Text, Title, TodoId,
         TodoKind, TodoState, Validator, Wake,
@@ -149,7 +149,7 @@ pub(in crate::kernel) fn add(draft: &mut Draft<'_>, new: &NewTodo) -> Result<Tod
         named(draft, id)?;
     }
     if let Some(wake) = &new.wake {
-        check_wake(draft, wake)?;
+        check_wake(draft, None, wake)?;
     }
     if number == u32::MAX {
         return Err(Error::new(Code::Internal, "the Goal has no Todo number left"));
@@ -178,7 +178,7 @@ pub(in crate::kernel) fn update(draft: &mut Draft<'_>, todo_id: &TodoId, change:
     check_scopes(&goal.boundary, requires)?;
     let detail_bytes = match &change.detail {
         Some(detail) => detail.as_str().len(),
-        None => 0,
+        None => draft.facts().text(todo_id)?.map_or(0, |text| text.detail.as_str().len()),
     };
     check_own_part(
         detail_bytes,
@@ -214,7 +214,7 @@ fn check_own_part(
     excluded: &BTreeSet<AgentId>,
     validators: &[Validator],
 ) -> Result<()> {
-    goal_validators(validators)?;
+    goal::check_validators(validators)?;
     let lengths = [
         requires.capabilities.len(),
         requires.write_scopes.len(),
@@ -233,11 +233,14 @@ fn check_own_part(
     Ok(())
 }
 
-/// A wake must name something of this Goal that can still come true.
-pub(in crate::kernel) fn check_wake(draft: &Draft<'_>, wake: &Wake) -> Result<()> {
+/// A wake must name something of this Goal, other than who waits, that can still come true.
+pub(in crate::kernel) fn check_wake(draft: &Draft<'_>, waits: Option<&TodoId>, wake: &Wake) -> Result<()> {
     let lost = |what: String| Err(Error::new(Code::InvalidArgument, format!("{what}, so it never wakes anything")));
     match wake {
         Wake::After(_) => Ok(()),
+        Wake::TodoDone(id) if waits == Some(id) => {
+            Err(Error::new(Code::InvalidArgument, format!("the Todo {id} cannot wait for itself")))
+        }
         Wake::TodoDone(id) => {
             same_goal(draft, id)?;
             match named(draft, id)?.state {

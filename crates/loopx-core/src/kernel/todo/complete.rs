@@ -11,6 +11,7 @@ use crate::{
 
 pub(super) fn reads(todo_id: &TodoId, continuation: &Continuation, wanted: &mut Wanted<'_>) {
     wanted.want(Read::Todo(todo_id.clone()));
+    turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
     continuation_reads(continuation, wanted);
     let reviews = wanted.rows().todos.get(todo_id).and_then(|todo| todo.reviews.clone());
     if let Some(reviewed) = reviews {
@@ -71,9 +72,7 @@ pub(in crate::kernel) fn complete(
         }
         TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan | TodoKind::Action => {}
     }
-    if let Some(turn_id) = todo.turn_id {
-        return Err(turn::in_the_way(draft.facts(), turn_id)?);
-    }
+    turn::make_way(draft, todo.turn_id)?;
     // A person's own kind of work has no validator to run.
     if todo.kind != TodoKind::Action && waive.is_none() && goal::has_validators(draft.facts(), &todo)? {
         return Err(Error::new(
@@ -92,14 +91,21 @@ pub(in crate::kernel) fn complete(
         waived: waive.cloned(),
         evidence: Vec::new(),
     };
-    finish(draft, &todo, completion)
+    finish(draft, &todo, completion, true)
 }
 
-/// Completes a Todo; a review approves the acceptance gate of what it reviewed.
-pub(in crate::kernel) fn finish(draft: &mut Draft<'_>, todo: &Todo, completion: Completion) -> Result<()> {
+/// Completes a Todo. A review whose completion is accepted, by a person or by validators, approves the acceptance
+/// gate of what it reviewed.
+pub(in crate::kernel) fn finish(
+    draft: &mut Draft<'_>,
+    todo: &Todo,
+    completion: Completion,
+    accepted: bool,
+) -> Result<()> {
+    let by = completion.by.clone();
     draft.emit(Event::Completed { todo_id: todo.todo_id.clone(), completion })?;
-    match &todo.reviews {
-        Some(reviewed) => gate::approve_acceptance(draft, reviewed),
+    match todo.reviews.as_ref().filter(|_| accepted) {
+        Some(reviewed) => gate::approve_acceptance(draft, reviewed, &by),
         None => Ok(()),
     }
 }
@@ -117,7 +123,7 @@ pub(super) fn resolve(draft: &mut Draft<'_>, todo_id: &TodoId, evidence_ids: &[E
     }
     if draft.actor().agent().is_some() && evidence_ids.is_empty() {
         return Err(Error::new(Code::InvalidArgument, format!("an agent resolves {todo_id} with evidence"))
-            .hint(format!("evidence add --todo {todo_id} --kind check --pointer TEXT")));
+            .hint(format!("evidence add POINTER --kind check --todo {todo_id}")));
     }
     if evidence_ids.len() > 32 {
         return Err(Error::new(Code::InvalidArgument, "a resolution names at most 32 pieces of evidence"));

@@ -141,6 +141,9 @@ impl Event {
                 todo.state = TodoState::Deferred { wake: wake.clone() };
                 todo.counters.woken_at = woken_at;
                 todo.counters.wake_lost = false;
+                if let Some(target) = Target::of(todo) {
+                    facts.note_waiting(target, todo_id);
+                }
                 Ok(())
             }
             Self::Woken { todo_id } | Self::Unblocked { todo_id } => {
@@ -318,6 +321,7 @@ fn added(
         revision: 1,
         requirement_revision: 1,
         epoch: 0,
+        owned_by_another: false,
         turn_no: 0,
         reserved: None,
         last_own_id: None,

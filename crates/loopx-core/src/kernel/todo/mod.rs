@@ -17,12 +17,12 @@ pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
-use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, claim};
+use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
         Actor, AgentId, Continuation, EvidenceId, GoalId, GoalState, OwnId, Priority, Requires, ShortText, Text,
-        Title, Todo, TodoId, Validator, Wake,
+        Title, Todo, TodoId, TodoState, Validator, Wake,
     },
 };
 
@@ -173,6 +173,7 @@ impl Command {
             Self::Add(new) => add::reads(new, wanted),
             Self::Link { todo_id, depends_on } => {
                 wanted.want(Read::Todo(todo_id.clone()));
+                wanted.want(Read::Todo(depends_on.clone()));
                 wanted.want(Read::Ancestors(depends_on.clone()));
             }
             Self::Unlink { todo_id, depends_on } => {
@@ -181,12 +182,13 @@ impl Command {
             }
             Self::Defer { todo_id, wake, .. } => {
                 claim::owner_reads(todo_id, wanted);
-                add::wake_reads(wake, wanted);
+                wake_reads(wake, wanted);
             }
             Self::Block { todo_id, .. } => claim::owner_reads(todo_id, wanted),
             Self::Update { todo_id, change } => {
                 wanted.want(Read::Todo(todo_id.clone()));
-                if change.detail.is_some() {
+                if change.detail.is_none() {
+                    // What stays counts towards the size of the whole.
                     wanted.want(Read::Text(todo_id.clone()));
                 }
             }
@@ -199,12 +201,16 @@ impl Command {
             }
             Self::Cancel { todo_id, superseded_by, .. } => {
                 wanted.want(Read::Todo(todo_id.clone()));
+                turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
                 superseded_by.iter().for_each(|id| wanted.want(Read::Todo(id.clone())));
             }
             Self::Reopen { todo_id } => {
                 wanted.want(Read::Todo(todo_id.clone()));
                 wanted.want(Read::Dependants(todo_id.clone()));
-                wanted.want(Read::Ancestors(todo_id.clone()));
+                let cancelled = |todo: &Todo| matches!(todo.state, TodoState::Cancelled { .. });
+                if wanted.rows().todos.get(todo_id).is_some_and(cancelled) {
+                    wanted.want(Read::Ancestors(todo_id.clone()));
+                }
             }
             Self::Complete { todo_id, continuation, .. } => complete::reads(todo_id, continuation, wanted),
         }
@@ -217,11 +223,19 @@ impl Command {
                 let outcome = Outcome { created: Some(true), todo_ids: vec![todo_id], ..Outcome::default() };
                 return Ok((outcome, None));
             }
-            Self::Update { todo_id, change } => add::update(draft, todo_id, change)?,
+            Self::Update { todo_id, change } => update(draft, todo_id, change)?,
             Self::Link { todo_id, depends_on } => link(draft, todo_id, depends_on)?,
             Self::Unlink { todo_id, depends_on } => unlink(draft, todo_id, depends_on)?,
-            Self::Defer { todo_id, own_id, wake } => moves::defer(draft, todo_id, *own_id, wake)?,
-            Self::Block { todo_id, own_id, reason } => moves::block(draft, todo_id, *own_id, reason)?,
+            Self::Defer { todo_id, own_id, wake } => {
+                if let Some(taken) = moves::defer(draft, todo_id, *own_id, wake)? {
+                    return Ok((taken, Some(Code::OwnershipExpired)));
+                }
+            }
+            Self::Block { todo_id, own_id, reason } => {
+                if let Some(taken) = moves::block(draft, todo_id, *own_id, reason)? {
+                    return Ok((taken, Some(Code::OwnershipExpired)));
+                }
+            }
             Self::Unblock { todo_id } => moves::unblock(draft, todo_id)?,
             Self::Hold { todo_id } => moves::hold(draft, todo_id, true)?,
             Self::Unhold { todo_id } => moves::hold(draft, todo_id, false)?,
@@ -292,9 +306,7 @@ fn no_move(todo: &Todo, verb: &str) -> Error {
 fn check_maker(draft: &Draft<'_>, todo: &Todo) -> Result<()> {
     let Some((agent, _)) = draft.actor().agent() else { return Ok(()) };
     let made = matches!(&todo.made_by, Actor::Agent(maker, _) if maker == agent);
-    // A first claim by its maker is its own; any other ownership leaves a trace in the epoch.
-    let own = todo.ownership.as_ref().is_some_and(|own| own.agent_id == *agent && todo.epoch == 1);
-    if made && (todo.epoch == 0 || own) {
+    if made && !todo.owned_by_another {
         return Ok(());
     }
     Err(Error::new(

@@ -3,8 +3,8 @@
 use super::{Event, add, check_maker, check_open_for_agents, links, named, no_move};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Read, claim, turn},
-    model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, Wake},
+    kernel::{Draft, Outcome, Read, claim::{self, Presented}, turn},
+    model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, TurnState, Wake},
 };
 
 /// A live Todo whose wake has come, or that waits for nothing: what `open` means to a guard.
@@ -27,36 +27,61 @@ pub(in crate::kernel) fn settle_wake(draft: &mut Draft<'_>, todo_id: &TodoId) ->
 }
 
 /// An owner's token when an agent asks; nothing when a person does. Then ends the Turn that is in the way.
-fn clear(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, why: Stopped) -> Result<()> {
+///
+/// Returns the outcome of a negative end, where the owner came too late and its scopes are taken.
+fn clear(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    own_id: Option<OwnId>,
+    why: Stopped,
+) -> Result<Option<Outcome>> {
     if draft.actor().agent().is_some() {
-        claim::present(draft, todo_id, own_id, claim::By::Owner)?;
+        if let Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id)? {
+            return Ok(Some(outcome));
+        }
     }
-    let turn_id = named(draft, todo_id)?.turn_id;
-    turn_id.map_or(Ok(()), |turn_id| turn::clear(draft, turn_id, why))
+    if let Some(turn_id) = named(draft, todo_id)?.turn_id {
+        turn::clear(draft, turn_id, why)?;
+    }
+    Ok(None)
 }
 
-pub(super) fn defer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, wake: &Wake) -> Result<()> {
+pub(super) fn defer(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    own_id: Option<OwnId>,
+    wake: &Wake,
+) -> Result<Option<Outcome>> {
     let todo = named(draft, todo_id)?;
     // Putting off again names another wake.
     let movable = is_open(draft, todo) || matches!(todo.state, TodoState::Deferred { .. });
     if !movable {
         return Err(no_move(todo, "be deferred"));
     }
-    if *wake == Wake::TodoDone(todo_id.clone()) {
-        return Err(Error::new(Code::InvalidArgument, format!("the Todo {todo_id} cannot wait for itself")));
+    add::check_wake(draft, Some(todo_id), wake)?;
+    let taken = clear(draft, todo_id, own_id, Stopped::Deferred)?;
+    if taken.is_none() {
+        draft.emit(Event::Deferred { todo_id: todo_id.clone(), wake: wake.clone() })?;
     }
-    add::check_wake(draft, wake)?;
-    clear(draft, todo_id, own_id, Stopped::Deferred)?;
-    draft.emit(Event::Deferred { todo_id: todo_id.clone(), wake: wake.clone() })
+    Ok(taken)
 }
 
-pub(super) fn block(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, reason: &ShortText) -> Result<()> {
+pub(super) fn block(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    own_id: Option<OwnId>,
+    reason: &ShortText,
+) -> Result<Option<Outcome>> {
+    settle_wake(draft, todo_id)?;
     let todo = named(draft, todo_id)?;
     if !is_open(draft, todo) {
         return Err(no_move(todo, "be blocked"));
     }
-    clear(draft, todo_id, own_id, Stopped::Blocked)?;
-    draft.emit(Event::Blocked { todo_id: todo_id.clone(), reason: reason.clone() })
+    let taken = clear(draft, todo_id, own_id, Stopped::Blocked)?;
+    if taken.is_none() {
+        draft.emit(Event::Blocked { todo_id: todo_id.clone(), reason: reason.clone() })?;
+    }
+    Ok(taken)
 }
 
 pub(super) fn unblock(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<()> {
@@ -114,12 +139,17 @@ pub(in crate::kernel) fn cancel(
 pub(super) fn reopen(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<Vec<TodoId>> {
     let todo = named(draft, todo_id)?;
     if todo.is_live() {
-        return Err(no_move(todo, "be reopened"));
+        return Err(match draft.facts().live_turn(todo)?.map(|turn| (turn.turn_id, &turn.state)) {
+            Some((turn_id, TurnState::Unresolved { .. })) => turn::in_the_way(draft.facts(), turn_id)?,
+            Some(_) | None => no_move(todo, "be reopened"),
+        });
     }
     let facts = draft.facts();
     facts.asked(&Read::Dependants(todo_id.clone()))?;
-    // Cancelled Todos are walked over when a link is made, so one may stand in a cycle that this would revive.
-    links::check_revival(facts, todo)?;
+    if matches!(todo.state, TodoState::Cancelled { .. }) {
+        // Cancelled Todos are walked over when a link is made, so one may stand in a cycle that this would revive.
+        links::check_revival(facts, todo)?;
+    }
     let mut done = Vec::new();
     for id in facts.loaded_dependants(todo_id) {
         if facts.todo(id)?.is_some_and(Todo::is_done) {

@@ -3,7 +3,7 @@
 use super::{Event, named};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Facts, Outcome, claim},
+    kernel::{Draft, Facts, Outcome, claim, gate},
     model::{
         End, FailedBy, Ownership, ShortText, Slot, Stopped, Timestamp, Turn, TurnId, TurnState, Unresolved,
     },
@@ -23,7 +23,8 @@ pub(in crate::kernel) fn finish(
         End::Settled | End::Failed(FailedBy::Validate) | End::Fenced => Slot::Spent,
         End::Stopped(_) | End::Failed(FailedBy::Host(_)) => Slot::Returned,
     };
-    draft.emit(Event::Ended { turn_id, end, slot, note, repair })
+    draft.emit(Event::Ended { turn_id, end, slot, note, repair })?;
+    gate::retract(draft, turn_id)
 }
 
 /// Ends a Turn without a result; its candidate stays in its row as evidence.
@@ -58,17 +59,23 @@ pub(in crate::kernel) fn clear(draft: &mut Draft<'_>, turn_id: TurnId, why: Stop
     }
 }
 
-/// Ends a Turn, whatever it is, because its Goal is closed.
-pub(in crate::kernel) fn stop_for_close(draft: &mut Draft<'_>, turn_id: TurnId, why: Stopped) -> Result<()> {
-    stop(draft, turn_id, why)
+/// Makes way for a person's completion: a lapsed Turn ends, any other refuses it.
+pub(in crate::kernel) fn make_way(draft: &mut Draft<'_>, turn_id: Option<TurnId>) -> Result<()> {
+    let Some(turn_id) = turn_id else { return Ok(()) };
+    if has_lapsed(draft.facts(), named(draft, turn_id)?)? {
+        return lapse(draft, turn_id);
+    }
+    Err(in_the_way(draft.facts(), turn_id)?)
 }
 
 /// The error of a command that a running Turn refuses.
 pub(in crate::kernel) fn running(turn: &Turn) -> Error {
     let id = turn.turn_id;
+    let unresolved = matches!(turn.state, TurnState::Unresolved { .. });
+    let hint = if unresolved { format!("turn recover {id} --prove") } else { format!("turn stop {id}") };
     Error::new(Code::TurnRunning, format!("the Turn {id} is {}", turn.state.as_str()))
         .detail("turn_id", id.to_string())
-        .hint(format!("turn stop {id}"))
+        .hint(hint)
 }
 
 /// The error of a command that a live Turn, running or not, refuses.
@@ -106,8 +113,7 @@ pub(in crate::kernel) fn executes(facts: &Facts, turn: &Turn) -> Result<bool> {
     match turn.state {
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => kept(),
         TurnState::Unresolved { executor_gone, .. } => {
-            let may_live = super::may_live_until(turn).is_some_and(|until| until > facts.now());
-            Ok(!executor_gone && (may_live || !turn.is_driven()))
+            Ok(!executor_gone && super::may_live_until(turn).is_some_and(|until| until > facts.now()))
         }
         TurnState::Held { .. }
         | TurnState::Settled
@@ -123,10 +129,15 @@ pub(in crate::kernel) fn has_lapsed(facts: &Facts, turn: &Turn) -> Result<bool> 
     Ok(executing && ownership(facts, turn)?.is_none_or(|own| facts.is_expired(own)))
 }
 
-/// Ends a lapsed Turn: attached or never dispatched it is stopped, else fenced.
+/// Whether a lapsed Turn gives its slot back when it ends: attached or never dispatched it is stopped, else fenced.
+pub(in crate::kernel) fn gives_back(turn: &Turn) -> bool {
+    !turn.is_driven() || turn.attempts.is_empty()
+}
+
+/// Ends a lapsed Turn: stopped, or fenced where a host ran.
 pub(in crate::kernel) fn lapse(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     let turn = named(draft, turn_id)?;
-    let end = if turn.is_driven() && !turn.attempts.is_empty() { End::Fenced } else { End::Stopped(Stopped::Lapsed) };
+    let end = if gives_back(turn) { End::Stopped(Stopped::Lapsed) } else { End::Fenced };
     finish(draft, turn_id, end, None, false)
 }
 

@@ -147,6 +147,10 @@ impl Event {
             Self::CandidateRecorded { turn_id, candidate, expires_at } => {
                 let turn = facts.turn_mut(turn_id)?;
                 turn.state = TurnState::Candidate;
+                if turn.candidate.as_ref().is_none_or(|old| !old.is_same_result(candidate)) {
+                    // An approval covers exactly the result it was asked for.
+                    turn.acceptance_gate = None;
+                }
                 turn.candidate = Some((**candidate).clone());
                 turn.verdict = None;
                 turn.moved = 0;

@@ -16,11 +16,11 @@ pub use event::Event;
 pub use steps::{Found, Step};
 
 pub(super) use end::{
-    clear, executes, has_lapsed, in_the_way, lapse, lose_incarnation, outcome, ownership, running, stop,
-    stop_denied, stop_for_close,
+    clear, executes, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership, running, stop,
+    stop_denied,
 };
 
-use super::{Decided2, Draft, Read, Verb, Wanted, claim};
+use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, claim};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -79,7 +79,11 @@ impl Command {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
         let turn_id = self.turn_id();
         match self {
-            Self::Stop { own_id, .. } => ask_stop(draft, turn_id, *own_id)?,
+            Self::Stop { own_id, .. } => {
+                if let Some(taken) = ask_stop(draft, turn_id, *own_id)? {
+                    return Ok((taken, Some(Code::OwnershipExpired)));
+                }
+            }
             Self::Accept { .. } => accept(draft, turn_id)?,
             Self::Abandon { reason, .. } => abandon(draft, turn_id, reason)?,
         }
@@ -94,10 +98,18 @@ pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
     let Some(turn) = wanted.rows().turns.get(&turn_id) else { return };
     let (goal, agent, todo_id) = (turn.goal_id.clone(), turn.agent_id.clone(), turn.todo_id().cloned());
     wanted.want(Read::AgentTurns(goal, agent));
+    turn.acceptance_gate.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
     if let Some(todo_id) = todo_id {
         wanted.want(Read::TodoGates(todo_id.clone()));
         claim::owner_reads(&todo_id, wanted);
     }
+}
+
+/// Asks for the acceptance gates of those loaded Turns that a command may end.
+pub(super) fn asked_reads(which: impl Fn(&Turn) -> bool, wanted: &mut Wanted<'_>) {
+    let live = |turn: &&Turn| !turn.is_terminal() && which(turn);
+    let gates: Vec<_> = wanted.rows().turns.values().filter(live).filter_map(|turn| turn.acceptance_gate).collect();
+    gates.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
 }
 
 /// The Turn of this Goal, or `not_found`.
@@ -125,30 +137,35 @@ fn no_move(turn: &Turn, verb: &str) -> Error {
     .hint(format!("turn show {}", turn.turn_id))
 }
 
-fn ask_stop(draft: &mut Draft<'_>, turn_id: TurnId, own_id: Option<OwnId>) -> Result<()> {
+/// Stops a Turn, or commits the wish where its driver has to end the executor first. Returns the outcome of a
+/// negative end, where its owner came too late and its scopes are taken.
+fn ask_stop(draft: &mut Draft<'_>, turn_id: TurnId, own_id: Option<OwnId>) -> Result<Option<Outcome>> {
     let turn = named(draft, turn_id)?.clone();
     if turn.is_terminal() {
         return Err(no_move(&turn, "be stopped"));
     }
     if draft.actor().agent().is_some() {
         if let Some(todo_id) = turn.todo_id() {
-            if let claim::Presented::ScopesTaken(_) = claim::present(draft, todo_id, own_id, claim::By::Owner)? {
-                return Ok(());
+            if let claim::Presented::ScopesTaken(taken) = claim::present(draft, todo_id, own_id)? {
+                return Ok(Some(taken));
             }
         }
     }
     match turn.state {
-        TurnState::Unresolved { .. } => Err(in_the_way(draft.facts(), turn_id)?),
+        TurnState::Unresolved { .. } => return Err(in_the_way(draft.facts(), turn_id)?),
         TurnState::Dispatched | TurnState::Candidate if turn.is_driven() => {
-            if turn.stop_wish.is_some() { Ok(()) } else { draft.emit(Event::StopWished { turn_id }) }
+            if turn.stop_wish.is_none() {
+                draft.emit(Event::StopWished { turn_id })?;
+            }
         }
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate | TurnState::Held { .. } => {
-            stop(draft, turn_id, Stopped::Stop)
+            stop(draft, turn_id, Stopped::Stop)?;
         }
         TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
-            Err(no_move(&turn, "be stopped"))
+            return Err(no_move(&turn, "be stopped"));
         }
     }
+    Ok(None)
 }
 
 fn accept(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
@@ -161,8 +178,11 @@ fn accept(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
         return Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
             .hint(format!("turn show {turn_id}")));
     }
+    let look = settle::looked(turn).is_some();
     let expires_at = end::rearmed(draft.facts(), turn)?;
-    draft.emit(Event::Returned { turn_id, renewed: true, expires_at })
+    draft.emit(Event::Returned { turn_id, renewed: true, expires_at })?;
+    // A look has nothing to validate.
+    if look { settle::settle_or_hold(draft, turn_id) } else { Ok(()) }
 }
 
 fn abandon(draft: &mut Draft<'_>, turn_id: TurnId, reason: &ShortText) -> Result<()> {

@@ -5,8 +5,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, claim, evidence, gate, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, Privacy, ResultKind, ShortText, Slot, TodoId,
-        Turn, TurnId, Unvalidated, VerdictOutcome,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, Privacy, ResultKind, Slot, Turn, TurnId,
+        Unvalidated, VerdictOutcome,
     },
 };
 
@@ -16,9 +16,8 @@ pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<(
     let unchecked = turn.verdict.as_ref().is_some_and(|verdict| verdict.outcome == VerdictOutcome::Unchecked);
     let completes = turn.candidate.as_ref().is_some_and(|c| c.kind == ResultKind::ValidatedCompletion);
     let asks = draft.facts().goal(draft.goal_id())?.is_some_and(|goal| goal.unvalidated == Unvalidated::Ask);
-    let asked = turn.acceptance_gate.and_then(|gate_id| draft.facts().rows().gates.get(&gate_id));
-    // The same Turn may come back here; it keeps the one gate it has.
-    if unchecked && completes && asks && asked.is_none() && turn.acceptance_gate.is_none() {
+    // The same result may come back here; it keeps the one gate it has.
+    if unchecked && completes && asks && turn.acceptance_gate.is_none() {
         gate::ask_acceptance(draft, &turn)?;
     }
     if causes(draft.facts(), named(draft, turn_id)?)?.is_empty() {
@@ -31,18 +30,22 @@ pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<(
 /// Makes a result true: evidence, the Turn's end, the Todo's move, and what its holder goes on with.
 pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     let turn = named(draft, turn_id)?.clone();
+    if let Some(changed) = looked(&turn) {
+        return look(draft, &turn, changed);
+    }
     let internal = || Error::from(Code::Internal).internal("a Turn settles without candidate, verdict or Todo");
     let (Some(candidate), Some(verdict), Some(todo_id)) = (&turn.candidate, &turn.verdict, turn.todo_id()) else {
         return Err(internal());
     };
     let ttl_ms = end::ownership(draft.facts(), &turn)?.map(|own| own.ttl_ms).ok_or_else(internal)?;
-    let accepted = match verdict.outcome {
+    let approved = turn.acceptance_gate.is_some();
+    let judged = match verdict.outcome {
         VerdictOutcome::Passed | VerdictOutcome::Progress => EvidenceVerdict::Accepted,
         // An approval is a person's; it accepts the completion, not what no validator looked at.
         VerdictOutcome::Unchecked => EvidenceVerdict::Unchecked,
         VerdictOutcome::Failed | VerdictOutcome::Inconclusive => return Err(internal()),
     };
-    let evidence = add_evidence(draft, &turn, accepted)?;
+    let evidence = add_evidence(draft, &turn, judged)?;
     let repair = candidate.kind == ResultKind::RepairRequired;
     end::finish(draft, turn_id, End::Settled, candidate.summary.clone(), repair)?;
     let completes =
@@ -57,25 +60,46 @@ pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
             evidence,
         };
         let todo = todo::named(draft, todo_id)?.clone();
-        return todo::finish(draft, &todo, completion);
+        return todo::finish(draft, &todo, completion, judged == EvidenceVerdict::Accepted || approved);
     }
-    if candidate.goes_on && matches!(candidate.kind, ResultKind::ValidatedProgress | ResultKind::ValidatedCompletion) {
+    // Only its own holder goes on: a proof on its behalf would hand the token to somebody else.
+    let by_holder = draft.actor().agent() == Some((&turn.agent_id, &turn.endpoint));
+    let goes_on = match candidate.kind {
+        ResultKind::ValidatedProgress | ResultKind::ValidatedCompletion => candidate.goes_on && by_holder,
+        ResultKind::RepairRequired
+        | ResultKind::ReplanRequired
+        | ResultKind::UserActionRequired
+        | ResultKind::Wait
+        | ResultKind::LookUnchanged
+        | ResultKind::LookChanged => false,
+    };
+    if goes_on {
         claim::admit_next(draft, turn_id, ttl_ms)?;
     }
     Ok(())
 }
 
+/// Whether the result is a look at a monitor, which has nothing to validate, and whether it saw a change.
+pub(super) fn looked(turn: &Turn) -> Option<bool> {
+    match turn.candidate.as_ref()?.kind {
+        ResultKind::LookUnchanged => Some(false),
+        ResultKind::LookChanged => Some(true),
+        ResultKind::ValidatedCompletion
+        | ResultKind::ValidatedProgress
+        | ResultKind::RepairRequired
+        | ResultKind::ReplanRequired
+        | ResultKind::UserActionRequired
+        | ResultKind::Wait => None,
+    }
+}
+
 /// Settles a look at a monitor; one without change gives its slot back.
-pub(super) fn look(
-    draft: &mut Draft<'_>,
-    turn_id: TurnId,
-    todo_id: &TodoId,
-    changed: bool,
-    note: Option<ShortText>,
-) -> Result<()> {
+fn look(draft: &mut Draft<'_>, turn: &Turn, changed: bool) -> Result<()> {
+    let Some(todo_id) = turn.todo_id().cloned() else { return Err(Error::from(Code::Internal)) };
     let slot = if changed { Slot::Spent } else { Slot::Returned };
+    let (turn_id, note) = (turn.turn_id, turn.candidate.as_ref().and_then(|candidate| candidate.summary.clone()));
     draft.emit(Event::Ended { turn_id, end: End::Settled, slot, note, repair: false })?;
-    draft.emit(todo::Event::LookedAt { todo_id: todo_id.clone(), changed })
+    draft.emit(todo::Event::LookedAt { todo_id, changed })
 }
 
 /// Records what the validators refused.

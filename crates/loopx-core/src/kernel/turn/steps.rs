@@ -4,12 +4,12 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Event, causes, end, may_live_until, named, no_move, settle, turn_reads};
+use super::{Event, causes::{self, causes}, end, may_live_until, named, no_move, settle, turn_reads};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Decided2, Draft, Read, Verb, Wanted, claim, gate, goal, quota, todo},
+    kernel::{Decided2, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
     model::{
-        Attempt, Candidate, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
+        Actor, Attempt, Candidate, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
         Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome, Wake,
     },
 };
@@ -151,29 +151,33 @@ impl Step {
         }
     }
 
-    pub(in crate::kernel) fn reads(&self, goal_id: &GoalId, wanted: &mut Wanted<'_>) {
+    pub(in crate::kernel) fn reads(&self, goal_id: &GoalId, actor: &Actor, wanted: &mut Wanted<'_>) {
         turn_reads(self.turn_id(), wanted);
+        if let (Some((agent, _)), Self::Verdict { .. } | Self::Prove { .. }) = (actor.agent(), self) {
+            // Whoever settles its own Turn may go on with the next.
+            wanted.want(Read::Agent(goal_id.clone(), agent.clone()));
+        }
         let rows = wanted.rows();
         let Some(turn) = rows.turns.get(&self.turn_id()) else { return };
         let todo = turn.todo_id().and_then(|id| rows.todos.get(id));
-        let (agent, workspace) = (turn.agent_id.clone(), turn.workspace.clone());
         match self {
             Self::Candidate { candidate, wake, .. } => {
                 todo::continuation_reads(&candidate.continuation, wanted);
                 wake.iter().for_each(|wake| todo::wake_reads(wake, wanted));
             }
             Self::Verdict { .. } | Self::Prove { .. } => {
-                if let Some(continuation) = turn.candidate.as_ref().map(|c| c.continuation.clone()) {
-                    todo::continuation_reads(&continuation, wanted);
-                }
+                let goes_on = turn.candidate.as_ref().is_some_and(|candidate| candidate.goes_on);
+                let by_holder = actor.agent() == Some((&turn.agent_id, &turn.endpoint));
+                let (agent, workspace) = (turn.agent_id.clone(), turn.workspace.clone());
+                let tree_busy = matches!(turn.state, TurnState::Held { tree_busy: true });
                 if let Some(reviewed) = todo.and_then(|todo| todo.reviews.clone()) {
                     wanted.want(Read::Todo(reviewed.clone()));
                     wanted.want(Read::TodoGates(reviewed));
                 }
-                if let Some(todo_id) = todo.map(|todo| todo.todo_id.clone()) {
+                if let Some(todo_id) = todo.map(|todo| todo.todo_id.clone()).filter(|_| goes_on && by_holder) {
                     claim::admission_reads(goal_id, &agent, &todo_id, workspace.as_ref(), wanted);
                 }
-                if matches!(self, Self::Prove { .. }) {
+                if tree_busy {
                     wanted.want(Read::LiveTurns(goal_id.clone()));
                 }
             }
@@ -183,39 +187,30 @@ impl Step {
             Self::Recover { found: Found::Again | Found::Nothing(_), .. }
             | Self::Dispatch { .. }
             | Self::End { .. }
-            | Self::Lose { .. } => quota::reads(goal_id, &agent, wanted),
+            | Self::Lose { .. } => {}
         }
     }
 
     pub(in crate::kernel) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
         let turn_id = self.turn_id();
         let turn = named(draft, turn_id)?.clone();
-        if turn.is_terminal() {
-            return Err(ended(&turn));
-        }
-        let presented = match self {
-            Self::Candidate { own_id, .. } => Some(*own_id),
-            Self::Dispatch { own_id, .. }
-            | Self::Verdict { own_id, .. }
-            | Self::End { own_id, .. }
-            | Self::Lose { own_id, .. }
-            | Self::Recover { own_id, .. } => Some(Some(*own_id)),
-            Self::Prove { .. } => None,
-        };
-        if let (Some(own_id), Some(todo_id)) = (presented, turn.todo_id()) {
+        if let (Some(own_id), Some(todo_id)) = (self.presented(), turn.todo_id()) {
             // A ledger's later life knows no ownership of an earlier one.
-            let intact = turn.incarnation == draft.facts().terms().incarnation || !self.needs_ownership();
-            if !intact {
+            if turn.incarnation != draft.facts().terms().incarnation {
                 return Err(Error::new(
                     Code::OwnershipSuperseded,
                     format!("the Turn {turn_id} belongs to an earlier life of the ledger"),
-                ));
+                )
+                .detail("turn_id", turn_id.to_string()));
             }
-            if self.needs_ownership() {
-                if let claim::Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id, claim::By::Owner)? {
-                    return Ok((outcome, Some(Code::OwnershipExpired)));
-                }
+            if turn.is_terminal() {
+                claim::check(draft, todo_id, own_id)?;
+            } else if let claim::Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id)? {
+                return Ok((outcome, Some(Code::OwnershipExpired)));
             }
+        }
+        if turn.is_terminal() {
+            return Err(no_move(&turn, "go on"));
         }
         match self {
             Self::Dispatch { attempt, wall_ms, .. } => dispatch(draft, &turn, attempt, *wall_ms)?,
@@ -229,36 +224,18 @@ impl Step {
         Ok((settle::outcome(draft, turn_id)?, None))
     }
 
-    /// Whether the step acts on the Turn's ownership, rather than only leading an unresolved one out.
-    fn needs_ownership(&self) -> bool {
+    /// The token of the ownership that the step acts on; none where it only proves, or leads an unresolved Turn
+    /// out without a result.
+    fn presented(&self) -> Option<Option<OwnId>> {
         match self {
-            Self::Recover { found, .. } => !matches!(found, Found::Nothing(_)),
-            Self::Dispatch { .. }
-            | Self::Candidate { .. }
-            | Self::Verdict { .. }
-            | Self::End { .. }
-            | Self::Lose { .. } => true,
-            Self::Prove { .. } => false,
+            Self::Candidate { own_id, .. } => Some(*own_id),
+            Self::Dispatch { own_id, .. }
+            | Self::Verdict { own_id, .. }
+            | Self::End { own_id, .. }
+            | Self::Lose { own_id, .. }
+            | Self::Recover { own_id, found: Found::Result(_) | Found::Again, .. } => Some(Some(*own_id)),
+            Self::Recover { found: Found::Nothing(_), .. } | Self::Prove { .. } => None,
         }
-    }
-}
-
-/// Nothing leads out of a terminal state; one that was taken over says so.
-fn ended(turn: &Turn) -> Error {
-    match turn.state {
-        TurnState::Fenced | TurnState::Stopped { why: Stopped::Lapsed } => Error::new(
-            Code::OwnershipSuperseded,
-            format!("the Turn {} is {}; another ownership took over", turn.turn_id, turn.state.as_str()),
-        )
-        .detail("turn_id", turn.turn_id.to_string()),
-        TurnState::Admitted
-        | TurnState::Dispatched
-        | TurnState::Candidate
-        | TurnState::Held { .. }
-        | TurnState::Unresolved { .. }
-        | TurnState::Settled
-        | TurnState::Stopped { .. }
-        | TurnState::Failed { .. } => no_move(turn, "go on"),
     }
 }
 
@@ -330,6 +307,7 @@ fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Optio
     let is_monitor = todo.kind == TodoKind::Monitor;
     let kind = match (candidate.kind, is_monitor) {
         (ResultKind::Wait, true) => ResultKind::LookUnchanged,
+        (ResultKind::ValidatedProgress, true) => ResultKind::LookChanged,
         (ResultKind::ValidatedCompletion, true) => {
             return Err(Error::new(Code::InvalidTransition, format!("the monitor {} is ended by a look", todo.todo_id))
                 .hint(format!("todo look {} --unchanged", todo.todo_id)));
@@ -351,8 +329,16 @@ fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Optio
         requirement_revision: if turn.is_driven() { turn.requirement_revision } else { todo.requirement_revision },
         ..candidate.clone()
     };
-    let expires_at = own.expires_at.max(draft.now().plus(own.ttl_ms));
+    // Frozen time never counts: what leaves held or unresolved starts anew.
+    let expires_at = if own.frozen {
+        claim::rearm_at(draft.facts(), own)?
+    } else {
+        own.expires_at.max(draft.now().plus(own.ttl_ms))
+    };
     let turn_id = turn.turn_id;
+    if turn.candidate.as_ref().is_some_and(|old| !old.is_same_result(&candidate)) {
+        gate::retract(draft, turn_id)?;
+    }
     let outside = candidate.outside.first().cloned();
     let summary = candidate.summary.clone();
     let question = candidate.next_action.clone();
@@ -363,10 +349,7 @@ fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Optio
         return end::finish(draft, turn_id, End::Failed(FailedBy::Validate), Some(note), true);
     }
     match kind {
-        ResultKind::LookUnchanged | ResultKind::LookChanged => {
-            let changed = kind == ResultKind::LookChanged;
-            settle::look(draft, turn_id, &todo.todo_id, changed, summary)
-        }
+        ResultKind::LookUnchanged | ResultKind::LookChanged => settle::settle_or_hold(draft, turn_id),
         ResultKind::UserActionRequired => {
             let asked = question.as_ref().map_or_else(|| summary.clone(), |text| shorten(text.as_str()));
             end::finish(draft, turn_id, End::Stopped(Stopped::UserAction), summary, false)?;
@@ -376,7 +359,7 @@ fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Optio
             end::finish(draft, turn_id, End::Stopped(Stopped::Wait), summary, false)?;
             let soon = Wake::After(draft.now().plus(Duration::from_mins(15)));
             let wake = wake.cloned().unwrap_or(soon);
-            todo::check_wake(draft, &wake)?;
+            todo::check_wake(draft, Some(&todo.todo_id), &wake)?;
             draft.emit(todo::Event::Deferred { todo_id: todo.todo_id, wake })
         }
         ResultKind::ValidatedCompletion
@@ -402,12 +385,17 @@ fn verdict_came(draft: &mut Draft<'_>, turn: &Turn, verdict: &Verdict, moved: bo
     }
     let validated = goal::has_validators(draft.facts(), todo_of(draft, turn)?)?;
     if validated == (verdict.outcome == VerdictOutcome::Unchecked) {
-        return Err(Error::new(Code::ValidationFailed, "a result is unchecked exactly when there is no validator"));
+        let message = format!("the validators of the Turn {turn_id} were changed since they ran");
+        return Err(Error::new(Code::StaleRevision, message).detail("turn_id", turn_id.to_string()));
     }
     if moved {
         draft.emit(Event::TreeMoved { turn_id, tree: verdict.tree })?;
+        if turn.moved > 0 {
+            return draft.emit(Event::Held { turn_id, tree_busy: true });
+        }
         // The first time, the validators run once more.
-        return if turn.moved == 0 { Ok(()) } else { draft.emit(Event::Held { turn_id, tree_busy: true }) };
+        let todo_id = todo_of(draft, turn)?.todo_id.clone();
+        return claim::renew(draft, &todo_id);
     }
     let verdict = Verdict { at: draft.now(), ..verdict.clone() };
     let (outcome, note) = (verdict.outcome, verdict.note.clone());
@@ -463,7 +451,8 @@ fn prove(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool, tree: Option<D
             if end::has_lapsed(draft.facts(), turn)? {
                 return end::lapse(draft, turn_id);
             }
-            if executor_gone { Ok(()) } else { Err(nothing_to_prove(turn)) }
+            // An attached executor is nobody's to prove gone while its ownership lives.
+            if executor_gone && turn.is_driven() { Ok(()) } else { Err(nothing_to_prove(turn)) }
         }
         TurnState::Unresolved { executor_gone: known, .. } => {
             if executor_gone && !known && turn.open_attempt().is_none() {
@@ -500,7 +489,8 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
             .hint(format!("turn show {turn_id}")));
     }
     let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
-    if !tree_busy && turn.verdict.is_some() && (tree.is_none() || tree == seen) {
+    let as_validated = !tree_busy && turn.verdict.is_some() && tree == seen;
+    if as_validated || settle::looked(turn).is_some() {
         return settle::settle(draft, turn_id);
     }
     if causes::agent_busy(draft.facts(), turn)? {
@@ -538,7 +528,7 @@ fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found) -> Result<()> {
     let turn_id = turn.turn_id;
     match found {
         Found::Nothing(failure) => {
-            if !executor_gone && why == Unresolved::Lost {
+            if !executor_gone && may_live_until(turn).is_some_and(|until| until > draft.now()) {
                 return Err(nothing_to_prove(turn));
             }
             end::finish(draft, turn_id, End::Failed(FailedBy::Host(*failure)), None, false)

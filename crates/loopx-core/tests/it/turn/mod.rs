@@ -5,7 +5,7 @@
     reason = "what a test's place cannot do fails the test"
 )]
 
-mod place;
-mod verbs;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+mod place;
+mod verbs;

@@ -25,7 +25,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn text(&self, pointer: &str) -> &str {
-        self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+        self.json
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     pub(crate) fn code(&self) -> &str {
@@ -50,7 +53,9 @@ impl Place {
     }
 
     fn with(check: &str, validators: &[&str]) -> Self {
-        let place = Self { dir: tempfile::tempdir().unwrap() };
+        let place = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
         fs::create_dir(place.tree()).unwrap();
         place.script("check.sh", check);
         place.call("user:ana", &["init"]).ok();
@@ -76,7 +81,10 @@ impl Place {
 
     /// A host that counts its runs beside the tree, does what it is told, and reports.
     pub(crate) fn host(&self, work: &str) {
-        self.script("host.sh", &format!("cat > /dev/null\necho . >> ../runs\n{work}\n{REPORT}\n"));
+        self.script(
+            "host.sh",
+            &format!("cat > /dev/null\necho . >> ../runs\n{work}\n{REPORT}\n"),
+        );
     }
 
     pub(crate) fn runs(&self) -> usize {
@@ -84,7 +92,10 @@ impl Place {
     }
 
     pub(crate) fn command(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test looks at the binary from outside"
+        )]
         let mut command = Command::new(env!("CARGO_BIN_EXE_loopx-core"));
         command
             .env_clear()
@@ -93,7 +104,11 @@ impl Place {
             .env("XDG_RUNTIME_DIR", self.root())
             .current_dir(self.tree())
             .args(words)
-            .args(["--json", "--goal", "g"].iter().take(if words.first() == Some(&"init") { 1 } else { 3 }))
+            .args(
+                ["--json", "--goal", "g"]
+                    .iter()
+                    .take(if words.first() == Some(&"init") { 1 } else { 3 }),
+            )
             .stdin(Stdio::null());
         match actor.strip_prefix("proven:") {
             // The first user's token, which `init` left.
@@ -118,13 +133,28 @@ impl Place {
     }
 
     pub(crate) fn start(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Child {
-        self.command(actor, words, env).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(actor, words, env)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// The run of `host.sh` on the Todo, under an id.
     #[expect(clippy::unused_self, reason = "it reads like the other verbs of a place")]
     pub(crate) fn run<'w>(&self, id: &'w str) -> Vec<&'w str> {
-        vec!["turn", "run", "--todo", "g.1", "--agent", "a", "--host", "sh host.sh", "--op-id", id]
+        vec![
+            "turn",
+            "run",
+            "--todo",
+            "g.1",
+            "--agent",
+            "a",
+            "--host",
+            "sh host.sh",
+            "--op-id",
+            id,
+        ]
     }
 
     /// The Turns of the Todo, newest first.
@@ -153,13 +183,19 @@ impl Place {
 
     /// Processes that carry the mark of any Turn of this place's ledger.
     pub(crate) fn survivors(&self) -> Vec<String> {
-        let marks: Vec<String> =
-            self.turns().iter().map(|turn| format!("LOOPX_CONTAINMENT={}", turn["turn_id"].as_str().unwrap())).collect();
+        let marks: Vec<String> = self
+            .turns()
+            .iter()
+            .map(|turn| format!("LOOPX_CONTAINMENT={}", turn["turn_id"].as_str().unwrap()))
+            .collect();
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
             let text = String::from_utf8_lossy(&environ);
-            if text.split('\0').any(|one| marks.iter().any(|mark| one.starts_with(mark.as_str()))) {
+            if text
+                .split('\0')
+                .any(|one| marks.iter().any(|mark| one.starts_with(mark.as_str())))
+            {
                 found.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
@@ -169,7 +205,10 @@ impl Place {
 
 pub(crate) fn answer(output: &Output) -> Answer {
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    Answer { exit: output.status.code(), json }
+    Answer {
+        exit: output.status.code(),
+        json,
+    }
 }
 
 /// Waits until something holds.
@@ -178,7 +217,10 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
-        #[expect(clippy::disallowed_methods, reason = "between two looks at a condition with a deadline")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "between two looks at a condition with a deadline"
+        )]
         std::thread::sleep(Duration::from_millis(10));
     }
 }

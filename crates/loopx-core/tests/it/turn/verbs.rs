@@ -11,18 +11,49 @@ fn an_agent_claims_works_and_is_done() {
     let place = Place::new("test -f answer || { echo 'no answer yet'; exit 1; }");
     let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
     let own = claimed.text("/own_id").to_owned();
-    let refused = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--op-id", "first"]);
+    let refused = place.call(
+        "agent:a",
+        &["todo", "done", "g.1", "--own", &own, "--op-id", "first"],
+    );
     assert_eq!((refused.exit, refused.code()), (Some(1), "validation_failed"));
     assert_eq!(refused.text("/error/details/turn/state"), "failed");
-    assert!(refused.text("/error/message").contains("no answer yet"), "{}", refused.json);
+    assert!(
+        refused.text("/error/message").contains("no answer yet"),
+        "{}",
+        refused.json
+    );
     // the same again is the same no
-    let again = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--op-id", "first"]);
-    assert_eq!((again.exit, again.json.pointer("/error/details/receipt/replayed")), (Some(1), Some(&true.into())));
-    let own = place.call("agent:a", &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned();
+    let again = place.call(
+        "agent:a",
+        &["todo", "done", "g.1", "--own", &own, "--op-id", "first"],
+    );
+    assert_eq!(
+        (again.exit, again.json.pointer("/error/details/receipt/replayed")),
+        (Some(1), Some(&true.into()))
+    );
+    let own = place
+        .call("agent:a", &["todo", "claim", "g.1"])
+        .ok()
+        .text("/own_id")
+        .to_owned();
     fs::write(place.tree().join("answer"), "42").unwrap();
-    let done = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--summary", "answered"]).ok();
-    assert_eq!((done.text("/schema_version"), done.text("/turn/state")), ("loopx_turn_v1", "settled"));
-    assert_eq!(place.call("user:ana", &["todo", "show", "g.1"]).ok().text("/todo/state"), "done");
+    let done = place
+        .call(
+            "agent:a",
+            &["todo", "done", "g.1", "--own", &own, "--summary", "answered"],
+        )
+        .ok();
+    assert_eq!(
+        (done.text("/schema_version"), done.text("/turn/state")),
+        ("loopx_turn_v1", "settled")
+    );
+    assert_eq!(
+        place
+            .call("user:ana", &["todo", "show", "g.1"])
+            .ok()
+            .text("/todo/state"),
+        "done"
+    );
     let late = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!((late.exit, late.code()), (Some(4), "todo_already_done"));
 }
@@ -30,28 +61,65 @@ fn an_agent_claims_works_and_is_done() {
 #[test]
 fn progress_goes_on_under_a_new_token() {
     let place = Place::new("exit 0");
-    let own = place.call("agent:a", &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned();
-    let next = place.call("agent:a", &["todo", "progress", "g.1", "--own", &own, "--continue"]).ok();
+    let own = place
+        .call("agent:a", &["todo", "claim", "g.1"])
+        .ok()
+        .text("/own_id")
+        .to_owned();
+    let next = place
+        .call(
+            "agent:a",
+            &["todo", "progress", "g.1", "--own", &own, "--continue"],
+        )
+        .ok();
     let token = next.text("/own_id").to_owned();
     assert!(!token.is_empty() && token != own);
     let old = place.call("agent:a", &["todo", "progress", "g.1", "--own", &own]);
     assert_eq!((old.exit, old.code()), (Some(4), "ownership_superseded"));
-    place.call("agent:a", &["todo", "progress", "g.1", "--own", &token]).ok();
-    assert_eq!(place.turns().iter().filter(|turn| turn["state"] == "settled").count(), 2);
+    place
+        .call("agent:a", &["todo", "progress", "g.1", "--own", &token])
+        .ok();
+    assert_eq!(
+        place
+            .turns()
+            .iter()
+            .filter(|turn| turn["state"] == "settled")
+            .count(),
+        2
+    );
 }
 
 #[test]
 fn without_a_validator_a_person_is_asked_and_the_answer_settles() {
     let place = Place::bare();
-    let own = place.call("agent:a", &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned();
+    let own = place
+        .call("agent:a", &["todo", "claim", "g.1"])
+        .ok()
+        .text("/own_id")
+        .to_owned();
     let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!((held.exit, held.code()), (Some(6), "held"), "{}", held.json);
     let gates = place.call("user:ana", &["gate", "list"]).ok();
     let gate = gates.text("/items/0/gate_id").to_owned();
-    assert_eq!(held.text("/error/hint"), format!("loopx-core gate resolve {gate} --approve"));
-    place.call("proven:ana", &["gate", "resolve", &gate, "--approve"]).ok();
-    assert_eq!(place.turns()[0]["state"], "settled", "the answer settles it, without another command");
-    assert_eq!(place.call("user:ana", &["todo", "show", "g.1"]).ok().text("/todo/state"), "done");
+    assert_eq!(
+        held.text("/error/hint"),
+        format!("loopx-core gate resolve {gate} --approve")
+    );
+    place
+        .call("proven:ana", &["gate", "resolve", &gate, "--approve"])
+        .ok();
+    assert_eq!(
+        place.turns()[0]["state"],
+        "settled",
+        "the answer settles it, without another command"
+    );
+    assert_eq!(
+        place
+            .call("user:ana", &["todo", "show", "g.1"])
+            .ok()
+            .text("/todo/state"),
+        "done"
+    );
 }
 
 #[test]
@@ -78,12 +146,25 @@ fn fault_h02_of_two_recoverers_one_recovers() {
     run.wait().unwrap();
     let turn_id = place.turn_id();
     let words = ["turn", "recover", turn_id.as_str(), "--resume"];
-    let both = [place.start("user:ana", &words, &[]), place.start("user:ana", &words, &[])];
+    let both = [
+        place.start("user:ana", &words, &[]),
+        place.start("user:ana", &words, &[]),
+    ];
     let answers = both.map(|one| answer(&one.wait_with_output().unwrap()));
-    let codes: Vec<_> = answers.iter().filter(|answer| answer.exit != Some(0)).map(|answer| answer.code().to_owned()).collect();
+    let codes: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.exit != Some(0))
+        .map(|answer| answer.code().to_owned())
+        .collect();
     assert_eq!(codes.len(), 1, "{answers:?}");
-    assert!(["executor_active", "invalid_transition"].contains(&codes[0].as_str()), "{codes:?}");
-    assert_eq!((place.runs(), place.turns()[0]["state"].as_str()), (2, Some("settled")));
+    assert!(
+        ["executor_active", "invalid_transition"].contains(&codes[0].as_str()),
+        "{codes:?}"
+    );
+    assert_eq!(
+        (place.runs(), place.turns()[0]["state"].as_str()),
+        (2, Some("settled"))
+    );
 }
 
 #[test]
@@ -91,7 +172,10 @@ fn a_run_plans_works_lists_and_shows() {
     let place = Place::new("test -f answer");
     place.host("touch answer");
     let plan = place.call("user:ana", &["turn", "plan", "--agent", "a"]).ok();
-    assert_eq!((plan.text("/plan/action"), plan.text("/plan/todo_id")), ("run", "g.1"));
+    assert_eq!(
+        (plan.text("/plan/action"), plan.text("/plan/todo_id")),
+        ("run", "g.1")
+    );
     let before = place.head();
     let run = place.run("r1");
     let dry: Vec<&str> = run.iter().copied().chain(["--dry-run"]).collect();
@@ -104,7 +188,10 @@ fn a_run_plans_works_lists_and_shows() {
     assert_eq!(shown.text("/turn/verdict/outcome"), "passed");
     assert_eq!(shown.text("/private/0/kind"), "result");
     assert!(shown.json.pointer("/turn/own_id").is_none());
-    let none = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
+    let none = place.call(
+        "user:ana",
+        &["turn", "run", "--agent", "a", "--host", "sh host.sh"],
+    );
     assert_eq!((none.exit, none.code()), (Some(1), "not_ready"));
     assert_eq!(place.runs(), 1);
 }
@@ -113,7 +200,10 @@ fn a_run_plans_works_lists_and_shows() {
 fn what_cannot_start_is_refused_before_anything_is_admitted() {
     let place = Place::new("exit 0");
     let before = place.head();
-    let missing = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "./nowhere"]);
+    let missing = place.call(
+        "user:ana",
+        &["turn", "run", "--agent", "a", "--host", "./nowhere"],
+    );
     assert_eq!((missing.exit, missing.code()), (Some(3), "host_unavailable"));
     assert_eq!(place.head(), before);
 }
@@ -130,9 +220,17 @@ fn below_a_turn_nothing_is_claimed_completed_or_started() {
     let codes: Vec<String> = said
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .map(|json| json.pointer("/error/code").and_then(|code| code.as_str()).unwrap_or("done").to_owned())
+        .map(|json| {
+            json.pointer("/error/code")
+                .and_then(|code| code.as_str())
+                .unwrap_or("done")
+                .to_owned()
+        })
         .collect();
-    assert!(codes.len() >= 3 && codes.iter().all(|code| code != "done"), "{said}");
+    assert!(
+        codes.len() >= 3 && codes.iter().all(|code| code != "done"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -170,14 +268,25 @@ fn v04_interrupted_restarted_proved_and_read_back_once() {
     run.wait().unwrap();
     assert!(!place.survivors().is_empty(), "the host outlives its driver");
     // nobody else takes it meanwhile, and the agent is told what to do
-    let next = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
+    let next = place.call(
+        "user:ana",
+        &["turn", "run", "--agent", "a", "--host", "sh host.sh"],
+    );
     assert_eq!(next.code(), "reconciliation_required", "{}", next.json);
     let turn_id = place.turn_id();
-    let done = place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
-    assert_eq!((done.text("/turn/state"), done.json.pointer("/turn/attempts")), ("settled", Some(&2.into())));
+    let done = place
+        .call("user:ana", &["turn", "recover", &turn_id, "--resume"])
+        .ok();
+    assert_eq!(
+        (done.text("/turn/state"), done.json.pointer("/turn/attempts")),
+        ("settled", Some(&2.into()))
+    );
     assert!(place.survivors().is_empty());
     let again = place.call("user:ana", &place.run("r1"));
-    assert_eq!((again.exit, again.json.pointer("/receipt/replayed")), (Some(0), Some(&true.into())));
+    assert_eq!(
+        (again.exit, again.json.pointer("/receipt/replayed")),
+        (Some(0), Some(&true.into()))
+    );
 }
 
 #[test]
@@ -189,7 +298,12 @@ fn a_proof_of_all_frees_what_a_crash_left_with_a_wish() {
     run.kill().unwrap();
     run.wait().unwrap();
     let proved = place.call("user:ana", &["turn", "recover", "--prove"]).ok();
-    assert_eq!(proved.json["items"].as_array().map(Vec::len), Some(1), "{}", proved.json);
+    assert_eq!(
+        proved.json["items"].as_array().map(Vec::len),
+        Some(1),
+        "{}",
+        proved.json
+    );
     assert!(place.survivors().is_empty());
     let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
     assert_eq!(stopped.text("/turn/state"), "stopped");
@@ -202,19 +316,39 @@ fn an_unresolved_turn_is_given_up_by_a_proven_person_alone() {
     let lost = place.call("user:ana", &place.run("r1"));
     assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"));
     let turn_id = place.turn_id();
-    let words = ["turn", "abandon", turn_id.as_str(), "--reason", "the tool is gone"];
+    let words = [
+        "turn",
+        "abandon",
+        turn_id.as_str(),
+        "--reason",
+        "the tool is gone",
+    ];
     assert_eq!(place.call("user:ana", &words).code(), "unauthenticated");
-    assert_eq!(place.call("proven:ana", &words).ok().text("/turn/state"), "stopped");
+    assert_eq!(
+        place.call("proven:ana", &words).ok().text("/turn/state"),
+        "stopped"
+    );
 }
 
 #[test]
 fn a_trial_runs_whole_and_leaves_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let place = Place::new("exit 0");
-    let mut command = place.command("user:ana", &["init"], &[("TMPDIR", scratch.path().to_str().unwrap())]);
-    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+    let mut command = place.command(
+        "user:ana",
+        &["init"],
+        &[("TMPDIR", scratch.path().to_str().unwrap())],
+    );
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test looks at the binary from outside"
+    )]
     let mut trial = std::process::Command::new(env!("CARGO_BIN_EXE_loopx-core"));
-    trial.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", scratch.path()).args(["try", "--json"]);
+    trial
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("TMPDIR", scratch.path())
+        .args(["try", "--json"]);
     drop(command.output().unwrap());
     let told = answer(&trial.output().unwrap()).ok();
     assert_eq!(told.json["steps"].as_array().map(Vec::len), Some(5));

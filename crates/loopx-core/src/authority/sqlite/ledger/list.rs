@@ -12,11 +12,15 @@ use super::{
 };
 use crate::{
     authority::{
-        Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View, ledger::cursor,
+        Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View,
+        ledger::cursor,
     },
     error::Result,
     kernel::{Facts, Read},
-    model::{Agent, Digest, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, OperationId, Todo, TodoId, Turn, TurnId},
+    model::{
+        Agent, Digest, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, OperationId, Todo, TodoId, Turn,
+        TurnId,
+    },
 };
 
 /// After every id: where a list begins that goes backwards from the end.
@@ -37,8 +41,17 @@ macro_rules! turns {
 macro_rules! tails {
     ($id:literal, $table:literal) => {
         concat!(
-            "SELECT ", $id, " FROM ", $table, " WHERE substr(", $id, ", 7)>=?1 AND substr(", $id, ", 7)<=?2 ORDER BY ",
-            $id, " LIMIT ?3"
+            "SELECT ",
+            $id,
+            " FROM ",
+            $table,
+            " WHERE substr(",
+            $id,
+            ", 7)>=?1 AND substr(",
+            $id,
+            ", 7)<=?2 ORDER BY ",
+            $id,
+            " LIMIT ?3"
         )
     };
 }
@@ -71,12 +84,16 @@ impl View for State<'_> {
     }
 
     fn todos(&mut self, filter: &TodoFilter<'_>, after: u32, limit: usize) -> Result<Vec<Todo>> {
-        let Some(goal) = self.goal_key(filter.goal)? else { return Ok(Vec::new()) };
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
         let (from, to, limit) = (row_id(goal, after), row_id(goal, u32::MAX), limited(limit));
         match (filter.bucket, filter.live) {
-            (None, false) => {
-                self.all(todos!("WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3"), params![from, to, limit], todo)
-            }
+            (None, false) => self.all(
+                todos!("WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3"),
+                params![from, to, limit],
+                todo,
+            ),
             (None, true) => self.all(super::load::LIVE, params![from, to, limit], todo),
             (Some(bucket), live) => {
                 let sql = todos!(
@@ -89,17 +106,25 @@ impl View for State<'_> {
     }
 
     fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
-        let Some(key) = self.goal_key(goal)? else { return Ok(Vec::new()) };
-        self.all("SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent", [key], |row| {
-            let agent: String = column(row, 0)?;
-            body(row, 1, &format_args!("agents {goal} {agent}"))
-        })
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(Vec::new());
+        };
+        self.all(
+            "SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent",
+            [key],
+            |row| {
+                let agent: String = column(row, 0)?;
+                body(row, 1, &format_args!("agents {goal} {agent}"))
+            },
+        )
     }
 
     fn gates(&mut self, filter: &GateFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Gate>> {
         let after = cursor::<GateId>(after)?;
         let after: &[u8] = after.as_ref().map_or(&[], |id| id.as_bytes());
-        let Some(goal) = self.goal_key(filter.goal)? else { return Ok(Vec::new()) };
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
         let sql = if filter.blocking {
             "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND gate_id>?2
              ORDER BY gate_id LIMIT ?3"
@@ -119,14 +144,18 @@ impl View for State<'_> {
     ) -> Result<Vec<Evidence>> {
         let after = cursor::<EvidenceId>(after)?;
         let after: &[u8] = after.as_ref().map_or(&[], |id| id.as_bytes());
-        let Some(goal) = self.goal_key(goal)? else { return Ok(Vec::new()) };
+        let Some(goal) = self.goal_key(goal)? else {
+            return Ok(Vec::new());
+        };
         let take = |row: &Row<'_>| minted(row, "evidence");
         let Some(todo) = todo else {
             let sql = "SELECT evidence_id, body FROM evidence INDEXED BY evidence_goals WHERE goal=?1
                  AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3";
             return self.all(sql, params![goal, after, limited(limit)], take);
         };
-        let Some(todo) = self.todo_key(todo)? else { return Ok(Vec::new()) };
+        let Some(todo) = self.todo_key(todo)? else {
+            return Ok(Vec::new());
+        };
         let sql = "SELECT evidence_id, body FROM evidence INDEXED BY evidence_todos WHERE todo=?4 AND goal=?1
              AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3";
         self.all(sql, params![goal, after, limited(limit), todo], take)
@@ -136,7 +165,9 @@ impl View for State<'_> {
         let before = cursor::<TurnId>(before)?;
         // Every id is less than a longer text of the greatest byte.
         let before = before.as_ref().map_or(&LAST[..], |id| id.as_bytes());
-        let Some(goal) = self.goal_key(filter.goal)? else { return Ok(Vec::new()) };
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
         let todo = match filter.todo {
             None => None,
             Some(id) => match self.todo_key(id)? {
@@ -150,27 +181,43 @@ impl View for State<'_> {
             (false, None) => turns!("turn_goals WHERE goal=?1"),
         };
         let agent = filter.agent.map(crate::model::AgentId::as_str);
-        self.all(sql, params![goal, before, todo, agent, filter.live, limited(limit)], turn)
+        self.all(
+            sql,
+            params![goal, before, todo, agent, filter.live, limited(limit)],
+            turn,
+        )
     }
 
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
-        let Some(goal) = self.goal_key(filter.goal)? else { return Ok(Vec::new()) };
-        let Ok(after) = u32::try_from(filter.after) else { return Ok(Vec::new()) };
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
+        let Ok(after) = u32::try_from(filter.after) else {
+            return Ok(Vec::new());
+        };
         let sql = "SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3";
-        self.all(sql, params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)], |row| {
-            Ok(Record {
-                seq: number(column(row, 0)?).into(),
-                payload: column(row, 1)?,
-                hash: Digest::from_bytes(column(row, 2)?),
-            })
-        })
+        self.all(
+            sql,
+            params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)],
+            |row| {
+                Ok(Record {
+                    seq: number(column(row, 0)?).into(),
+                    payload: column(row, 1)?,
+                    hash: Digest::from_bytes(column(row, 2)?),
+                })
+            },
+        )
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {
-        let Some(goal) = self.goal_key(goal)? else { return Ok(Count::new()) };
-        let counts = self.all("SELECT bucket, n FROM counts WHERE goal=?1 AND n>0", [goal], |row| {
-            Ok((column(row, 0)?, unsigned(row, 1)?))
-        })?;
+        let Some(goal) = self.goal_key(goal)? else {
+            return Ok(Count::new());
+        };
+        let counts = self.all(
+            "SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0",
+            [goal],
+            |row| Ok((column(row, 0)?, unsigned(row, 1)?)),
+        )?;
         Ok(counts.into_iter().collect())
     }
 
@@ -202,7 +249,9 @@ impl View for State<'_> {
     }
 
     fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>> {
-        let Some((from, to)) = tail_bounds(tail) else { return Ok(Vec::new()) };
+        let Some((from, to)) = tail_bounds(tail) else {
+            return Ok(Vec::new());
+        };
         let sql = match prefix {
             TurnId::PREFIX => tails!("turn_id", "turns"),
             GateId::PREFIX => tails!("gate_id", "gates"),

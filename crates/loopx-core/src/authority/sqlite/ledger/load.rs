@@ -12,31 +12,37 @@ use crate::{
     error::Result,
     kernel::{Facts, Read, Rows, Used},
     model::{
-        Agent, AgentId, AuthorityId, Bucket, Counters, Digest, Gate, Goal, GoalId, IncarnationId, MeterScope, OperationId, Timestamp,
-        Todo, TodoId, TodoState, Turn,
+        Agent, AgentId, AuthorityId, Bucket, Counters, Digest, Gate, Goal, GoalId, IncarnationId, MeterScope,
+        OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
     },
 };
 
 /// A question whose rows are whole Todos.
 macro_rules! todos {
     ($rest:literal) => {
-        concat!("SELECT id, unmet, cancelled_deps, blocking_gates, woken_at, wake_lost, body FROM todos ", $rest)
+        concat!(
+            "SELECT id, unmet, cancelled_deps, blocking_gates, woken_at, wake_lost, body FROM todos ",
+            $rest
+        )
     };
 }
 pub(super) use todos;
 
-const TODO_GATES: &str = "SELECT g.gate_id, g.body FROM gate_todos t CROSS JOIN gates g ON g.gate_id=t.gate_id
+const TODO_GATES: &str =
+    "SELECT g.gate_id, g.body FROM gate_todos t CROSS JOIN gates g ON g.gate_id=t.gate_id
      WHERE t.todo=?1 AND g.blocking=1";
 const GOAL_GATES: &str =
     "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND whole=1";
-const APPROVALS: &str = "SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1";
+const APPROVALS: &str =
+    "SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1";
 const WRITERS: &str = todos!("INDEXED BY todo_writers WHERE writes_in=?1");
 const DEPENDANTS: &str = todos!("WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)");
 const UNFINISHED: &str = todos!(
     "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
      ORDER BY id LIMIT ?3"
 );
-pub(super) const LIVE: &str = todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
+pub(super) const LIVE: &str =
+    todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
 
 /// Takes a Todo from a row of `todos!`.
 pub(super) fn todo(row: &Row<'_>) -> Result<Todo> {
@@ -85,7 +91,8 @@ impl Found<'_> {
 
 impl State<'_> {
     pub(super) fn meta_row(&self) -> Result<Option<Meta>> {
-        let sql = "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1";
+        let sql =
+            "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1";
         self.one(sql, [], |row| {
             Ok(Meta {
                 authority_id: AuthorityId::from_bytes(column(row, 0)?),
@@ -101,21 +108,33 @@ impl State<'_> {
     }
 
     pub(super) fn receipt_row(&self, id: &OperationId) -> Result<Option<StoredReceipt>> {
-        self.one("SELECT body FROM receipts WHERE operation_id=?1", [id.as_str()], |row| {
-            body(row, 0, &format_args!("receipts {id}"))
-        })
+        self.one(
+            "SELECT body FROM receipts WHERE operation_id=?1",
+            [id.as_str()],
+            |row| body(row, 0, &format_args!("receipts {id}")),
+        )
     }
 
     pub(super) fn head_row(&self, goal: &GoalId) -> Result<Option<Head>> {
-        self.one("SELECT head_seq, head_hash FROM goals WHERE slug=?1", [goal.as_str()], |row| {
-            Ok(Head { seq: unsigned(row, 0)?, hash: Digest::from_bytes(column(row, 1)?) })
-        })
+        self.one(
+            "SELECT head_seq, head_hash FROM goals WHERE slug=?1",
+            [goal.as_str()],
+            |row| {
+                Ok(Head {
+                    seq: unsigned(row, 0)?,
+                    hash: Digest::from_bytes(column(row, 1)?),
+                })
+            },
+        )
     }
 
     pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
         let now = facts.now();
         let mut used = Vec::new();
-        let mut found = Found { rows: Rows::default(), have: facts.rows() };
+        let mut found = Found {
+            rows: Rows::default(),
+            have: facts.rows(),
+        };
         for read in reads {
             if let Read::Used(scope, since) = read {
                 used.push((scope.clone(), *since, self.used(scope, *since)?));
@@ -124,9 +143,13 @@ impl State<'_> {
             }
         }
         let rows = found.rows;
-        used.into_iter().for_each(|(scope, since, used)| facts.load_used(scope, since, used));
+        for (scope, since, used) in used {
+            facts.load_used(scope, since, used);
+        }
         facts.load(rows);
-        reads.iter().for_each(|read| facts.note(read.clone()));
+        for read in reads {
+            facts.note(read.clone());
+        }
         Ok(())
     }
 
@@ -137,11 +160,19 @@ impl State<'_> {
             Read::Todo(id) => self.one_todo(id, found),
             Read::Text(id) => self.text(id, found),
             Read::Turn(id) => {
-                let row = self.one("SELECT turn_id, body FROM turns WHERE turn_id=?1", [id.as_bytes()], turn)?;
+                let row = self.one(
+                    "SELECT turn_id, body FROM turns WHERE turn_id=?1",
+                    [id.as_bytes()],
+                    turn,
+                )?;
                 self.with_todos(row, found)
             }
             Read::Gate(id) => {
-                let row = self.one("SELECT gate_id, body FROM gates WHERE gate_id=?1", [id.as_bytes()], gate)?;
+                let row = self.one(
+                    "SELECT gate_id, body FROM gates WHERE gate_id=?1",
+                    [id.as_bytes()],
+                    gate,
+                )?;
                 found.rows.gates.extend(row.map(|gate| (*id, gate)));
                 Ok(())
             }
@@ -152,13 +183,17 @@ impl State<'_> {
                 Ok(())
             }
             Read::AgentTurns(goal, agent) => {
-                let Some(key) = self.goal_key(goal)? else { return Ok(()) };
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
                 let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1";
                 let turns = self.all(sql, params![key, agent.as_str()], turn)?;
                 self.with_todos(turns, found)
             }
             Read::LiveTurns(goal) => {
-                let Some(key) = self.goal_key(goal)? else { return Ok(()) };
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
                 let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1";
                 let turns = self.all(sql, [key], turn)?;
                 self.with_todos(turns, found)
@@ -180,7 +215,9 @@ impl State<'_> {
                 self.with_turns(todos, found)
             }
             Read::Dependants(id) => {
-                let Some(key) = self.todo_key(id)? else { return Ok(()) };
+                let Some(key) = self.todo_key(id)? else {
+                    return Ok(());
+                };
                 let todos = self.all(DEPENDANTS, [key], todo)?;
                 self.with_turns(todos, found)
             }
@@ -188,7 +225,9 @@ impl State<'_> {
             Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
             Read::Ready(goal, agent) => {
-                let Some(key) = self.goal_key(goal)? else { return Ok(()) };
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
                 for id in self.ready(key, agent, now.as_ms())? {
                     let row = self.one(todos!("WHERE id=?1"), [id], todo)?;
                     self.with_turns(row, found)?;
@@ -201,7 +240,9 @@ impl State<'_> {
     }
 
     fn goal(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
-        let Some(key) = self.goal_key(goal)? else { return Ok(()) };
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
         let row: Option<Goal> = self.one("SELECT body FROM goal_bodies WHERE goal=?1", [key], |row| {
             body(row, 0, &format_args!("goal_bodies {goal}"))
         })?;
@@ -210,20 +251,29 @@ impl State<'_> {
     }
 
     fn agent(&mut self, goal: &GoalId, agent: &AgentId, found: &mut Found<'_>) -> Result<()> {
-        let Some(key) = self.goal_key(goal)? else { return Ok(()) };
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
         let row: Option<Agent> = self.agent_row(key, agent)?;
-        found.rows.agents.extend(row.map(|row| ((goal.clone(), agent.clone()), row)));
+        found
+            .rows
+            .agents
+            .extend(row.map(|row| ((goal.clone(), agent.clone()), row)));
         Ok(())
     }
 
     pub(super) fn agent_row(&self, goal: i64, agent: &AgentId) -> Result<Option<Agent>> {
-        self.one("SELECT body FROM agents WHERE goal=?1 AND agent=?2", params![goal, agent.as_str()], |row| {
-            body(row, 0, &format_args!("agents {goal} {agent}"))
-        })
+        self.one(
+            "SELECT body FROM agents WHERE goal=?1 AND agent=?2",
+            params![goal, agent.as_str()],
+            |row| body(row, 0, &format_args!("agents {goal} {agent}")),
+        )
     }
 
     fn text(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
-        let Some(key) = self.todo_key(id)? else { return Ok(()) };
+        let Some(key) = self.todo_key(id)? else {
+            return Ok(());
+        };
         let row = self.one("SELECT body FROM texts WHERE id=?1", [key], |row| {
             body(row, 0, &format_args!("texts {id}"))
         })?;
@@ -236,15 +286,23 @@ impl State<'_> {
         if found.has_todo(id) {
             return Ok(());
         }
-        let Some(key) = self.todo_key(id)? else { return Ok(()) };
+        let Some(key) = self.todo_key(id)? else {
+            return Ok(());
+        };
         let row = self.one(todos!("WHERE id=?1"), [key], todo)?;
         self.with_turns(row, found)
     }
 
     /// Collects the first Todos of a Goal that a question names.
     fn first_todos(&mut self, sql: &str, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
-        let Some(key) = self.goal_key(goal)? else { return Ok(()) };
-        let todos = self.all(sql, params![row_id(key, 0), row_id(key, u32::MAX), limited(limit)], todo)?;
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let todos = self.all(
+            sql,
+            params![row_id(key, 0), row_id(key, u32::MAX), limited(limit)],
+            todo,
+        )?;
         self.with_turns(todos, found)
     }
 
@@ -279,7 +337,10 @@ impl State<'_> {
     fn some_gates(&mut self, sql: &str, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = key else { return Ok(()) };
         let gates = self.all(sql, [key], gate)?;
-        found.rows.gates.extend(gates.into_iter().map(|gate| (gate.gate_id, gate)));
+        found
+            .rows
+            .gates
+            .extend(gates.into_iter().map(|gate| (gate.gate_id, gate)));
         Ok(())
     }
 
@@ -292,7 +353,14 @@ impl State<'_> {
                 continue;
             }
             self.one_todo(&next, found)?;
-            let Some(row) = found.rows.todos.get(&next).or_else(|| found.have.todos.get(&next)) else { continue };
+            let Some(row) = found
+                .rows
+                .todos
+                .get(&next)
+                .or_else(|| found.have.todos.get(&next))
+            else {
+                continue;
+            };
             if next == *id || !matches!(row.state, TodoState::Cancelled { .. }) {
                 open.extend(row.depends_on.iter().cloned());
             }
@@ -304,7 +372,9 @@ impl State<'_> {
     /// What a meter holds since a bucket.
     fn used(&mut self, scope: &MeterScope, since: Bucket) -> Result<Used> {
         let (goal, agent) = meter_key(scope);
-        let Some(key) = self.goal_key(goal)? else { return Ok(Used::default()) };
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(Used::default());
+        };
         let sql = "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3";
         let used = self.one(sql, params![key, agent, since.number()], |row| {
             Ok(Used {

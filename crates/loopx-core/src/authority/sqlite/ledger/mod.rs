@@ -43,7 +43,11 @@ impl SqliteLedger {
     /// Errors: `not_found` before `init`, `store_unreadable`.
     pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
         let ledger = Self::closed(profile, env);
-        if ledger.path.try_exists().map_err(|e| unreadable(&ledger.path, &e))? {
+        if ledger
+            .path
+            .try_exists()
+            .map_err(|e| unreadable(&ledger.path, &e))?
+        {
             return Ok(ledger);
         }
         Err(missing(&SCHEMA))
@@ -58,6 +62,15 @@ impl SqliteLedger {
         Ok(ledger)
     }
 
+    /// Lets the file grow no further than this many pages, or than it has already.
+    #[cfg(test)]
+    pub(in crate::authority) fn limit_pages(&mut self, pages: u32) -> Result<()> {
+        let writer = opened(&mut self.writer, || Writer::open(&self.path, &SCHEMA))?;
+        let tx = writer.begin_immediate()?;
+        tx.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))
+            .map_err(|e| state::fail(&e))
+    }
+
     fn closed(profile: &Profile, env: &Env) -> Self {
         Self {
             path: profile.place().authority_db(),
@@ -70,7 +83,7 @@ impl SqliteLedger {
 }
 
 /// Takes what was opened before, or opens it.
-fn opened<'o, T>(slot: &'o mut Option<T>, open: impl FnOnce() -> Result<T>) -> Result<&'o mut T> {
+fn opened<T>(slot: &mut Option<T>, open: impl FnOnce() -> Result<T>) -> Result<&mut T> {
     if slot.is_none() {
         *slot = Some(open()?);
     }
@@ -99,7 +112,11 @@ impl Ledger for SqliteLedger {
         job(&mut State::new(&snapshot))
     }
 
-    fn wait(&mut self, wait: Duration, changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>) -> Result<bool> {
+    fn wait(
+        &mut self,
+        wait: Duration,
+        changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>,
+    ) -> Result<bool> {
         let reader = opened(&mut self.reader, || Reader::open(&self.path, &SCHEMA))?;
         let mut seen = None;
         let waited = self.waiter.wait(wait, || {

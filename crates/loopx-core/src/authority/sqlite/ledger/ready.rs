@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::params;
 
-use super::state::{State, column};
+use super::state::{State, column, fail};
 use crate::{
     error::Result,
     kernel::Facts,
@@ -54,8 +54,14 @@ impl Taker<'_> {
 impl State<'_> {
     /// The keys of the first Todos an agent may take, most urgent first.
     pub(super) fn ready(&mut self, goal: i64, agent: &AgentId, now_ms: i64) -> Result<Vec<i64>> {
-        let has = self.agent_row(goal, agent)?.map(|agent| agent.capabilities).unwrap_or_default();
-        let taker = Taker { agent: agent.as_str(), has };
+        let has = self
+            .agent_row(goal, agent)?
+            .map(|agent| agent.capabilities)
+            .unwrap_or_default();
+        let taker = Taker {
+            agent: agent.as_str(),
+            has,
+        };
         let mut reserved = Vec::new();
         self.each(RESERVED, params![agent.as_str(), goal, now_ms], |row| {
             if let Some(place) = fitting(&taker, row)? {
@@ -70,8 +76,11 @@ impl State<'_> {
                 break;
             }
             let priority = priority as i64;
-            let mut places: Vec<_> =
-                reserved.iter().filter(|(of, _)| *of == priority).map(|(_, place)| *place).collect();
+            let mut places: Vec<_> = reserved
+                .iter()
+                .filter(|(of, _)| *of == priority)
+                .map(|(_, place)| *place)
+                .collect();
             let mut free = 0;
             self.each(FREE, params![goal, priority, now_ms], |row| {
                 if let Some(place) = fitting(&taker, row)? {
@@ -94,7 +103,9 @@ impl State<'_> {
 /// Where a row stands among those of its priority, if the taker may take it.
 fn fitting(taker: &Taker<'_>, row: &rusqlite::Row<'_>) -> Result<Option<(i64, i64)>> {
     let text = |at| -> Result<Option<&str>> {
-        row.get_ref(at).and_then(|cell| Ok(cell.as_str_or_null()?)).map_err(super::state::fail)
+        row.get_ref(at)
+            .and_then(|cell| Ok(cell.as_str_or_null()?))
+            .map_err(|e| fail(&e))
     };
     if !taker.may(text(2)?, text(3)?) {
         return Ok(None);

@@ -33,17 +33,24 @@ struct Still {
 
 impl Tx for State<'_> {
     fn found(&mut self, meta: &Meta) -> Result<()> {
-        let Meta { authority_id, incarnation, stamp } = meta;
+        let Meta {
+            authority_id,
+            incarnation,
+            stamp,
+        } = meta;
         let sql = "INSERT INTO meta(one, authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump)
              VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)";
-        self.run(sql, params![
-            authority_id.as_bytes(),
-            incarnation.as_bytes(),
-            stamp.boot_id,
-            stamp.boot_ms,
-            stamp.now_ms,
-            stamp.clock_jump
-        ])
+        self.run(
+            sql,
+            params![
+                authority_id.as_bytes(),
+                incarnation.as_bytes(),
+                stamp.boot_id,
+                stamp.boot_ms,
+                stamp.now_ms,
+                stamp.clock_jump
+            ],
+        )
         .map(drop)
     }
 
@@ -57,13 +64,20 @@ impl Tx for State<'_> {
             self.put_event(goal, record)?;
         }
         let sql = "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)";
-        self.run(sql, params![commit.operation_id.as_str(), encode(&commit.receipt)?])?;
+        self.run(
+            sql,
+            params![commit.operation_id.as_str(), encode(&commit.receipt)?],
+        )?;
         self.restamp(&commit.stamp)
     }
 
     fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
         let sql = "UPDATE meta SET boot_id=?1, boot_ms=?2, now_ms=?3, clock_jump=?4 WHERE one=1";
-        self.run(sql, params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump]).map(drop)
+        self.run(
+            sql,
+            params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump],
+        )
+        .map(drop)
     }
 }
 
@@ -72,7 +86,10 @@ impl State<'_> {
     fn put_head(&mut self, goal: &GoalId, head: &Head) -> Result<i64> {
         let (seq, hash) = (signed(head.seq)?, head.hash.as_bytes());
         if let Some(key) = self.goal_key(goal)? {
-            self.run("UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1", params![key, seq, hash])?;
+            self.run(
+                "UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1",
+                params![key, seq, hash],
+            )?;
             return Ok(key);
         }
         let sql = "INSERT INTO goals(slug, head_seq, head_hash) VALUES(?1, ?2, ?3)";
@@ -106,12 +123,15 @@ impl State<'_> {
         }
         for (id, text) in &rows.texts {
             let key = self.written_todo(id)?;
-            let sql = "INSERT INTO texts(id, body) VALUES(?1, ?2) ON CONFLICT(id) DO UPDATE SET body=excluded.body";
+            let sql =
+                "INSERT INTO texts(id, body) VALUES(?1, ?2) ON CONFLICT(id) DO UPDATE SET body=excluded.body";
             self.run(sql, params![key, encode(text)?])?;
         }
         rows.turns.values().try_for_each(|turn| self.put_turn(turn))?;
         rows.gates.values().try_for_each(|gate| self.put_gate(gate))?;
-        rows.evidence.values().try_for_each(|evidence| self.put_evidence(evidence))
+        rows.evidence
+            .values()
+            .try_for_each(|evidence| self.put_evidence(evidence))
     }
 
     fn put_todo(&mut self, todo: &Todo, moves: &mut Moves) -> Result<()> {
@@ -119,7 +139,8 @@ impl State<'_> {
         let id = row_id(goal, todo.todo_id.number());
         let index = index(todo);
         let still = Still::of(todo, &index);
-        let sql = "SELECT bucket, live, title, wake_target, reserved_for, excluded, needs FROM todos WHERE id=?1";
+        let sql =
+            "SELECT bucket, live, title, wake_target, reserved_for, excluded, needs FROM todos WHERE id=?1";
         let before = self.one(sql, [id], |row| {
             let still = Still {
                 live: column(row, 1)?,
@@ -138,8 +159,18 @@ impl State<'_> {
                 if *was != still {
                     let sql = "UPDATE todos SET live=?2, title=?3, wake_target=?4, reserved_for=?5, excluded=?6, needs=?7
                          WHERE id=?1";
-                    let Still { live, title, wake_target, reserved_for, excluded, needs } = &still;
-                    self.run(sql, params![id, live, title, wake_target, reserved_for, excluded, needs])?;
+                    let Still {
+                        live,
+                        title,
+                        wake_target,
+                        reserved_for,
+                        excluded,
+                        needs,
+                    } = &still;
+                    self.run(
+                        sql,
+                        params![id, live, title, wake_target, reserved_for, excluded, needs],
+                    )?;
                 }
             }
         }
@@ -158,28 +189,31 @@ impl State<'_> {
                body)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
         let counters = &todo.counters;
-        self.run(sql, params![
-            id,
-            goal,
-            index.ready.map(|ready| ready.priority),
-            index.ready.map(|ready| ready.free_at),
-            index.ready_at,
-            counters.unmet,
-            counters.cancelled_deps,
-            counters.blocking_gates,
-            counters.woken_at.map(Timestamp::as_ms),
-            counters.wake_lost,
-            index.bucket,
-            index.writes_in.as_ref().map(crate::model::Workspace::as_str),
-            still.live,
-            todo.kind.as_str(),
-            still.title,
-            still.wake_target,
-            still.reserved_for,
-            still.excluded,
-            still.needs,
-            encode(todo)?
-        ])
+        self.run(
+            sql,
+            params![
+                id,
+                goal,
+                index.ready.map(|ready| ready.priority),
+                index.ready.map(|ready| ready.free_at),
+                index.ready_at,
+                counters.unmet,
+                counters.cancelled_deps,
+                counters.blocking_gates,
+                counters.woken_at.map(Timestamp::as_ms),
+                counters.wake_lost,
+                index.bucket,
+                index.writes_in.as_ref().map(crate::model::Workspace::as_str),
+                still.live,
+                todo.kind.as_str(),
+                still.title,
+                still.wake_target,
+                still.reserved_for,
+                still.excluded,
+                still.needs,
+                encode(todo)?
+            ],
+        )
         .map(drop)
     }
 
@@ -188,33 +222,44 @@ impl State<'_> {
         let sql = "UPDATE todos SET priority=?2, free_at=?3, ready_at=?4, unmet=?5, cancelled_deps=?6,
                blocking_gates=?7, woken_at=?8, wake_lost=?9, writes_in=?10, body=?11 WHERE id=?1";
         let counters = &todo.counters;
-        self.run(sql, params![
-            id,
-            index.ready.map(|ready| ready.priority),
-            index.ready.map(|ready| ready.free_at),
-            index.ready_at,
-            counters.unmet,
-            counters.cancelled_deps,
-            counters.blocking_gates,
-            counters.woken_at.map(Timestamp::as_ms),
-            counters.wake_lost,
-            index.writes_in.as_ref().map(crate::model::Workspace::as_str),
-            encode(todo)?
-        ])?;
+        self.run(
+            sql,
+            params![
+                id,
+                index.ready.map(|ready| ready.priority),
+                index.ready.map(|ready| ready.free_at),
+                index.ready_at,
+                counters.unmet,
+                counters.cancelled_deps,
+                counters.blocking_gates,
+                counters.woken_at.map(Timestamp::as_ms),
+                counters.wake_lost,
+                index.writes_in.as_ref().map(crate::model::Workspace::as_str),
+                encode(todo)?
+            ],
+        )?;
         if bucket != index.bucket {
-            self.run("UPDATE todos SET bucket=?2 WHERE id=?1", params![id, index.bucket])?;
+            self.run(
+                "UPDATE todos SET bucket=?2 WHERE id=?1",
+                params![id, index.bucket],
+            )?;
         }
         Ok(())
     }
 
     /// Keeps the links of a Todo to what it depends on.
     fn link(&mut self, id: i64, depends_on: &BTreeSet<TodoId>) -> Result<()> {
-        let before = self.all("SELECT dep FROM deps WHERE todo=?1", [id], |row| column::<i64>(row, 0))?;
+        let before = self.all("SELECT dep FROM deps WHERE todo=?1", [id], |row| {
+            column::<i64>(row, 0)
+        })?;
         if before.is_empty() && depends_on.is_empty() {
             return Ok(());
         }
         let before: BTreeSet<i64> = before.into_iter().collect();
-        let after = depends_on.iter().map(|dep| self.written_todo(dep)).collect::<Result<BTreeSet<i64>>>()?;
+        let after = depends_on
+            .iter()
+            .map(|dep| self.written_todo(dep))
+            .collect::<Result<BTreeSet<i64>>>()?;
         for dep in before.difference(&after) {
             self.run("DELETE FROM deps WHERE todo=?1 AND dep=?2", params![id, dep])?;
         }
@@ -235,7 +280,8 @@ impl State<'_> {
         let todo = turn.todo_id().map(|todo| self.written_todo(todo)).transpose()?;
         let sql = "INSERT INTO turns(turn_id, goal, agent, todo, live, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT(turn_id) DO UPDATE SET live=excluded.live, body=excluded.body";
-        self.run(sql, params![id, goal, turn.agent_id.as_str(), todo, live, body]).map(drop)
+        self.run(sql, params![id, goal, turn.agent_id.as_str(), todo, live, body])
+            .map(drop)
     }
 
     fn put_gate(&mut self, gate: &Gate) -> Result<()> {
@@ -243,38 +289,64 @@ impl State<'_> {
         let id = gate.gate_id.as_bytes();
         let whole = gate.blocks == Blocks::Goal;
         let approves = matches!(gate.state, GateState::Approved { .. }) && gate.scope.is_some();
-        let sql = "INSERT INTO gates(gate_id, goal, whole, blocking, approves, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+        let sql =
+            "INSERT INTO gates(gate_id, goal, whole, blocking, approves, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT(gate_id) DO UPDATE SET whole=excluded.whole, blocking=excluded.blocking,
                approves=excluded.approves, body=excluded.body";
-        self.run(sql, params![id, goal, whole, gate.is_blocking(), approves, encode(gate)?])?;
+        self.run(
+            sql,
+            params![id, goal, whole, gate.is_blocking(), approves, encode(gate)?],
+        )?;
         let sql = "SELECT todo FROM gate_todos INDEXED BY gate_todos_back WHERE gate_id=?1";
         let before: BTreeSet<i64> = self.all(sql, [id], |row| column(row, 0))?.into_iter().collect();
         let named = match &gate.blocks {
-            Blocks::Todos(ids) => ids.iter().map(|id| self.written_todo(id)).collect::<Result<BTreeSet<i64>>>()?,
+            Blocks::Todos(ids) => ids
+                .iter()
+                .map(|id| self.written_todo(id))
+                .collect::<Result<BTreeSet<i64>>>()?,
             Blocks::Goal => BTreeSet::new(),
         };
         for todo in before.difference(&named) {
-            self.run("DELETE FROM gate_todos WHERE todo=?1 AND gate_id=?2", params![todo, id])?;
+            self.run(
+                "DELETE FROM gate_todos WHERE todo=?1 AND gate_id=?2",
+                params![todo, id],
+            )?;
         }
         for todo in named.difference(&before) {
-            self.run("INSERT INTO gate_todos(todo, gate_id) VALUES(?1, ?2)", params![todo, id])?;
+            self.run(
+                "INSERT INTO gate_todos(todo, gate_id) VALUES(?1, ?2)",
+                params![todo, id],
+            )?;
         }
         Ok(())
     }
 
     fn put_evidence(&mut self, evidence: &Evidence) -> Result<()> {
         let goal = self.written_goal(&evidence.goal_id)?;
-        let todo = evidence.todo_id.as_ref().map(|todo| self.written_todo(todo)).transpose()?;
+        let todo = evidence
+            .todo_id
+            .as_ref()
+            .map(|todo| self.written_todo(todo))
+            .transpose()?;
         let sql = "INSERT INTO evidence(evidence_id, goal, todo, body) VALUES(?1, ?2, ?3, ?4)
              ON CONFLICT(evidence_id) DO UPDATE SET todo=excluded.todo, body=excluded.body";
-        self.run(sql, params![evidence.evidence_id.as_bytes(), goal, todo, encode(evidence)?]).map(drop)
+        self.run(
+            sql,
+            params![evidence.evidence_id.as_bytes(), goal, todo, encode(evidence)?],
+        )
+        .map(drop)
     }
 
     fn put_event(&mut self, goal: i64, record: &Record) -> Result<()> {
-        let number = u32::try_from(record.seq)
-            .map_err(|_| Error::from(Code::Internal).internal("a Goal has more events than a key can number"))?;
+        let number = u32::try_from(record.seq).map_err(|_| {
+            Error::from(Code::Internal).internal("a Goal has more events than a key can number")
+        })?;
         let sql = "INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)";
-        self.run(sql, params![row_id(goal, number), record.payload, record.hash.as_bytes()]).map(drop)
+        self.run(
+            sql,
+            params![row_id(goal, number), record.payload, record.hash.as_bytes()],
+        )
+        .map(drop)
     }
 }
 
@@ -286,8 +358,19 @@ impl Still {
             title: todo.title.to_string(),
             wake_target: index.wake_target.as_ref().map(ToString::to_string),
             reserved_for: index.reserved_for.as_ref().map(|agent| agent.as_str().to_owned()),
-            excluded: joined(todo.excluded_agents.iter().map(crate::model::AgentId::as_str).collect()),
-            needs: joined(todo.requires.capabilities.iter().map(crate::model::Label::as_str).collect()),
+            excluded: joined(
+                todo.excluded_agents
+                    .iter()
+                    .map(crate::model::AgentId::as_str)
+                    .collect(),
+            ),
+            needs: joined(
+                todo.requires
+                    .capabilities
+                    .iter()
+                    .map(crate::model::Label::as_str)
+                    .collect(),
+            ),
         }
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct State<'c> {
 }
 
 /// Types an error of a statement.
-pub(super) fn fail(e: rusqlite::Error) -> Error {
-    typed(&e, SCHEMA.name)
+pub(super) fn fail(e: &rusqlite::Error) -> Error {
+    typed(e, SCHEMA.name)
 }
 
 /// The key of a Todo or an event: its Goal's number and its own.
@@ -66,7 +66,7 @@ pub(super) fn corrupt(what: impl Display) -> Error {
 
 /// Takes a column.
 pub(super) fn column<T: FromSql>(row: &Row<'_>, at: usize) -> Result<T> {
-    row.get(at).map_err(fail)
+    row.get(at).map_err(|e| fail(&e))
 }
 
 /// Takes a column that holds no negative number.
@@ -76,13 +76,20 @@ pub(super) fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
 
 /// Decodes the body that a row holds in a column.
 pub(super) fn body<T: DeserializeOwned>(row: &Row<'_>, at: usize, key: &dyn Display) -> Result<T> {
-    let body = row.get_ref(at).map_err(fail)?;
-    decode(key, body.as_str().map_err(|e| corrupt(format_args!("{key}: {e}")))?)
+    let body = row.get_ref(at).map_err(|e| fail(&e))?;
+    decode(
+        key,
+        body.as_str().map_err(|e| corrupt(format_args!("{key}: {e}")))?,
+    )
 }
 
 impl<'c> State<'c> {
     pub(super) fn new(conn: &'c Connection) -> Self {
-        Self { conn, goals: BTreeMap::new(), stored: false }
+        Self {
+            conn,
+            goals: BTreeMap::new(),
+            stored: false,
+        }
     }
 
     /// Whether anything was written through this state.
@@ -97,8 +104,12 @@ impl<'c> State<'c> {
         params: impl Params,
         take: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
-        let mut statement = self.conn.prepare_cached(sql).map_err(fail)?;
-        statement.query_row(params, |row| Ok(take(row))).optional().map_err(fail)?.transpose()
+        let mut statement = self.conn.prepare_cached(sql).map_err(|e| fail(&e))?;
+        statement
+            .query_row(params, |row| Ok(take(row)))
+            .optional()
+            .map_err(|e| fail(&e))?
+            .transpose()
     }
 
     /// Takes rows until there are no more or `take` has enough.
@@ -108,9 +119,9 @@ impl<'c> State<'c> {
         params: impl Params,
         mut take: impl FnMut(&Row<'_>) -> Result<bool>,
     ) -> Result<()> {
-        let mut statement = self.conn.prepare_cached(sql).map_err(fail)?;
-        let mut rows = statement.query(params).map_err(fail)?;
-        while let Some(row) = rows.next().map_err(fail)? {
+        let mut statement = self.conn.prepare_cached(sql).map_err(|e| fail(&e))?;
+        let mut rows = statement.query(params).map_err(|e| fail(&e))?;
+        while let Some(row) = rows.next().map_err(|e| fail(&e))? {
             if !take(row)? {
                 break;
             }
@@ -136,7 +147,10 @@ impl<'c> State<'c> {
     /// Runs a statement that changes rows; says how many.
     pub(super) fn run(&mut self, sql: &str, params: impl Params) -> Result<usize> {
         self.stored = true;
-        self.conn.prepare_cached(sql).and_then(|mut statement| statement.execute(params)).map_err(fail)
+        self.conn
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(params))
+            .map_err(|e| fail(&e))
     }
 
     /// The number of a Goal, if there is such a Goal.
@@ -144,7 +158,9 @@ impl<'c> State<'c> {
         if let Some(key) = self.goals.get(goal) {
             return Ok(Some(*key));
         }
-        let key = self.one("SELECT goal FROM goals WHERE slug=?1", [goal.as_str()], |row| column(row, 0))?;
+        let key = self.one("SELECT goal FROM goals WHERE slug=?1", [goal.as_str()], |row| {
+            column(row, 0)
+        })?;
         if let Some(key) = key {
             self.goals.insert(goal.clone(), key);
         }
@@ -153,13 +169,16 @@ impl<'c> State<'c> {
 
     /// The key of a Todo, if there is its Goal.
     pub(super) fn todo_key(&mut self, todo: &TodoId) -> Result<Option<i64>> {
-        Ok(self.goal_key(todo.goal())?.map(|goal| row_id(goal, todo.number())))
+        Ok(self
+            .goal_key(todo.goal())?
+            .map(|goal| row_id(goal, todo.number())))
     }
 
     /// The number of a Goal whose rows are written.
     pub(super) fn written_goal(&mut self, goal: &GoalId) -> Result<i64> {
-        self.goal_key(goal)?
-            .ok_or_else(|| Error::from(Code::Internal).internal(format_args!("{goal} is written and does not exist")))
+        self.goal_key(goal)?.ok_or_else(|| {
+            Error::from(Code::Internal).internal(format_args!("{goal} is written and does not exist"))
+        })
     }
 
     /// The key of a Todo that is written.
