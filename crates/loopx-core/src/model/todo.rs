@@ -181,10 +181,6 @@ pub enum Priority {
 
 impl Priority {
     /// Whether it is the default.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes the field by reference"
-    )]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -25,4 +25,4 @@ mod turn_table;
 mod walker;
 mod world;
 
-pub(in crate::authority) use kept::{Home, Kept};
+pub(in crate::authority) use kept::Kept;

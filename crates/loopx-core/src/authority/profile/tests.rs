@@ -14,7 +14,7 @@ fn new_profile(id: &str) -> NewProfile {
 
 fn create(env: &Env, id: &str) -> (Profile, bool) {
     let place = Place::resolve(env).unwrap();
-    Profile::open_or_create(&place, env, &filesystem::HostFilesystem, &new_profile(id)).unwrap()
+    Profile::open_or_create(&place, env, &HostFilesystem, &new_profile(id)).unwrap()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_profile_is_made_once_and_opened_ever_after() {
     let home = tempfile::tempdir().unwrap();
     let env = env(&home.path().join("deep/home"));
     let place = Place::resolve(&env).unwrap();
-    let missing = Profile::open(&place, &env, &filesystem::HostFilesystem).unwrap_err();
+    let missing = Profile::open(&place, &env, &HostFilesystem).unwrap_err();
     assert_eq!((missing.code(), missing.hint_args()), (Code::NotFound, Some("init")));
     assert!(!place.dir().exists(), "a read made a folder");
 
@@ -62,7 +62,7 @@ fn a_profile_is_made_once_and_opened_ever_after() {
     let (second, again) = create(&env, "prf_other0000000000000000");
     assert!(!again);
     assert_eq!(second.profile_id(), first.profile_id());
-    let opened = Profile::open(&place, &env, &filesystem::HostFilesystem).unwrap();
+    let opened = Profile::open(&place, &env, &HostFilesystem).unwrap();
     assert_eq!(opened.machine_id().unwrap(), first.machine_id().unwrap());
     assert_eq!(opened.created_at_ms(), 1_800_000_000_000);
 
@@ -100,7 +100,7 @@ fn a_profile_file_is_refused_rather_than_guessed_at() {
     let good = fs::read_to_string(&path).unwrap();
     let code = |text: String| {
         fs::write(&path, text).unwrap();
-        Profile::open(profile.place(), &env, &filesystem::HostFilesystem).unwrap_err().code()
+        Profile::open(profile.place(), &env, &HostFilesystem).unwrap_err().code()
     };
     assert_eq!(code(good.replace("profile_v1", "profile_v2")), Code::UnsupportedVersion);
     assert_eq!(code(good.replacen('{', "{\"extra\":1,", 1)), Code::StoreCorrupt);
@@ -117,7 +117,7 @@ fn everybody_reads_the_run_folder_of_the_first_writer() {
     let (first, _) = create(&first_env, "prf_first0000000000000000");
     // when another process has no runtime folder in its environment
     let plain = Env { xdg_runtime_dir: None, ..env(home.path()) };
-    let second = Profile::open(first.place(), &plain, &filesystem::HostFilesystem).unwrap();
+    let second = Profile::open(first.place(), &plain, &HostFilesystem).unwrap();
     assert_eq!(second.run_dir().unwrap(), first.run_dir().unwrap());
     assert!(first.run_dir().unwrap().starts_with(&xdg));
     // then a folder that is gone is made again
