@@ -142,3 +142,5 @@ fn reference(argv: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::takes;

@@ -6,6 +6,7 @@ mod place;
 mod screens;
 mod settings;
 mod table;
+mod terminal;
 mod verbs;
 
 use std::ffi::OsString;
@@ -25,6 +26,11 @@ impl Ended {
     pub(super) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
+}
+
+/// Whether the command line takes a line, as a hint or an answer names it.
+pub(crate) fn takes(line: &str) -> bool {
+    table::parsed(line).is_ok()
 }
 
 /// Calls the frame with words, in an environment of pairs.

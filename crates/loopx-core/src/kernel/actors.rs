@@ -110,7 +110,7 @@ verbs! {
 }
 
 /// Refuses an actor whose kind, assurance or place is not enough for a verb.
-pub fn authorize(verb: Verb, actor: &Actor, provenance: &Provenance, strict: bool) -> Result<()> {
+pub(crate) fn authorize(verb: Verb, actor: &Actor, provenance: &Provenance, strict: bool) -> Result<()> {
     let rights = verb.rights();
     let a_persons = !matches!(rights.person, Person::Never);
     let not_allowed = || {

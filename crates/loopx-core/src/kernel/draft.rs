@@ -28,7 +28,7 @@ impl Minted {
     }
 
     /// The bytes of the next id.
-    pub fn next(&mut self) -> [u8; 16] {
+    pub fn draw(&mut self) -> [u8; 16] {
         let mut hasher = Sha256::new();
         hasher.update(self.seed);
         hasher.update(self.drawn.to_be_bytes());
@@ -55,7 +55,7 @@ pub struct Context {
 
 /// A decision in the making.
 #[derive(Debug)]
-pub struct Draft<'m> {
+pub(super) struct Draft<'m> {
     facts: Facts,
     context: Context,
     provenance: Provenance,
@@ -77,37 +77,37 @@ impl<'m> Draft<'m> {
     }
 
     /// The facts, with every event so far applied.
-    pub fn facts(&self) -> &Facts {
+    pub(super) fn facts(&self) -> &Facts {
         &self.facts
     }
 
     /// The Goal that is written.
-    pub fn goal_id(&self) -> &GoalId {
+    pub(super) fn goal_id(&self) -> &GoalId {
         &self.context.goal_id
     }
 
     /// Who asks.
-    pub fn actor(&self) -> &Actor {
+    pub(super) fn actor(&self) -> &Actor {
         &self.context.actor
     }
 
     /// Through which door, how surely.
-    pub fn provenance(&self) -> &Provenance {
+    pub(super) fn provenance(&self) -> &Provenance {
         &self.provenance
     }
 
     /// The moment of the commit.
-    pub fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         self.context.at
     }
 
     /// The bytes of a new id.
-    pub fn mint(&mut self) -> [u8; 16] {
-        self.minted.next()
+    pub(super) fn mint(&mut self) -> [u8; 16] {
+        self.minted.draw()
     }
 
     /// Records an event, and applies it at once.
-    pub fn emit(&mut self, event: impl Into<Event>) -> Result<(), Error> {
+    pub(super) fn emit(&mut self, event: impl Into<Event>) -> Result<(), Error> {
         let event = event.into();
         event.apply(&self.context, &mut self.facts)?;
         self.events.push(event);

@@ -83,8 +83,8 @@ pub struct Facts {
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
-    /// Todos that were seen waiting for a Todo or a gate; some may wait no more.
-    waiting: BTreeSet<TodoId>,
+    /// The Todos that were seen waiting for a Todo or a gate; some may wait no more.
+    waiting: BTreeMap<Target, BTreeSet<TodoId>>,
     changed: Changed,
     deltas: Vec<Delta>,
 }
@@ -146,15 +146,7 @@ fn unasked(what: &str, key: impl std::fmt::Display) -> Error {
 
 macro_rules! row {
     ($get:ident, $get_mut:ident, $put:ident, $rows:ident, $Key:ty, $Row:ty, $what:literal, $read:expr) => {
-        /// The row, if there is one.
-        pub fn $get(&self, key: &$Key) -> Result<Option<&$Row>> {
-            let row = self.rows.$rows.get(key);
-            let read: fn(&$Key) -> Read = $read;
-            if row.is_none() && !self.complete && !self.asked.contains(&read(key)) {
-                return Err(unasked($what, format_args!("{key:?}")));
-            }
-            Ok(row)
-        }
+        row!($get, $put, $rows, $Key, $Row, $what, $read);
 
         /// The row, to change it.
         pub(super) fn $get_mut(&mut self, key: &$Key) -> Result<&mut $Row> {
@@ -165,6 +157,17 @@ macro_rules! row {
                 }
                 None => Err(unasked($what, format_args!("{key:?}"))),
             }
+        }
+    };
+    ($get:ident, $put:ident, $rows:ident, $Key:ty, $Row:ty, $what:literal, $read:expr) => {
+        /// The row, if there is one.
+        pub fn $get(&self, key: &$Key) -> Result<Option<&$Row>> {
+            let row = self.rows.$rows.get(key);
+            let read: fn(&$Key) -> Read = $read;
+            if row.is_none() && !self.complete && !self.asked.contains(&read(key)) {
+                return Err(unasked($what, format_args!("{key:?}")));
+            }
+            Ok(row)
         }
 
         /// Takes in a new row.
@@ -194,7 +197,7 @@ impl Facts {
             rows: Rows::default(),
             used: BTreeMap::new(),
             dependants: BTreeMap::new(),
-            waiting: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             changed: Changed::default(),
             deltas: Vec::new(),
         }
@@ -232,10 +235,10 @@ impl Facts {
         k.1.clone()
     ));
     row!(todo, todo_mut, put_todo_row, todos, TodoId, Todo, "todo", |k| Read::Todo(k.clone()));
-    row!(text, text_mut, put_text, texts, TodoId, TodoText, "text", |k| Read::Text(k.clone()));
+    row!(text, put_text, texts, TodoId, TodoText, "text", |k| Read::Text(k.clone()));
     row!(turn, turn_mut, put_turn, turns, TurnId, Turn, "turn", |k| Read::Turn(*k));
     row!(gate, gate_mut, put_gate, gates, GateId, Gate, "gate", |k| Read::Gate(*k));
-    row!(evidence, evidence_mut, put_evidence, evidence, EvidenceId, Evidence, "evidence", |k| Read::Evidence(*k));
+    row!(evidence, put_evidence, evidence, EvidenceId, Evidence, "evidence", |k| Read::Evidence(*k));
 
     /// Whether a question was put to the ledger.
     pub fn has(&self, read: &Read) -> bool {
@@ -254,6 +257,11 @@ impl Facts {
 
     /// Takes in rows as the ledger holds them; a row that is here already stays as it is.
     pub fn load(&mut self, rows: Rows) {
+        fn keep<K: Ord, V>(here: &mut BTreeMap<K, V>, came: BTreeMap<K, V>) {
+            for (key, row) in came {
+                here.entry(key).or_insert(row);
+            }
+        }
         for (id, todo) in rows.todos {
             if !self.rows.todos.contains_key(&id) {
                 self.index_todo(&todo);
@@ -261,12 +269,12 @@ impl Facts {
             }
         }
         let Rows { goals, agents, texts, turns, gates, evidence, .. } = rows;
-        goals.into_iter().for_each(|(k, v)| drop(self.rows.goals.entry(k).or_insert(v)));
-        agents.into_iter().for_each(|(k, v)| drop(self.rows.agents.entry(k).or_insert(v)));
-        texts.into_iter().for_each(|(k, v)| drop(self.rows.texts.entry(k).or_insert(v)));
-        turns.into_iter().for_each(|(k, v)| drop(self.rows.turns.entry(k).or_insert(v)));
-        gates.into_iter().for_each(|(k, v)| drop(self.rows.gates.entry(k).or_insert(v)));
-        evidence.into_iter().for_each(|(k, v)| drop(self.rows.evidence.entry(k).or_insert(v)));
+        keep(&mut self.rows.goals, goals);
+        keep(&mut self.rows.agents, agents);
+        keep(&mut self.rows.texts, texts);
+        keep(&mut self.rows.turns, turns);
+        keep(&mut self.rows.gates, gates);
+        keep(&mut self.rows.evidence, evidence);
     }
 
     /// Takes in a meter's sum.
@@ -284,14 +292,14 @@ impl Facts {
         for dep in &todo.depends_on {
             self.dependants.entry(dep.clone()).or_default().insert(todo.todo_id.clone());
         }
-        if Target::of(todo).is_some() {
-            self.waiting.insert(todo.todo_id.clone());
+        if let Some(target) = Target::of(todo) {
+            self.note_waiting(target, &todo.todo_id);
         }
     }
 
-    /// Remembers that a Todo may wait for another or for a gate.
-    pub(super) fn note_waiting(&mut self, todo_id: &TodoId) {
-        self.waiting.insert(todo_id.clone());
+    /// Remembers that a Todo waits for another or for a gate.
+    pub(super) fn note_waiting(&mut self, target: Target, todo_id: &TodoId) {
+        self.waiting.entry(target).or_default().insert(todo_id.clone());
     }
 
     /// Takes in a new Todo.
@@ -345,7 +353,7 @@ impl Facts {
                 }
             }
             Delta::Wake { target, woken_at, lost } => {
-                for id in &self.waiting {
+                for id in self.waiting.get(target).into_iter().flatten() {
                     let Some(todo) = self.rows.todos.get_mut(id) else { continue };
                     if Target::of(todo).as_ref() == Some(target) {
                         todo.counters.woken_at = *woken_at;

@@ -148,23 +148,26 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     let rows = wanted.rows();
     let Some(goal_row) = rows.goals.get(goal) else { return wanted.missing };
     let workspace = asker.viewer.workspace.or(goal_row.workspace.as_ref()).cloned();
-    let exclusive = goal_row.boundary.exclusive_workspace;
+    // What is loaded for the sake of another Todo asks for nothing itself.
+    let paged = |todo: &&Todo| {
+        let id = &todo.todo_id;
+        id.goal() == goal && todo.is_live() && !facts.has(&Read::Todo(id.clone()))
+    };
     let dropped: Vec<_> = rows
         .todos
         .values()
-        .filter(|todo| todo.todo_id.goal() == goal && todo.counters.cancelled_deps > 0)
+        .filter(|todo| paged(todo) && todo.counters.cancelled_deps > 0)
         .take(ASKS_MAX)
         .flat_map(|todo| todo.depends_on.iter().filter(|dep| !rows.todos.contains_key(*dep)).cloned())
         .collect();
-    let scoped = exclusive || rows.todos.values().any(|todo| !todo.requires.write_scopes.is_empty());
     let needs = !goal_row.boundary.needs_approval.is_empty();
     let gated: Vec<_> = rows
         .todos
         .values()
-        .filter(|todo| todo.todo_id.goal() == goal && (todo.turn_id.is_some() || todo.counters.blocking_gates > 0))
+        .filter(|todo| paged(todo) && (todo.turn_id.is_some() || todo.counters.blocking_gates > 0))
         .map(|todo| todo.todo_id.clone())
         .collect();
-    if let Some(workspace) = workspace.filter(|_| scoped) {
+    if let Some(workspace) = workspace {
         wanted.want(Read::Writers(workspace));
     }
     if needs {
@@ -247,7 +250,7 @@ fn rules(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'
     }
     let only_monitors = reasons.iter().all(|(todo, _)| todo.kind == TodoKind::Monitor);
     if only_monitors {
-        return Ok((10, Action::AskUser { asks: vec![close_ask(facts, goal_id)?] }));
+        return Ok((10, Action::AskUser { asks: close_asks(facts, goal_id)? }));
     }
     let until = earliest(&|reason| match reason {
         Reason::Time(at) => *at,
@@ -262,7 +265,9 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         let TurnKind::Work { todo_id } = &turn.kind else { continue };
         let executes = turn::executes(facts, turn)?;
         let expires_at = turn::ownership(facts, turn)?.map(|own| own.expires_at);
+        // What has passed without an end is waited for no more; the ownership keeps others out longer.
         let deadline = turn.open_attempt().and_then(|attempt| attempt.deadline_at);
+        let coming = |at: Option<Timestamp>| [at, expires_at].into_iter().flatten().find(|at| *at > facts.now());
         let wait = |why, until: Option<Timestamp>| Ok(Some(Action::Wait { why, until }));
         if !turn.is_driven() {
             if is_presented(facts, turn, asker)? {
@@ -275,7 +280,7 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         }
         if turn.machine_id.as_ref() != asker.machine_id {
             if executes {
-                return wait(ELSEWHERE, deadline.map(|at| at.plus(turn::GRACE)).or(expires_at));
+                return wait(ELSEWHERE, coming(deadline.map(|at| at.plus(turn::GRACE))));
             }
             continue;
         }
@@ -283,8 +288,8 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         match asker.seen.get(&turn.turn_id) {
             // What does not execute any more is rule 3's, which knows whether it was tried.
             Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => return Ok(Some(reconcile(turn))),
-            Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), deadline.or(expires_at)),
-            None if executes => return wait(Code::TurnRunning.as_str(), deadline.or(expires_at)),
+            Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), coming(deadline)),
+            None if executes => return wait(Code::TurnRunning.as_str(), coming(deadline)),
             Some(Seen::Gone | Seen::Alive) | None => {}
         }
     }
@@ -357,7 +362,7 @@ fn gate_ask(gate: &Gate) -> Ask {
         (false, true) => format!("gate resolve {id} --approve"),
         (false, false) => format!("gate resolve {id} --answer '{answer}'"),
     };
-    ask("gate", id, command)
+    ask("gate", &id, command)
 }
 
 /// The Todos that can be taken.
@@ -389,6 +394,8 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
         let id = &todo.todo_id;
         let lacks = !todo.requires.capabilities.is_subset(&asker.viewer.capabilities);
         match reason {
+            // The author of what a Todo reviews waits for its own result, which is asked about there.
+            Reason::User(UserWhy::Excluded) if !todo.excluded_agents.contains(asker.viewer.agent_id) => {}
             Reason::User(why) => asks.push(ask("user", id, user_command(facts, *why, todo))),
             Reason::Unresolved(turn_id) => asks.push(abandon_ask(*turn_id)),
             Reason::Held(turn_id, _) => match facts.turn(turn_id)?.filter(|turn| turn.goal_id == *id.goal()) {
@@ -396,7 +403,10 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
                 // What another Goal holds is shown there.
                 None => asks.push(ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))),
             },
-            Reason::Gate => asks.extend(facts.todo_gates(id)?.into_iter().map(gate_ask)),
+            Reason::Gate if facts.has(&Read::TodoGates(id.clone())) => {
+                asks.extend(facts.todo_gates(id)?.into_iter().map(gate_ask));
+            }
+            Reason::Gate => asks.push(ask("gate", id, format!("gate list --todo {id}"))),
             Reason::Capability => asks.push(capability_ask(asker, todo, lacks)),
             Reason::Approval(_) if lacks => asks.push(capability_ask(asker, todo, lacks)),
             Reason::Approval(_) => asks.push(ask("gate", id, format!("todo claim {id}"))),
@@ -410,12 +420,12 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
     Ok(asks)
 }
 
-fn ask(why: &'static str, about: impl ToString, command: String) -> Ask {
+fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
     Ask { why, about: about.to_string(), command }
 }
 
 fn abandon_ask(turn_id: TurnId) -> Ask {
-    ask("unresolved", turn_id, format!("turn abandon {turn_id} --reason TEXT"))
+    ask("unresolved", &turn_id, format!("turn abandon {turn_id} --reason TEXT"))
 }
 
 /// What frees an agent that cannot take a Todo as it is.
@@ -425,14 +435,15 @@ fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
         return ask("capability", id, format!("todo claim {id} --workspace ."));
     }
     let all: BTreeSet<_> = asker.viewer.capabilities.union(&todo.requires.capabilities).collect();
-    let flags: String = all.iter().map(|key| format!(" --capability '{key}'")).collect();
-    ask("capability", id, format!("agent add {}{flags} --goal {}", asker.viewer.agent_id, id.goal()))
+    let flags: Vec<_> = all.iter().map(|key| format!("--capability '{key}'")).collect();
+    let (agent, goal) = (asker.viewer.agent_id, id.goal());
+    ask("capability", id, format!("agent add {agent} {} --goal {goal}", flags.join(" ")))
 }
 
 /// What frees a held Turn, cause by cause; nothing left means that a proof settles it.
 fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
     let id = turn.turn_id;
-    let held = |command: String| ask(Code::Held.as_str(), id, command);
+    let held = |command: String| ask(Code::Held.as_str(), &id, command);
     let causes = turn::causes(facts, turn)?;
     if causes.is_empty() {
         return Ok(vec![held(format!("turn recover {id} --prove"))]);
@@ -443,7 +454,7 @@ fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
             (Cause::Requirement, _) => asks.push(held(format!("turn accept {id}"))),
             (Cause::Gate, Some(todo_id)) => asks.extend(facts.todo_gates(todo_id)?.into_iter().map(gate_ask)),
             (Cause::Acceptance, _) => asks.extend(turn.acceptance_gate.map(|gate_id| {
-                ask(Code::Held.as_str(), gate_id, format!("gate resolve {gate_id} --approve"))
+                ask(Code::Held.as_str(), &gate_id, format!("gate resolve {gate_id} --approve"))
             })),
             (Cause::Hold, Some(todo_id)) => asks.push(held(format!("todo unhold {todo_id}"))),
             (Cause::Deps, Some(todo_id)) => {
@@ -467,12 +478,19 @@ fn cancelled_dep<'f>(facts: &'f Facts, todo: &'f Todo) -> Option<&'f TodoId> {
 fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
     let id = &todo.todo_id;
     match why {
-        UserWhy::Ended => format!("todo reopen {id}"),
+        UserWhy::Ended => format!("todo reopen {id} --reason TEXT"),
         UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
         UserWhy::Hold => format!("todo unhold {id}"),
-        UserWhy::Action => format!("todo done {id}"),
+        // What is put off cannot be done yet; a person may still want it now.
+        UserWhy::Action => match &todo.state {
+            TodoState::Deferred { wake } if !facts.is_awake(wake, todo) => format!("todo unblock {id}"),
+            TodoState::Deferred { .. }
+            | TodoState::Open
+            | TodoState::Blocked { .. }
+            | TodoState::Done { .. }
+            | TodoState::Cancelled { .. } => format!("todo done {id}"),
+        },
         UserWhy::Blocker => format!("todo resolve {id}"),
-        UserWhy::Excluded if todo.excluded_agents.is_empty() => format!("todo show {id}"),
         UserWhy::Excluded => format!("todo update {id} --clear exclude"),
         UserWhy::DependencyCancelled => match cancelled_dep(facts, todo) {
             Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
@@ -482,16 +500,19 @@ fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
 }
 
 /// Rule 10: whether the Goal can be closed, or what a close would still meet.
-fn close_ask(facts: &Facts, goal_id: &GoalId) -> Result<Ask> {
-    let refusal = goal::close_refusal(facts, goal_id)?;
-    Ok(match refusal {
-        None => Ask { why: "ready_to_close", about: goal_id.to_string(), command: format!("goal close {goal_id} --achieved") },
-        Some(error) => Ask {
-            why: "acceptance_gap",
-            about: goal_id.to_string(),
-            command: error.hint_args().map_or_else(|| format!("goal show {goal_id}"), str::to_owned),
-        },
-    })
+fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
+    let Some(error) = goal::close_refusal(facts, goal_id)? else {
+        return Ok(vec![ask("ready_to_close", goal_id, format!("goal close {goal_id} --achieved"))]);
+    };
+    if error.code() == Code::GateBlocked {
+        let gates = facts.rows().gates.values().filter(|gate| gate.goal_id == *goal_id && gate.is_blocking());
+        let asks: Vec<_> = gates.take(ASKS_MAX).map(gate_ask).collect();
+        if !asks.is_empty() {
+            return Ok(asks);
+        }
+    }
+    let command = error.hint_args().map_or_else(|| format!("goal show {goal_id}"), str::to_owned);
+    Ok(vec![ask("acceptance_gap", goal_id, command)])
 }
 
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.

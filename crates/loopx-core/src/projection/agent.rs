@@ -36,7 +36,7 @@ pub struct AgentRow {
 }
 
 impl AgentRow {
-    fn of(agent: Agent) -> Self {
+    pub(super) fn of(agent: Agent) -> Self {
         Self {
             state: if agent.is_registered() { "registered" } else { "retired" },
             agent_id: agent.agent_id,

@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::page::{Listed, STEP, Slice, bad_cursor, collect};
+use super::{
+    agent::AgentRow,
+    page::{Listed, STEP, Slice, bad_cursor, collect},
+};
 use crate::{
     authority::{Count, EventFilter, GateFilter, StoredReceipt, TodoFilter, TurnFilter, View},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::{
-        Agent, CloseKind, Digest, Evidence, Gate, Goal, GoalId, GoalInstance, GoalState, OperationId, Timestamp, Todo,
-        TodoText, Turn,
+        Actor, Agent, Boundary, CloseKind, Criterion, CriterionState, Digest, Evidence, EvidenceId, Gate, Goal, GoalId,
+        GoalInstance, GoalState, Limit, OperationId, Origin, ShortText, Timestamp, Todo, TodoText, Turn, Unvalidated,
+        Validator, Workspace,
     },
 };
 
@@ -88,17 +92,80 @@ pub fn goals(view: &mut dyn View, states: &BTreeSet<&str>, slice: Slice<'_>) -> 
 /// The page of a Goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GoalPage {
-    /// The Goal as it stands.
+    /// What a list shows of it.
     #[serde(flatten)]
-    pub goal: Goal,
-    /// How many Todos stand where.
-    pub counts: Count,
+    pub row: GoalRow,
+    /// This life of its slug.
+    pub goal_instance: GoalInstance,
+    /// Why it was abandoned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close_reason: Option<String>,
+    /// When it was closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_at_ms: Option<Timestamp>,
+    /// Its criteria, in order.
+    pub acceptance: Vec<CriterionRow>,
+    /// What is not wanted.
+    pub non_goals: Vec<ShortText>,
+    /// Where agents may write, and what needs an approval.
+    pub boundary: Boundary,
+    /// When an agent must stop and ask.
+    pub stop_conditions: Vec<ShortText>,
+    /// What proves a Todo that names nothing itself.
+    pub validators: Vec<Validator>,
+    /// Required reads.
+    pub authority_sources: Vec<ShortText>,
+    /// Where the wish came up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The work tree its work is done in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
+    /// What happens to a completion that nothing proved.
+    pub unvalidated: Unvalidated,
+    /// The budget of Turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Who started it.
+    pub started_by: Actor,
     /// Its agents.
-    pub agents: Vec<Agent>,
-    /// The number of its last event, and the hash of its chain up to there.
+    pub agents: Vec<AgentRow>,
+    /// The number of its last event.
     pub head_seq: u64,
-    /// The hash.
+    /// The hash of its chain up to there.
     pub head_hash: Digest,
+}
+
+/// A criterion, and whether it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CriterionRow {
+    /// Counted from 1.
+    pub criterion: usize,
+    /// What must hold.
+    pub text: String,
+    /// `open`, `shown` or `waived`.
+    pub state: &'static str,
+    /// What shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence_id: Option<EvidenceId>,
+    /// Why it was let go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The command that shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Validator>,
+}
+
+impl CriterionRow {
+    fn of((place, criterion): (usize, &Criterion)) -> Self {
+        let (state, evidence_id, reason) = match &criterion.state {
+            CriterionState::Open => ("open", None, None),
+            CriterionState::Shown { evidence } => ("shown", Some(*evidence), None),
+            CriterionState::Waived { reason } => ("waived", None, Some(reason.to_string())),
+        };
+        let (text, check) = (criterion.text.to_string(), criterion.check.clone());
+        Self { criterion: place + 1, text, state, evidence_id, reason, check }
+    }
 }
 
 /// The Goal of that slug.
@@ -128,12 +195,29 @@ pub fn known(view: &mut dyn View, id: &GoalId) -> Result<()> {
 pub fn goal(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalPage> {
     let goal = named(view, terms, id)?;
     let head = view.head(id)?;
+    let (close_reason, closed_at_ms) = match &goal.state {
+        GoalState::Closed { reason, at, .. } => (reason.as_ref().map(ToString::to_string), Some(*at)),
+        GoalState::Active | GoalState::Stopped => (None, None),
+    };
     Ok(GoalPage {
-        counts: view.counts(id)?,
-        agents: view.agents(id)?,
+        row: GoalRow::of(&goal, view.counts(id)?),
+        goal_instance: goal.instance,
+        close_reason,
+        closed_at_ms,
+        acceptance: goal.acceptance.iter().enumerate().map(CriterionRow::of).collect(),
+        agents: view.agents(id)?.into_iter().map(AgentRow::of).collect(),
         head_seq: head.map_or(0, |head| head.seq),
         head_hash: head.map_or(Digest::ZERO, |head| head.hash),
-        goal,
+        non_goals: goal.non_goals,
+        boundary: goal.boundary,
+        stop_conditions: goal.stop_conditions,
+        validators: goal.validators,
+        authority_sources: goal.authority_sources,
+        origin: goal.origin,
+        workspace: goal.workspace,
+        unvalidated: goal.unvalidated,
+        limit: goal.limit,
+        started_by: goal.started_by,
     })
 }
 

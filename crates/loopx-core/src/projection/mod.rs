@@ -19,9 +19,12 @@ pub use agent::{AgentPage, AgentRow, agent, agents};
 pub use evidence::{EvidenceQuery, evidence, evidences};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
-pub use goal::{GoalExport, GoalPage, GoalRow, export, goal, goals, known};
+pub use goal::{CriterionRow, GoalExport, GoalPage, GoalRow, export, goal, goals, known};
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, causes_of, turns, word};
+
+#[cfg(test)]
+mod tests;

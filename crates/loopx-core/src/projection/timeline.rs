@@ -272,16 +272,16 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         TurnEvent::Unresolved { turn_id, why, .. } => (turn_id, format!("Turn unresolved: {}", word(why))),
         TurnEvent::ExecutorGone { turn_id } => (turn_id, "the executor was proved gone".to_owned()),
         TurnEvent::StopWished { turn_id } => (turn_id, "Turn is to be stopped".to_owned()),
-        TurnEvent::Ended { turn_id, end, note, .. } => (turn_id, because(ended(end), note.as_ref())),
+        TurnEvent::Ended { turn_id, end, note, .. } => (turn_id, because(ended(*end), note.as_ref())),
     };
     subject.turn_id = Some(*turn_id);
     text
 }
 
-fn ended(end: &End) -> String {
+fn ended(end: End) -> String {
     match end {
         End::Settled => "Turn settled".to_owned(),
-        End::Stopped(why) => format!("Turn stopped, {}", word(why)),
+        End::Stopped(why) => format!("Turn stopped, {}", word(&why)),
         End::Failed(crate::model::FailedBy::Host(failure)) => format!("Turn failed, {}", failure.as_str()),
         End::Failed(crate::model::FailedBy::Validate) => "Turn failed its validators".to_owned(),
         End::Fenced => "Turn fenced by another ownership".to_owned(),

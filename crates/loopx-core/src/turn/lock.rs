@@ -26,7 +26,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub struct DriverLock {
     turn_id: TurnId,
     path: PathBuf,
-    _file: File,
+    /// Its being open is the lock.
+    file: File,
 }
 
 impl DriverLock {
@@ -40,7 +41,7 @@ impl DriverLock {
             let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
             match file.try_lock() {
                 // The file may have been removed by the driver that had it, between our opening and our locking.
-                Ok(()) if is_still(&path, &file) => return Ok(Self { turn_id, path, _file: file }),
+                Ok(()) if is_still(&path, &file) => return Ok(Self { turn_id, path, file }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Err(taken(turn_id)),
                 Err(TryLockError::WouldBlock) => process::pause(10),
@@ -80,8 +81,10 @@ impl DriverLock {
 
     /// Lets go of a Turn that has ended, and of its file.
     pub(super) fn close(self) {
+        let Self { path, file, .. } = self;
         // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
-        let _ = remove_file(&self.path);
+        let _ = remove_file(&path);
+        drop(file);
     }
 }
 
@@ -136,6 +139,6 @@ mod tests {
         let first = DriverLock::take(dir.path(), turn()).unwrap();
         remove_file(path_of(dir.path(), turn())).unwrap();
         let second = DriverLock::take(dir.path(), turn()).unwrap();
-        assert!(is_still(&second.path, &second._file) && !is_still(&first.path, &first._file));
+        assert!(is_still(&second.path, &second.file) && !is_still(&first.path, &first.file));
     }
 }

@@ -10,19 +10,25 @@ mod tree;
 mod validate;
 mod examine;
 mod attached;
+mod criteria;
 pub mod wire;
 mod host;
 mod command;
 mod contract;
 mod driver;
-mod recover;
+mod attempt;
+mod prove;
+mod resume;
 
 pub use attached::{Done, Wish, finish};
 pub use command::CommandHost;
-pub use driver::{Start, find_program, negative, run};
+pub use criteria::{Checked, check_criteria};
+pub use attempt::find_program;
+pub use driver::{Start, negative, run};
 pub use host::{Host, Hosting, Job, Judged};
 pub use lock::DriverLock;
-pub use recover::{minted_id, prove, prove_after, prove_all, prove_before, resume};
+pub use prove::{may_free, minted_id, prove, prove_after, prove_all, prove_before};
+pub use resume::resume;
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use workspace::{folder, identify, remember};
 

@@ -187,7 +187,6 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "a test passes on where git is")]
     fn env() -> BTreeMap<OsString, OsString> {
         std::env::vars_os().filter(|(name, _)| name == "PATH").collect()
     }

@@ -130,12 +130,14 @@ fn judge(outcome: &Outcome, progress_exit: Option<u8>) -> Said {
     if !outcome.survivors.is_empty() {
         return Said::Inconclusive;
     }
+    // What a shell says of a program that it cannot start is never a program's own word.
+    let is_progress = |code| !matches!(code, 126 | 127) && progress_exit.is_some_and(|exit| i32::from(exit) == code);
     match outcome.ended {
         Ended::Exited(0) => Said::Passed,
-        Ended::Exited(126 | 127) => Said::Inconclusive,
-        Ended::Exited(code) if progress_exit.is_some_and(|exit| i32::from(exit) == code) => Said::Progress,
-        Ended::Exited(_) => Said::Failed,
-        Ended::Signalled(_)
+        Ended::Exited(code) if is_progress(code) => Said::Progress,
+        Ended::Exited(code) if !matches!(code, 126 | 127) => Said::Failed,
+        Ended::Exited(_)
+        | Ended::Signalled(_)
         | Ended::ExitUnknown
         | Ended::Lingered
         | Ended::WallDeadline

@@ -1,4 +1,11 @@
 //! Owns a home and a folder of their own for one test, and the calls of the binary in them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test whose place cannot be made fails"
+)]
 
 use std::{
     path::{Path, PathBuf},

@@ -475,3 +475,37 @@ fn an_export_holds_the_whole_chain() {
         format!("{} events of 1 Goals fit each other", events.len())
     );
 }
+
+#[test]
+fn a_goal_is_only_closed_as_achieved_when_its_checks_pass() {
+    let desk = Desk::empty();
+    desk.ok(&["init"]);
+    desk.ok(&[
+        "goal",
+        "start",
+        "Ship it",
+        "--acceptance",
+        "it is there",
+        "--check",
+        "1=test -f shipped.txt",
+    ]);
+    let close = [
+        "goal",
+        "close",
+        "ship-it",
+        "--achieved",
+        "--token-file",
+        &desk.token_file(),
+    ];
+    let refused = desk.refused(&close, "check_failed", 1);
+    assert_eq!(refused["details"]["criteria"], serde_json::json!([1]));
+    assert_eq!(
+        desk.ok(&["goal", "list"])["items"][0]["criteria_met"],
+        0,
+        "a check that failed shows nothing"
+    );
+    std::fs::write(desk.folder().join("shipped.txt"), "").unwrap();
+    desk.ok(&close);
+    let again = ["goal", "stop", "ship-it"];
+    desk.refused(&again, "goal_closed", 6);
+}

@@ -10,6 +10,7 @@ mod gates;
 mod goals;
 mod hints;
 mod hosted;
+mod invariants;
 mod limits;
 mod ownership;
 mod play;

@@ -1,17 +1,19 @@
 //! Owns the `World`: an authority over a ledger, a clock that moves only when told, and the checks after each call.
 
+use std::collections::BTreeMap;
+
 use super::super::{
-    Authority, EventFilter,
-    chain::Envelope,
-    clock::Clock as _,
+    Authority, EventFilter, Head,
+    chain::{self, Envelope},
+    clock::{self, Clock as _},
     conformance::{Room as _, StillClock},
 };
-use super::kept::Kept;
+use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
-        Reason, Rows, Step, TodoCommand, Viewer, decide_next, next_reads, reason,
+        Action, Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
+        Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, next_reads, reason,
     },
     model::*,
 };
@@ -22,6 +24,8 @@ pub(super) struct World {
     pub(super) authority: Authority,
     clock: StillClock,
     calls: u64,
+    folded: Option<Facts>,
+    folded_to: BTreeMap<GoalId, (Head, u64)>,
     pub(super) goal: GoalId,
 }
 
@@ -58,7 +62,7 @@ impl World {
         let clock = StillClock::new();
         let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
-        Self { ledger, authority, clock, calls: 0, goal: text("g") }
+        Self { ledger, authority, clock, calls: 0, folded: None, folded_to: BTreeMap::new(), goal: text("g") }
     }
 
     /// A Goal `g` with a validator, and the agents `a` and `b`.
@@ -125,7 +129,7 @@ impl World {
     /// Submits and checks the world.
     pub(super) fn submit(&mut self, operation: Operation<Command>) -> Result<Receipt> {
         let before = self.ledger.rows();
-        let events = self.envelopes().len();
+        let events = self.length();
         let answer = self.authority.submit(operation);
         self.check(&before, events, answer.as_ref());
         answer
@@ -135,102 +139,80 @@ impl World {
     pub(super) fn step(&mut self, actor: Actor, step: Step) -> Result<Receipt> {
         let operation = self.operation(actor, step);
         let before = self.ledger.rows();
-        let events = self.envelopes().len();
+        let events = self.length();
         let answer = self.authority.submit_step(operation);
         self.check(&before, events, answer.as_ref());
         answer
     }
 
-    fn check(&mut self, before: &Rows, events: usize, answer: Result<&Receipt, &Error>) {
+    fn check(&mut self, before: &Rows, events: Option<u64>, answer: Result<&Receipt, &Error>) {
         if let Err(error) = answer {
             assert_ne!(error.code(), Code::Internal, "{error:?}");
+            error.hint_args().into_iter().for_each(hints::check);
             assert_eq!(self.ledger.rows(), *before, "a refusal wrote rows: {error}");
-            assert_eq!(self.envelopes().len(), events, "a refusal wrote events: {error}");
+            assert_eq!(self.length(), events, "a refusal wrote events: {error}");
         }
         self.check_fold();
-        self.check_invariants();
+        let now = self.now();
+        let rows = self.ledger.rows();
+        invariants::rows(&rows, now);
+        invariants::settled(before, &rows);
+        invariants::meters(&rows, &self.ledger.meters());
+    }
+
+    /// How many events the Goal has; none where there is no such Goal.
+    fn length(&mut self) -> Option<u64> {
+        let goal = self.goal.clone();
+        self.authority.read(|view| Ok(view.head(&goal)?.map(|head| head.seq))).unwrap()
     }
 
     /// Every event of the Goal.
     pub(super) fn envelopes(&mut self) -> Vec<Envelope> {
         let goal = self.goal.clone();
-        self.envelopes_of(&goal)
-    }
-
-    fn envelopes_of(&mut self, goal: &GoalId) -> Vec<Envelope> {
         let records = self
             .authority
-            .read(|view| view.events(&EventFilter { goal, after: 0 }, usize::MAX))
+            .read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX))
             .unwrap();
-        super::super::chain::verify(super::super::Head::START, &records).unwrap();
         records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
     }
 
-    /// The fold of all events equals the live rows.
+    /// The fold of all events equals the live rows. What was folded once is kept: events never change.
     fn check_fold(&mut self) {
-        let mut terms = None;
-        let clock = self.clock.clone();
-        self.authority
-            .read(|view| {
-                let meta = view.meta()?.unwrap();
-                terms = Some(crate::kernel::Terms {
-                    authority_id: meta.authority_id,
-                    incarnation: meta.incarnation,
-                    now: Timestamp::from_ms(clock.read()?.wall_ms),
-                    clock_jump: false,
-                    strict: false,
-                });
-                Ok(())
-            })
-            .unwrap();
-        let mut facts = Facts::whole(terms.unwrap());
+        let mut facts = self.folded.take().unwrap_or_else(|| Facts::whole(self.terms()));
         for goal_id in self.ledger.rows().goals.into_keys() {
-            for envelope in self.envelopes_of(&goal_id) {
+            let (head, after) = self.folded_to.get(&goal_id).copied().unwrap_or((Head::START, 0));
+            let records = self
+                .authority
+                .read(|view| view.events(&EventFilter { goal: &goal_id, after }, usize::MAX))
+                .unwrap();
+            let head = chain::verify(head, &records).unwrap();
+            for envelope in records.iter().map(|record| Envelope::decode(&record.payload).unwrap()) {
                 facts.set_now(envelope.at);
                 let context = Context { goal_id: goal_id.clone(), actor: envelope.actor, at: envelope.at };
                 envelope.body.apply(&context, &mut facts).unwrap();
             }
+            let seen = records.last().map_or(after, |record| record.seq);
+            self.folded_to.insert(goal_id, (head, seen));
         }
         assert_eq!(*facts.rows(), self.ledger.rows(), "the fold of all events differs from the rows");
+        self.folded = Some(facts);
     }
 
-    /// What must be true of the rows whatever happened.
-    fn check_invariants(&self) {
-        let rows = self.ledger.rows();
-        for todo in rows.todos.values() {
-            let unmet = todo.depends_on.iter().filter(|dep| !rows.todos[*dep].is_done()).count();
-            assert_eq!(todo.counters.unmet as usize, unmet, "{}: unmet", todo.todo_id);
-            let cancelled = todo
-                .depends_on
-                .iter()
-                .filter(|dep| matches!(rows.todos[*dep].state, TodoState::Cancelled { .. }))
-                .count();
-            assert_eq!(todo.counters.cancelled_deps as usize, cancelled, "{}: cancelled", todo.todo_id);
-            let gates = rows
-                .gates
-                .values()
-                .filter(|gate| {
-                    let names = matches!(&gate.blocks, Blocks::Todos(ids) if ids.contains(&todo.todo_id));
-                    names && gate.is_blocking() && gate.accepts.is_none()
+    fn terms(&mut self) -> Terms {
+        let clock = self.clock.clone();
+        self.authority
+            .read(|view| {
+                let meta = view.meta()?.unwrap();
+                let stamp = clock::advance(&meta.stamp, &clock.read()?);
+                Ok(Terms {
+                    authority_id: meta.authority_id,
+                    incarnation: meta.incarnation,
+                    now: Timestamp::from_ms(stamp.now_ms),
+                    clock_jump: stamp.clock_jump,
+                    strict: false,
                 })
-                .count();
-            assert_eq!(todo.counters.blocking_gates as usize, gates, "{}: gates", todo.todo_id);
-            if let Some(own) = &todo.ownership {
-                assert_eq!(todo.turn_id, Some(own.turn_id), "{}: owned without its Turn", todo.todo_id);
-                assert!(todo.is_live(), "{}: owned and ended", todo.todo_id);
-            }
-        }
-        let live = rows.turns.values().filter(|turn| !turn.is_terminal());
-        for turn in live {
-            let todo = &rows.todos[turn.todo_id().unwrap()];
-            assert_eq!(todo.turn_id, Some(turn.turn_id), "a live Turn its Todo does not name");
-            assert_eq!(turn.slot, Slot::Reserved);
-        }
-        let held: u64 = rows.turns.values().filter(|turn| turn.slot != Slot::Returned).count() as u64;
-        let of_goal = |scope: &MeterScope| matches!(scope, MeterScope::Goal(_));
-        let metered: u64 =
-            self.ledger.meters().iter().filter(|((scope, _), _)| of_goal(scope)).map(|(_, slots)| slots).sum();
-        assert_eq!(held, metered, "the meter differs from the Turns' slots");
+            })
+            .unwrap()
     }
 
     /// A person's command.
@@ -325,7 +307,11 @@ impl World {
     /// What an agent should do now.
     pub(super) fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Decided> {
         let goal = self.goal.clone();
-        self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))
+        let decided = self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))?;
+        if let Action::AskUser { asks } = &decided.action {
+            asks.iter().for_each(|ask| hints::check(&ask.command));
+        }
+        Ok(decided)
     }
 
     /// The reason of a Todo for an agent.
@@ -357,17 +343,9 @@ impl World {
         };
         seen(&mut asker);
         let goal = self.goal.clone();
-        let clock = self.clock.clone();
+        let terms = self.terms();
         self.authority.read(|view| {
-            let meta = view.meta()?.unwrap();
-            let stamp = super::super::clock::advance(&meta.stamp, &clock.read()?);
-            let mut facts = Facts::new(crate::kernel::Terms {
-                authority_id: meta.authority_id,
-                incarnation: meta.incarnation,
-                now: Timestamp::from_ms(stamp.now_ms),
-                clock_jump: stamp.clock_jump,
-                strict: false,
-            });
+            let mut facts = Facts::new(terms.clone());
             for _ in 0..crate::kernel::READ_ROUNDS {
                 let missing = next_reads(&goal, &asker, &facts);
                 view.load(&missing, &mut facts)?;

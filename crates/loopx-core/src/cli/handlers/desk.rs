@@ -28,8 +28,6 @@ pub(in crate::cli) struct Desk {
     pub(in crate::cli) profile: Profile,
     /// Its ledger.
     pub(in crate::cli) authority: Authority,
-    /// Where the profile's state lies.
-    pub(in crate::cli) env: profile::Env,
     /// Whether only exact ids are taken.
     pub(in crate::cli) exact: bool,
 }
@@ -43,7 +41,7 @@ impl Desk {
         let place = Place::resolve(&env)?;
         let profile = Profile::open(&place, &env, &HostFilesystem)?;
         let authority = Authority::open(&profile, &env)?;
-        Ok(Self::of(context, settings, project, profile, authority, env))
+        Ok(Self::of(context, settings, project, profile, authority))
     }
 
     /// Takes the profile that a command means, and makes it where it is missing; says whether it did.
@@ -57,7 +55,7 @@ impl Desk {
         let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
         let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
         let authority = Authority::create(&profile, &env)?;
-        Ok((Self::of(context, settings, project, profile, authority, env), made))
+        Ok((Self::of(context, settings, project, profile, authority), made))
     }
 
     fn of(
@@ -66,10 +64,9 @@ impl Desk {
         project: Option<Project>,
         profile: Profile,
         authority: Authority,
-        env: profile::Env,
     ) -> Self {
         let authority = authority.strict(settings.text("actors.assurance") == Some("strict"));
-        Self { settings, project, profile, authority, env, exact: context.look.format == Format::Json }
+        Self { settings, project, profile, authority, exact: context.look.format == Format::Json }
     }
 
     /// Whether a person's every verb needs proof.

@@ -27,6 +27,10 @@ use crate::{
 
 /// How many events of a Goal's chain are checked, the newest ones.
 const EVENTS_MAX: u64 = 10_000;
+/// How many events are read at once.
+const STEP: usize = 256;
+/// How far the ledger's time and the wall clock may be apart, in milliseconds.
+const APART_MS: u64 = 60_000;
 /// How many Goals are looked at.
 const GOALS_MAX: usize = 1000;
 
@@ -213,7 +217,6 @@ fn clock(terms: &Terms) -> Result<Finding> {
         return Ok(Finding::new("clock", Standing::Doubtful, text).command("doctor --accept-clock"));
     }
     let apart = SystemClock::new().read()?.wall_ms.abs_diff(terms.now.as_ms());
-    const APART_MS: u64 = 60_000;
     if apart > APART_MS {
         let text = format!("the ledger's time and the wall clock are {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
         return Ok(Finding::new("clock", Standing::Doubtful, text));
@@ -225,16 +228,13 @@ fn clock(terms: &Terms) -> Result<Finding> {
 fn chain(view: &mut dyn View, goal: &Goal) -> Result<u64> {
     let Some(head) = view.head(&goal.goal_id)? else { return Ok(0) };
     let first = head.seq.saturating_sub(EVENTS_MAX);
-    let mut at = match first {
-        0 => Head::START,
+    let mut at = Head::START;
+    if first > 0 {
         // The event before the first one tells where the walk starts.
-        _ => {
-            let before = view.events(&EventFilter { goal: &goal.goal_id, after: first - 1 }, 1)?.pop();
-            let before = before.ok_or_else(|| Error::new(Code::StoreCorrupt, format!("event {first} is missing")))?;
-            Head { seq: before.seq, hash: before.hash }
-        }
-    };
-    const STEP: usize = 256;
+        let before = view.events(&EventFilter { goal: &goal.goal_id, after: first - 1 }, 1)?.pop();
+        let before = before.ok_or_else(|| Error::new(Code::StoreCorrupt, format!("event {first} is missing")))?;
+        at = Head { seq: before.seq, hash: before.hash };
+    }
     while at.seq < head.seq {
         let records = view.events(&EventFilter { goal: &goal.goal_id, after: at.seq }, STEP)?;
         if records.is_empty() {

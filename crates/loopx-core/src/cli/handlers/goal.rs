@@ -1,18 +1,21 @@
 //! Owns the handlers of `goal` that start, move and show one. What changes a Goal's terms stands in `goal_terms`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
+    caller::caller,
     desk::{Desk, tree_of},
     given, goal_terms, names, schema,
     show::{self, Facts},
-    submit::{Wish, submit, written},
+    submit::{Wish, operation_id, submit, submit_as, written},
 };
 use crate::{
-    cli::{Args, Block, Context, Document, Rendered},
+    cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Command, GoalCommand},
-    model::{CloseKind, CriterionState, Expected, Goal, GoalId, GoalState, Text, Workspace},
+    kernel::{Command, EvidenceCommand, GoalCommand},
+    model::{
+        CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp, Workspace,
+    },
     private::PrivateStore,
     projection::{self, GoalPage, Slice},
     turn,
@@ -116,7 +119,7 @@ pub(in crate::cli) fn reopen(context: &mut Context<'_, '_>, args: &Args) -> Resu
     moved(context, args, GoalCommand::Reopen, "is active again")
 }
 
-/// `goal close`.
+/// `goal close`. Closing as achieved first runs the checks of criteria that nothing shows yet.
 pub(in crate::cli) fn close(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let (kind, said) = if args.switch("abandoned") {
         (CloseKind::Abandoned, "closed as abandoned")
@@ -124,7 +127,68 @@ pub(in crate::cli) fn close(context: &mut Context<'_, '_>, args: &Args) -> Resul
         (CloseKind::Achieved, "closed as achieved")
     };
     let reason = given::parsed(args, "reason")?;
-    moved(context, args, GoalCommand::Close { kind, reason, waive: Vec::new() }, said)
+    let mut desk = Desk::open(context, args)?;
+    let id = names::goal(&mut desk, args.text("id"))?;
+    let operation_id = operation_id(args)?;
+    if kind == CloseKind::Achieved {
+        show_criteria(context, args, &mut desk, &id, &operation_id)?;
+    }
+    let caller = caller(context, args, &mut desk)?;
+    let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Close { kind, reason, waive: Vec::new() }));
+    let done = submit_as(context, args, &mut desk, caller, operation_id, wish)?;
+    let document = Document::new().line(format!("{id} {said}"));
+    written(schema::GOAL, "goal", &json!({"goal_id": id}), &done, &[], document)
+}
+
+/// Runs the checks of open criteria in the Goal's work tree, and records each that passes as evidence.
+///
+/// Errors: `check_failed` naming each that does not; `not_ready` where this machine does not know the work tree.
+fn show_criteria(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    id: &GoalId,
+    operation_id: &OperationId,
+) -> Result<()> {
+    let goal = names::goal_row(desk, id)?;
+    let open = goal.acceptance.iter().any(|criterion| criterion.check.is_some() && criterion.state.is_open());
+    if !open || matches!(goal.state, GoalState::Closed { .. }) {
+        return Ok(());
+    }
+    let asker = caller(context, args, desk)?;
+    if !asker.actor.is_user() {
+        // The close itself says why not; no program is run for who may not close.
+        return Ok(());
+    }
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
+    let known = goal.workspace.as_ref().map(|workspace| turn::folder(&mut private, workspace)).transpose()?.flatten();
+    let folder = known.ok_or_else(|| {
+        Error::new(Code::NotReady, format!("this machine does not know the work tree of {id}, where its checks run"))
+            .hint(format!("goal show {id}"))
+    })?;
+    let checked = turn::check_criteria(&goal, &folder)?;
+    let failed: Vec<_> = checked.iter().filter(|checked| checked.failure.is_some()).collect();
+    if let Some(first) = failed.first() {
+        let why = first.failure.as_deref().unwrap_or_default();
+        let numbers: Vec<_> = failed.iter().map(|checked| checked.criterion).collect();
+        return Err(Error::new(Code::CheckFailed, format!("criterion {} of {id}: {why}", first.criterion))
+            .detail("criteria", numbers)
+            .hint(format!("goal show {id}")));
+    }
+    for passed in checked {
+        let command = EvidenceCommand::Add {
+            todo_id: None,
+            criterion: Some(passed.criterion),
+            kind: EvidenceKind::Check,
+            pointer: passed.check,
+            digest: None,
+            privacy: Privacy::Public,
+            verdict: None,
+        };
+        let step = operation_id.step(&format!("check-{}", passed.criterion))?;
+        submit_as(context, args, desk, asker.clone(), step, Wish::new(id.clone(), Command::Evidence(command)))?;
+    }
+    Ok(())
 }
 
 fn moved(context: &mut Context<'_, '_>, args: &Args, command: GoalCommand, said: &str) -> Result<Rendered> {
@@ -167,40 +231,20 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let id = names::goal(&mut desk, args.text("id"))?;
     let (goal, now) = desk.look(|view, terms| Ok((projection::goal(view, terms, &id)?, terms.now)))?;
     let document = page(&goal, now);
-    Rendered::new(schema::GOAL, &json!({"goal": plain(&goal)?}), document)
+    Rendered::new(schema::GOAL, &json!({"goal": goal}), document)
 }
 
-/// The page of a Goal for programs: its state as one word, as lists have it.
-fn plain(page: &GoalPage) -> Result<Value> {
-    let mut value = serde_json::to_value(page).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    if let Some(fields) = value.as_object_mut() {
-        let (word, closed) = state(&page.goal);
-        fields.insert("state".to_owned(), word.into());
-        if let Some(closed) = closed {
-            fields.insert("closed".to_owned(), closed);
-        }
-    }
-    Ok(value)
-}
-
-fn state(goal: &Goal) -> (&'static str, Option<Value>) {
-    match &goal.state {
-        GoalState::Active => ("active", None),
-        GoalState::Stopped => ("stopped", None),
-        GoalState::Closed { kind, reason, at } => {
-            ("closed", Some(json!({"kind": kind, "reason": reason, "at_ms": at})))
-        }
-    }
-}
-
-fn page(page: &GoalPage, now: crate::model::Timestamp) -> Document {
-    let goal = &page.goal;
-    let counts = page.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
+fn page(goal: &GoalPage, now: Timestamp) -> Document {
+    let counts = goal.row.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
+    let agents = goal.agents.iter().filter(|agent| agent.state == "registered");
+    let closed = goal.row.closed.map(|kind| projection::word(&kind));
     let facts = Facts::default()
-        .add("goal", &goal.goal_id)
-        .add("state", state(goal).0)
+        .add("goal", &goal.row.goal_id)
+        .add("state", goal.row.state)
+        .maybe("closed", closed)
+        .maybe("because", goal.close_reason.as_ref())
         .list("Todos", counts)
-        .list("agents", page.agents.iter().filter(|agent| agent.is_registered()).map(|agent| &agent.agent_id))
+        .list("agents", agents.map(|agent| &agent.agent_id))
         .list("not wanted", &goal.non_goals)
         .list("write scopes", &goal.boundary.write_scopes)
         .list("needs approval", &goal.boundary.needs_approval)
@@ -209,24 +253,23 @@ fn page(page: &GoalPage, now: crate::model::Timestamp) -> Document {
         .list("validators", goal.validators.iter().map(|validator| show::typed(&validator.argv)))
         .list("read first", &goal.authority_sources)
         .maybe("budget", goal.limit.map(|limit| format!("{} Turns", limit.turns)))
-        .add("started", format!("{} by {}", show::when(goal.started_at, now), goal.started_by))
-        .add("revision", goal.revision)
-        .add("events", page.head_seq);
-    let document = Document::new().heading(goal.objective.as_str()).with(facts.block());
+        .add("started", format!("{} by {}", show::when(goal.row.started_at_ms, now), goal.started_by))
+        .add("revision", goal.row.revision)
+        .add("events", goal.head_seq);
+    let document = Document::new().heading(&goal.row.objective).with(facts.block());
     if goal.acceptance.is_empty() {
         return document;
     }
-    let rows = goal.acceptance.iter().enumerate().map(|(place, criterion)| {
-        let state = match &criterion.state {
-            CriterionState::Open => "open".to_owned(),
-            CriterionState::Shown { evidence } => format!("shown by {}", names::short(evidence)),
-            CriterionState::Waived { reason } => format!("waived: {reason}"),
+    let rows = goal.acceptance.iter().map(|criterion| {
+        let state = match (criterion.evidence_id, &criterion.reason) {
+            (Some(evidence), _) => format!("shown by {}", names::short(&evidence)),
+            (None, Some(reason)) => format!("waived: {reason}"),
+            (None, None) => criterion.state.to_owned(),
         };
         let check = criterion.check.as_ref().map_or_else(|| "-".to_owned(), |check| show::typed(&check.argv));
-        vec![(place + 1).to_string(), state, check, criterion.text.to_string()]
+        vec![criterion.criterion.to_string(), state, check, criterion.text.clone()]
     });
-    let head = ["N", "STATE", "CHECK", "CRITERION"].map(str::to_owned).to_vec();
-    document.with(Block::Table(head, rows.collect()))
+    document.table(&["N", "STATE", "CHECK", "CRITERION"], rows.collect())
 }
 
 /// `goal export`.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     authority::profile::replace_whole,
-    cli::{Args, Context, Document, Project, Rendered, Var, bind},
+    cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
     model::{Actor, Assurance, Door, Goal, GoalId, Provenance, Text},
@@ -68,15 +68,10 @@ struct Bound {
 }
 
 /// The person who begins: whoever is named, else the login name, since nobody else can be meant here.
-///
-/// Errors: `missing_actor` where there is neither.
 fn first_user(context: &Context<'_, '_>, args: &Args) -> Result<Actor> {
-    if let Some(named) = args.text("as") {
-        return named.parse();
-    }
-    match context.env.text(Var::User)?.or(context.env.text(Var::Logname)?) {
-        Some(login) => format!("user:{login}").parse(),
-        None => context.actor(args)?.parse(),
+    match args.text("as") {
+        Some(named) => named.parse(),
+        None => format!("user:{}", context.login()?).parse(),
     }
 }
 

@@ -130,13 +130,13 @@ pub(in crate::cli) struct Facts(Vec<(String, String)>);
 
 impl Facts {
     /// Adds a value.
-    pub(in crate::cli) fn add(mut self, name: &str, value: impl ToString) -> Self {
-        self.0.push((name.to_owned(), value.to_string()));
+    pub(in crate::cli) fn add(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        self.0.push((name.to_owned(), format!("{value}")));
         self
     }
 
     /// Adds a value, if there is one.
-    pub(in crate::cli) fn maybe(self, name: &str, value: Option<impl ToString>) -> Self {
+    pub(in crate::cli) fn maybe(self, name: &str, value: Option<impl std::fmt::Display>) -> Self {
         match value {
             Some(value) => self.add(name, value),
             None => self,
@@ -144,7 +144,7 @@ impl Facts {
     }
 
     /// Adds a list, if it holds something.
-    pub(in crate::cli) fn list<T: ToString>(self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+    pub(in crate::cli) fn list<T: std::fmt::Display>(self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
         let values: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
         if values.is_empty() { self } else { self.add(name, values.join(", ")) }
     }

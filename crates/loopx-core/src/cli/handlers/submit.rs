@@ -8,12 +8,14 @@ use serde_json::{Map, Value};
 use super::{
     caller::{Caller, caller, check_retired},
     desk::{Desk, random, wall},
+    workbench::Workbench,
 };
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Command, Input, Outcome, Person},
     model::{Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
+    turn,
 };
 
 /// What a command asks to be written.
@@ -47,13 +49,11 @@ pub(in crate::cli) struct Written {
 ///
 /// Errors: `invalid_id`.
 pub(in crate::cli) fn operation_id(args: &Args) -> Result<OperationId> {
-    match args.text("op-id") {
-        Some(text) => text.parse(),
-        None => {
-            let id = Digest::of(&uuid_v7(wall()?, random()?)).to_string();
-            format!("op_{}", id.get(..26).unwrap_or(&id)).parse()
-        }
+    if let Some(text) = args.text("op-id") {
+        return text.parse();
     }
+    let id = Digest::of(&uuid_v7(wall()?, random()?)).to_string();
+    format!("op_{}", id.get(..26).unwrap_or(&id)).parse()
 }
 
 /// Submits a wish as whoever asks.
@@ -88,6 +88,7 @@ pub(in crate::cli) fn submit_as(
         Person::Proven => true,
     };
     prove(context, args, &mut caller, needs, desk, &operation_id)?;
+    let frees = turn::may_free(&wish.command);
     let receipt = desk.authority.submit(Operation {
         operation_id,
         actor: caller.actor,
@@ -96,7 +97,24 @@ pub(in crate::cli) fn submit_as(
         command: wish.command,
         expected: wish.expected,
     });
-    answered(receipt.map_err(|error| with_proof_hint(error, args))?)
+    let receipt = receipt.map_err(|error| with_proof_hint(error, args))?;
+    if frees {
+        settle_freed(context, desk, &receipt);
+    }
+    answered(receipt)
+}
+
+/// Settles what the write has freed. It stands in any case; what cannot be settled now is left to a later proof.
+fn settle_freed(context: &mut Context<'_, '_>, desk: &mut Desk, receipt: &Receipt) {
+    let settled = Workbench::of(context, desk).and_then(|mut bench| turn::prove_after(&mut bench.site(desk), receipt));
+    match settled {
+        Ok(done) => {
+            for done in done {
+                context.note(&format!("the Turn {} is {} now", done.turn().turn_id, done.turn().state.as_str()));
+            }
+        }
+        Err(error) => context.note(&format!("what this has freed is not settled yet: {error}")),
+    }
 }
 
 /// Asks the person on the terminal for the word that proves who asks, where a verb needs it.

@@ -7,7 +7,7 @@ use std::{
     ffi::OsString,
     fs,
     io::Read as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration as Wait,
 };
 
@@ -69,14 +69,13 @@ struct Trial<'t, 'a, 's> {
 impl Trial<'_, '_, '_> {
     /// 1: a Goal, its check, an agent, a Todo.
     fn prepare(&mut self) -> Result<()> {
-        let tree = self.scratch.tree();
         for (name, text) in [
             ("check.sh", CHECK.to_owned()),
             ("liar.sh", LIAR.to_owned() + REPORT),
             ("worker.sh", WORKER.to_owned() + REPORT),
             ("announcer.sh", ANNOUNCER.to_owned() + REPORT),
         ] {
-            self.scratch.write(&tree.join(name), &text)?;
+            self.scratch.write(name, &text)?;
         }
         self.must(&["init"])?;
         self.token = self.scratch.first_token();
@@ -92,10 +91,10 @@ impl Trial<'_, '_, '_> {
 
     /// 2: a host that lies.
     fn refused(&mut self) -> Result<()> {
-        let exit = self.call(&self.run("liar.sh", "greet.1", "try-liar"))?;
+        let exit = self.call(&run("liar.sh", "greet.1", "try-liar"));
         self.expect(exit == Code::ValidationFailed.class().exit() && self.code() == Code::ValidationFailed.as_str())?;
         let said = self.text(&["error", "message"]);
-        self.call(&words(&["todo", "show", "greet.1"]))?;
+        self.call(&words(&["todo", "show", "greet.1"]));
         self.expect(self.text(&["todo", "state"]) == "open")?;
         self.tell("A wrong result is refused", vec![
             "The host `liar.sh` reported \"done\" and had done nothing. LoopX ran the check itself:".to_owned(),
@@ -135,10 +134,10 @@ impl Trial<'_, '_, '_> {
         let ask = ["gate", "open", "May the world know?", "--kind", "approval", "--blocks", "greet.2"];
         self.must(&ask)?;
         let gate_id = self.text(&["gate", "gate_id"]);
-        let exit = self.call(&self.run("announcer.sh", "greet.2", "try-early"))?;
+        let exit = self.call(&run("announcer.sh", "greet.2", "try-early"));
         self.expect(exit == Code::GateBlocked.class().exit() && self.code() == Code::GateBlocked.as_str())?;
         self.must(&["gate", "resolve", &gate_id, "--approve"])?;
-        self.must_all(&self.run("announcer.sh", "greet.2", "try-announce"))?;
+        self.must_all(&run("announcer.sh", "greet.2", "try-announce"))?;
         self.expect(self.text(&["turn", "state"]) == "settled")?;
         self.tell("A gate waits for a person", vec![
             "`greet.2`, \"Announce it\", was blocked by a gate: \"May the world know?\" A run was refused: gate_blocked.".to_owned(),
@@ -151,7 +150,7 @@ impl Trial<'_, '_, '_> {
     fn repeated(&mut self) -> Result<()> {
         let first = self.text(&["receipt", "operation_id"]);
         let revision = self.last.pointer("/receipt/accepted_revision").cloned();
-        self.must_all(&self.run("announcer.sh", "greet.2", "try-announce"))?;
+        self.must_all(&run("announcer.sh", "greet.2", "try-announce"))?;
         let replayed = self.last.pointer("/receipt/replayed") == Some(&Value::Bool(true));
         self.expect(replayed && self.last.pointer("/receipt/accepted_revision").cloned() == revision)?;
         self.tell("The same command again", vec![
@@ -171,12 +170,6 @@ impl Trial<'_, '_, '_> {
         self.steps.push(Told { title, lines });
     }
 
-    /// A run of a host of this trial.
-    fn run(&self, host: &str, todo: &str, op: &str) -> Vec<OsString> {
-        let host = format!("sh {host}");
-        words(&["turn", "run", "--todo", todo, "--agent", "tinker", "--host", &host, "--op-id", op])
-    }
-
     /// The environment of the commands of this trial.
     fn env(&self) -> Vec<(OsString, OsString)> {
         let mut pairs = vec![
@@ -191,7 +184,7 @@ impl Trial<'_, '_, '_> {
     }
 
     /// Runs a command of this binary, here, and keeps what it answered; gives its exit code.
-    fn call(&mut self, argv: &[OsString]) -> Result<u8> {
+    fn call(&mut self, argv: &[OsString]) -> u8 {
         let mut argv = argv.to_vec();
         argv.push("--json".into());
         let mut pairs = self.env();
@@ -213,7 +206,7 @@ impl Trial<'_, '_, '_> {
             crate::cli::main(self.context.program, self.context.preset, argv, &env, &mut stdio)
         };
         self.last = serde_json::from_slice(&out).unwrap_or_default();
-        Ok(exit)
+        exit
     }
 
     fn must(&mut self, argv: &[&str]) -> Result<()> {
@@ -221,7 +214,7 @@ impl Trial<'_, '_, '_> {
     }
 
     fn must_all(&mut self, argv: &[OsString]) -> Result<()> {
-        let exit = self.call(argv)?;
+        let exit = self.call(argv);
         self.expect(exit == 0)
     }
 
@@ -242,7 +235,7 @@ impl Trial<'_, '_, '_> {
         let own = std::env::current_exe()
             .map_err(|e| Error::new(Code::CheckFailed, "this program does not know where it lies").internal(e))?;
         let mut argv = vec![own.into_os_string()];
-        argv.extend(self.run("worker.sh", "greet.1", "try-worker"));
+        argv.extend(run("worker.sh", "greet.1", "try-worker"));
         let mut spec = Spec::new(argv, self.scratch.tree());
         spec.env = self.env().into_iter().filter(|(name, _)| name != Var::LoopxToken.name()).collect();
         spec.stdout = Capture { max_bytes: 64 * 1024, overflow: Overflow::KeepTail };
@@ -250,11 +243,12 @@ impl Trial<'_, '_, '_> {
         spec.tick_ms = 10;
         let started = self.scratch.root.join("started");
         let outcome = process::run(&spec, &mut |tick| {
-            if started.exists() && !tick.ending {
-                if let Some(pid) = rustix::process::Pid::from_raw(tick.pid) {
-                    // Gone already is as good as killed; the end tells.
-                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-                }
+            if started.exists()
+                && !tick.ending
+                && let Some(pid) = rustix::process::Pid::from_raw(tick.pid)
+            {
+                // Gone already is as good as killed; the end tells.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
             Control::Continue
         });
@@ -273,6 +267,12 @@ impl Trial<'_, '_, '_> {
 
 fn words(argv: &[&str]) -> Vec<OsString> {
     argv.iter().map(OsString::from).collect()
+}
+
+/// A run of a host of this trial.
+fn run(host: &str, todo: &str, op: &str) -> Vec<OsString> {
+    let host = format!("sh {host}");
+    words(&["turn", "run", "--todo", todo, "--agent", "tinker", "--host", &host, "--op-id", op])
 }
 
 /// A folder that nobody else enters, gone at the end unless it is kept.
@@ -304,8 +304,8 @@ impl Scratch {
         self.root.join("work")
     }
 
-    fn write(&self, path: &Path, text: &str) -> Result<()> {
-        fs::write(path, text).map_err(|e| Error::new(Code::CheckFailed, "the scratch folder takes no file").internal(e))
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        fs::write(self.tree().join(name), text).map_err(|e| Error::new(Code::CheckFailed, "the scratch folder takes no file").internal(e))
     }
 
     /// The token that `init` left for the first user.

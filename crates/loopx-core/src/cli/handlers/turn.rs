@@ -15,7 +15,7 @@ use super::{
 use crate::{
     authority::clock::Deadline,
     cli::{Args, Context, Document, Rendered},
-    error::{Code, Error, Result},
+    error::{Class, Code, Error, Result},
     kernel::{Command, TurnCommand},
     model::{Duration, TodoId, Turn, TurnId, Workspace},
     private::PrivateStore,
@@ -176,10 +176,9 @@ pub(in crate::cli) fn abandon(context: &mut Context<'_, '_>, args: &Args) -> Res
     // On the machine of the attempt its tree is ended first; what cannot be proved there, the rule refuses.
     if row.is_driven() && row.open_attempt().is_some() {
         let proof = turn::minted_id()?;
-        match turn::prove(&mut bench.site(&mut desk), turn_id, &proof) {
-            Ok(_) => {}
-            Err(error) if error.code() == Code::StoreUnavailable => return Err(error),
-            Err(_) => {}
+        let proved = turn::prove(&mut bench.site(&mut desk), turn_id, &proof);
+        if let Some(error) = proved.err().filter(|error| error.code().class() == Class::Store) {
+            return Err(error);
         }
     }
     let command = Command::Turn(TurnCommand::Abandon { turn_id, reason: given::needed(args, "reason")? });

@@ -9,7 +9,7 @@ use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
     kernel::Outcome,
-    model::{Cause, FailedBy, HostFailure, Stopped, Turn, TurnState},
+    model::{Cause, FailedBy, HostFailure, Stopped, Todo, Turn, TurnState},
     projection::TurnRow,
     turn::Done,
 };
@@ -87,7 +87,7 @@ fn settled(done: &Done, program: &str) -> Result<Document> {
     let outcome: Outcome = done.receipt.outcome()?;
     let todo = done.around.todo.as_ref();
     let id = todo.map(|todo| todo.todo_id.to_string()).unwrap_or_default();
-    let is_done = todo.is_some_and(|todo| todo.is_done());
+    let is_done = todo.is_some_and(Todo::is_done);
     let said = turn.verdict.as_ref().and_then(|verdict| verdict.validator.as_ref());
     let proof = said.map_or_else(String::new, |name| format!(", proved by `{name}`"));
     let mut document = Document::new().line(if is_done { format!("{id} is done{proof}") } else { format!("{id} moved on{proof}") });

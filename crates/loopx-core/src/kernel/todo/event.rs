@@ -141,7 +141,9 @@ impl Event {
                 todo.state = TodoState::Deferred { wake: wake.clone() };
                 todo.counters.woken_at = woken_at;
                 todo.counters.wake_lost = false;
-                facts.note_waiting(todo_id);
+                if let Some(target) = Target::of(todo) {
+                    facts.note_waiting(target, todo_id);
+                }
                 Ok(())
             }
             Self::Woken { todo_id } | Self::Unblocked { todo_id } => {

@@ -23,7 +23,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
     let named = |gate: &&Gate| !seen.stuck.iter().any(|stuck| gate.accepts == Some(stuck.turn.turn_id));
     rows.extend(seen.gates.iter().filter(named).map(gate_row));
     rows.extend(no_agent(seen));
-    rows.extend(seen.persons.iter().chain(seen.open.iter().filter(|todo| is_persons(todo))).map(todo_row));
+    rows.extend(seen.persons.iter().chain(seen.open.iter().filter(|todo| is_persons(todo))).map(|todo| todo_row(seen, todo)));
     rows.extend(due(wait));
     rows.extend(over(seen, wait));
     rows
@@ -37,7 +37,7 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
     rows.first()
 }
 
-fn row(kind: &'static str, about: impl ToString, text: String, command: String) -> Attention {
+fn row(kind: &'static str, about: &dyn ToString, text: String, command: String) -> Attention {
     Attention { kind, about: about.to_string(), text, command, since_ms: None }
 }
 
@@ -53,7 +53,7 @@ fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
         Some(_) | None => format!("turn abandon {id} --reason TEXT"),
     };
     let text = format!("what the Turn on {} did is not known: {why}", about(stuck));
-    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_unresolved", id, text, command) }
+    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_unresolved", &id, text, command) }
 }
 
 fn about(stuck: &Stuck) -> String {
@@ -84,7 +84,7 @@ fn held_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
         }
         (None, _) => (format!("the result on {todo} is to be proved"), format!("turn recover {id} --prove")),
     };
-    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_held", id, text, command) }
+    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_held", &id, text, command) }
 }
 
 /// Ownerships that ran out.
@@ -118,7 +118,7 @@ fn gate_row(gate: &Gate) -> Attention {
         GateState::Denied { .. } => format!("denied, blocks {blocks}: {}", gate.question),
         _ => format!("asked, blocks {blocks}: {}", gate.question), // the other blocking ones wait for an answer
     };
-    Attention { since_ms: Some(gate.opened_at), ..row("gate", id, text, command) }
+    Attention { since_ms: Some(gate.opened_at), ..row("gate", &id, text, command) }
 }
 
 /// A word of a shell.
@@ -138,7 +138,7 @@ pub(super) fn is_persons(todo: &Todo) -> bool {
     todo.hold || todo.counters.cancelled_deps > 0 || todo.counters.wake_lost
 }
 
-fn todo_row(todo: &Todo) -> Attention {
+fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Attention {
     let id = &todo.todo_id;
     let title = &todo.title;
     let (text, command) = match (&todo.state, todo.kind) {
@@ -148,10 +148,13 @@ fn todo_row(todo: &Todo) -> Attention {
         (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) if todo.hold => {
             (format!("{id} is on hold: {title}"), format!("todo unhold {id}"))
         }
-        (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => {
-            let cancelled = "waits for something that was cancelled";
-            (format!("{id} {cancelled}: {title}"), format!("todo show {id}"))
-        }
+        (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => match seen.cancelled.get(id) {
+            Some(dep) => {
+                let text = format!("{id} waits for {dep}, which was cancelled: {title}");
+                (text, format!("todo unlink {id} --depends-on {dep}"))
+            }
+            None => (format!("{id} waits for what cannot come true: {title}"), format!("todo unblock {id}")),
+        },
     };
     Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, command) }
 }

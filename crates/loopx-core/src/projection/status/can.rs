@@ -46,7 +46,7 @@ pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &
         seen: BTreeMap::new(),
         tried: BTreeSet::new(),
     };
-    for _ in 0..READ_ROUNDS + 1 {
+    for _ in 0..=READ_ROUNDS {
         let missing = next_reads(&goal.goal_id, &asker, &facts);
         if missing.is_empty() {
             return decide_next(&facts, &goal.goal_id, &asker);

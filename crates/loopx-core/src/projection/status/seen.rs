@@ -1,13 +1,13 @@
 //! Owns what the status of one Goal looks at: a bounded page of each sort of row.
 
+use std::collections::BTreeMap;
+
 use super::{LastRun, Owned, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
     kernel::{Facts, Read, Terms},
-    model::{
-        Agent, Gate, Goal, Todo, Turn, TurnState, VerdictOutcome,
-    },
+    model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnState, VerdictOutcome},
     projection::{
         todo::OwnerRow,
         turn::{TurnRow, causes_of, word},
@@ -40,6 +40,8 @@ pub(super) struct Seen<'a> {
     pub(super) persons: Vec<Todo>,
     /// The first open Todos that nobody owns.
     pub(super) open: Vec<Todo>,
+    /// Of those, a dependency that was cancelled.
+    pub(super) cancelled: BTreeMap<TodoId, TodoId>,
 }
 
 impl<'a> Seen<'a> {
@@ -78,6 +80,7 @@ impl<'a> Seen<'a> {
         Ok(Self {
             goal,
             terms,
+            cancelled: cancelled(view, terms, &open)?,
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
             owned: todos_of(view, terms, &live)?,
             gates: view.gates(&GateFilter { goal: id, blocking: true }, None, PAGE)?,
@@ -156,6 +159,23 @@ fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Vec<To
         todos.extend(facts.todo(id)?.cloned());
     }
     Ok(todos)
+}
+
+/// For Todos that wait for something cancelled, one such thing.
+fn cancelled(view: &mut dyn View, terms: &Terms, open: &[Todo]) -> Result<BTreeMap<TodoId, TodoId>> {
+    let waiting: Vec<_> = open.iter().filter(|todo| todo.counters.cancelled_deps > 0).take(FEW).collect();
+    let mut facts = Facts::new(terms.clone());
+    let deps = waiting.iter().flat_map(|todo| todo.depends_on.iter().cloned());
+    view.load(&deps.map(Read::Todo).collect(), &mut facts)?;
+    let mut found = BTreeMap::new();
+    for todo in waiting {
+        for dep in &todo.depends_on {
+            if facts.todo(dep)?.is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. })) {
+                found.entry(todo.todo_id.clone()).or_insert_with(|| dep.clone());
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn has_something_to_say(turn: &Turn) -> bool {

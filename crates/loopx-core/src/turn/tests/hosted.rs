@@ -50,7 +50,6 @@ fn every_end_of_a_host_has_its_class() {
         (result("user_action_required"), TurnState::Stopped { why: Stopped::UserAction }),
         (result("repair_required"), TurnState::Settled),
         // whoever printed its result keeps it, whatever follows
-        (format!("{}; sleep 60", result("validated_completion")), TurnState::Settled),
         (format!("{}; exit 9", result("validated_completion")), TurnState::Settled),
     ] {
         let mut bench = Bench::new(Some("exit 0"));
@@ -58,6 +57,58 @@ fn every_end_of_a_host_has_its_class() {
         let done = bench.run(&todo_id, &script).unwrap();
         assert_eq!(done.turn().state, state, "{script}");
         assert!(done.left.is_empty());
+    }
+}
+
+#[test]
+fn fault_e01_a_host_that_printed_its_result_and_hangs_keeps_it_and_is_ended() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let done = bench.run(&todo_id, &format!("{}; setsid sleep 300 & sleep 300", result("validated_completion"))).unwrap();
+    assert_eq!(done.turn().state, TurnState::Settled);
+    no_process(done.turn().turn_id);
+}
+
+#[test]
+fn fault_e03_success_with_children_alive_is_proved_by_the_validator_and_ends_them() {
+    let mut bench = Bench::new(Some("test -f late"));
+    let todo_id = bench.todo(|_| {});
+    let script = format!("(setsid sh -c 'sleep 300; touch late' >/dev/null 2>&1 &); {}", result("validated_completion"));
+    let done = bench.run(&todo_id, &script).unwrap();
+    assert_eq!(done.turn().state, TurnState::Failed { how: FailedBy::Validate });
+    no_process(done.turn().turn_id);
+}
+
+#[test]
+fn fault_e08_stopped_turns_leave_no_process() {
+    let mut bench = Bench::new(Some("exit 0"));
+    for _ in 0..10 {
+        let todo_id = bench.todo(|_| {});
+        let (start, host) = (bench.start(&todo_id), bench.host("touch began; (setsid sleep 300 &); sleep 300", |_| {}));
+        let began = bench.tree().join("began");
+        let done = turn::run(&mut bench.site(), &start, &host, &|| began.exists()).unwrap();
+        assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
+        no_process(done.turn().turn_id);
+        fs::remove_file(&began).unwrap();
+    }
+}
+
+#[test]
+fn fault_e09_settled_turns_leave_no_process() {
+    let mut bench = Bench::new(Some("exit 0"));
+    for _ in 0..50 {
+        let todo_id = bench.todo(|_| {});
+        let done = bench.run(&todo_id, &format!("(sleep 300 >/dev/null 2>&1 &); {}", result("validated_completion"))).unwrap();
+        assert_eq!(done.turn().state, TurnState::Settled);
+        no_process(done.turn().turn_id);
+    }
+    assert_eq!(fs::read_dir(bench.locks()).unwrap().count(), 0);
+}
+
+/// Nothing carries a mark of the Turn any more.
+fn no_process(turn_id: TurnId) {
+    for token in [turn::site::attempt_token(turn_id, 1), turn::site::validator_token(turn_id)] {
+        assert!(process::alive_by_token(&token.unwrap()).unwrap().is_empty());
     }
 }
 

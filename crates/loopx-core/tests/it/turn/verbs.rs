@@ -91,11 +91,80 @@ fn progress_goes_on_under_a_new_token() {
 
 #[test]
 fn without_a_validator_a_person_is_asked_and_the_answer_settles() {
+    let place = Place::bare();
+    let own = place
+        .call("agent:a", &["todo", "claim", "g.1"])
+        .ok()
+        .text("/own_id")
+        .to_owned();
+    let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
+    assert_eq!((held.exit, held.code()), (Some(6), "held"), "{}", held.json);
+    let gates = place.call("user:ana", &["gate", "list"]).ok();
+    let gate = gates.text("/items/0/gate_id").to_owned();
+    assert_eq!(
+        held.text("/error/hint"),
+        format!("loopx-core gate resolve {gate} --approve")
+    );
+    place
+        .call("proven:ana", &["gate", "resolve", &gate, "--approve"])
+        .ok();
+    assert_eq!(
+        place.turns()[0]["state"],
+        "settled",
+        "the answer settles it, without another command"
+    );
+    assert_eq!(
+        place
+            .call("user:ana", &["todo", "show", "g.1"])
+            .ok()
+            .text("/todo/state"),
+        "done"
+    );
+}
+
+#[test]
+fn a_hold_that_is_taken_away_settles_what_it_held() {
     let place = Place::new("exit 0");
-    place.call("proven:", &["goal", "update", "g", "--clear-validators"]);
-    place.call("user:ana", &["goal", "start", "other", "--id", "free"]);
-    let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
-    assert!(claimed.text("/own_id").starts_with("own_"));
+    place.host("touch ../began; while [ ! -f ../go ]; do sleep 0.02; done");
+    let run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    place.call("user:ana", &["todo", "hold", "g.1"]).ok();
+    fs::write(place.root().join("go"), "").unwrap();
+    let held = answer(&run.wait_with_output().unwrap());
+    assert_eq!((held.exit, held.code()), (Some(6), "held"));
+    place.call("user:ana", &["todo", "unhold", "g.1"]).ok();
+    assert_eq!(place.turns()[0]["state"], "settled");
+}
+
+#[test]
+fn fault_h02_of_two_recoverers_one_recovers() {
+    let place = Place::new("exit 0");
+    place.host("if [ ! -f ../began ]; then touch ../began; sleep 300; fi");
+    let mut run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let turn_id = place.turn_id();
+    let words = ["turn", "recover", turn_id.as_str(), "--resume"];
+    let both = [
+        place.start("user:ana", &words, &[]),
+        place.start("user:ana", &words, &[]),
+    ];
+    let answers = both.map(|one| answer(&one.wait_with_output().unwrap()));
+    let codes: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.exit != Some(0))
+        .map(|answer| answer.code().to_owned())
+        .collect();
+    assert_eq!(codes.len(), 1, "{answers:?}");
+    assert!(
+        ["executor_active", "invalid_transition"].contains(&codes[0].as_str()),
+        "{codes:?}"
+    );
+    assert_eq!(
+        (place.runs(), place.turns()[0]["state"].as_str()),
+        (2, Some("settled"))
+    );
 }
 
 #[test]
@@ -190,7 +259,7 @@ fn ctrl_c_ends_the_group_and_the_turn() {
 }
 
 #[test]
-fn a_killed_driver_is_recovered_and_its_host_ended() {
+fn v04_interrupted_restarted_proved_and_read_back_once() {
     let place = Place::new("test -f answer");
     place.host("if [ ! -f ../began ]; then touch ../began; sleep 300; fi; touch answer");
     let mut run = place.start("user:ana", &place.run("r1"), &[]);
