@@ -80,7 +80,9 @@ fn want(reference: &Ref, wanted: &mut Wanted<'_>) {
             wanted.want(Read::Todo(id.clone()));
             let turn = wanted.rows().todos.get(id).and_then(|todo| todo.turn_id);
             let gate = turn.and_then(|turn_id| wanted.rows().turns.get(&turn_id)?.acceptance_gate);
-            gate.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
+            if let Some(gate_id) = gate {
+                wanted.want(Read::Gate(gate_id));
+            }
             let reviewed = wanted.rows().todos.get(id).and_then(|todo| todo.reviews.clone());
             if let Some(reviewed) = reviewed {
                 wanted.want(Read::Todo(reviewed.clone()));
@@ -98,10 +100,14 @@ pub(super) fn reads(items: &[Item], goal: &GoalId, wanted: &mut Wanted<'_>) {
             Item::Add { new, .. } => {
                 todo::Command::Add(new.clone()).reads(goal, wanted);
                 // A later item may complete this review.
-                new.reviews.iter().for_each(|id| wanted.want(Read::TodoGates(id.clone())));
+                if let Some(reviewed) = &new.reviews {
+                    wanted.want(Read::TodoGates(reviewed.clone()));
+                }
                 if links {
                     // A later item may make others wait for this one, and through it for these.
-                    new.depends_on.iter().for_each(|id| wanted.want(Read::Ancestors(id.clone())));
+                    for id in &new.depends_on {
+                        wanted.want(Read::Ancestors(id.clone()));
+                    }
                 }
             }
             Item::Update { todo, change } => {

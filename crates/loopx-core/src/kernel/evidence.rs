@@ -59,7 +59,9 @@ event_kinds!(Event { Added => "evidence.added" });
 impl Command {
     pub(super) fn reads(&self, _goal: &GoalId, wanted: &mut Wanted<'_>) {
         let Self::Add { todo_id, .. } = self;
-        todo_id.iter().for_each(|id| wanted.want(Read::Todo(id.clone())));
+        if let Some(todo_id) = todo_id {
+            wanted.want(Read::Todo(todo_id.clone()));
+        }
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
@@ -88,13 +90,13 @@ pub(super) fn add(draft: &mut Draft<'_>, command: &Command) -> Result<EvidenceId
         Some(todo_id) => todo::named(draft, todo_id)?.turn_id,
         None => None,
     };
-    if let (Some(contained), Some(_)) = (draft.provenance().contained, todo_id) {
-        if turn_id != Some(contained) {
-            return Err(Error::new(
-                Code::ActorNotAllowed,
-                format!("{} may only add evidence to the Todo of its own Turn", draft.actor()),
-            ));
-        }
+    if let (Some(contained), Some(_)) = (draft.provenance().contained, todo_id)
+        && turn_id != Some(contained)
+    {
+        return Err(Error::new(
+            Code::ActorNotAllowed,
+            format!("{} may only add evidence to the Todo of its own Turn", draft.actor()),
+        ));
     }
     let criteria = draft.facts().goal(draft.goal_id())?.map_or(0, |goal| goal.acceptance.len());
     if criterion.is_some_and(|n| n == 0 || usize::from(n) > criteria) {

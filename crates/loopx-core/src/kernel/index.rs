@@ -58,7 +58,7 @@ pub fn index(todo: &Todo) -> Index {
     Index {
         live: todo.is_live(),
         bucket: bucket(todo),
-        ready: offered.then(|| Ready { priority: todo.priority as u8, free_at }),
+        ready: offered.then_some(Ready { priority: todo.priority as u8, free_at }),
         ready_at,
         wake_target: Target::of(todo),
         writes_in: todo.ownership.as_ref().and_then(|own| {

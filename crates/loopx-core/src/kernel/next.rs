@@ -173,9 +173,13 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     if needs {
         wanted.want(Read::Approvals(goal.clone()));
     }
-    dropped.into_iter().for_each(|id| wanted.want(Read::Todo(id)));
+    for id in dropped {
+        wanted.want(Read::Todo(id));
+    }
     turn::asked_reads(|turn| turn.goal_id == *goal, &mut wanted);
-    gated.into_iter().for_each(|id| wanted.want(Read::TodoGates(id)));
+    for id in gated {
+        wanted.want(Read::TodoGates(id));
+    }
     wanted.missing
 }
 

@@ -12,7 +12,7 @@ use crate::{
     error::{Code, Error, Result},
     model::{
         AgentId, Blocks, Cause, GateState, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
-        TurnId, TurnState, Workspace,
+        TurnId, TurnState, Wake, Workspace,
     },
 };
 
@@ -136,7 +136,7 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
         return Ok(Reason::User(why));
     }
     if let Some(wait) = timed(facts, todo) {
-        return Ok(Reason::Time(wait));
+        return Ok(wait);
     }
     if let Some(reason) = of_turn(facts, todo, viewer)? {
         return Ok(reason);
@@ -200,22 +200,20 @@ fn lost(facts: &Facts, todo: &Todo) -> Option<UserWhy> {
     (asleep && todo.counters.wake_lost).then_some(UserWhy::WakeLost)
 }
 
-/// What it waits for in time: `Some(None)` when that is not a moment.
-fn timed(facts: &Facts, todo: &Todo) -> Option<Option<Timestamp>> {
-    if let TodoState::Deferred { wake } = &todo.state {
-        if !facts.is_awake(wake, todo) {
-            if todo.counters.wake_lost {
-                return None;
-            }
-            return Some(match wake {
-                crate::model::Wake::After(at) => Some(*at),
-                crate::model::Wake::TodoDone(_) | crate::model::Wake::Gate(_) => None,
-            });
-        }
+/// The reason of what waits in time: for a moment, or for what may come true at any.
+fn timed(facts: &Facts, todo: &Todo) -> Option<Reason> {
+    if let TodoState::Deferred { wake } = &todo.state
+        && !facts.is_awake(wake, todo)
+    {
+        return match wake {
+            Wake::TodoDone(_) | Wake::Gate(_) if todo.counters.wake_lost => None,
+            Wake::TodoDone(_) | Wake::Gate(_) => Some(Reason::Time(None)),
+            Wake::After(at) => Some(Reason::Time(Some(*at))),
+        };
     }
     let monitor = todo.monitor.as_ref().filter(|_| todo.turn_id.is_none())?;
     let due = monitor.looked_at?.plus(monitor.every_ms);
-    (due > facts.now()).then_some(Some(due))
+    (due > facts.now()).then_some(Reason::Time(Some(due)))
 }
 
 fn of_turn(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {

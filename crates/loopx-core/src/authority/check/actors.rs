@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     kernel::{
-        AgentCommand, BatchItem, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand,
+        AgentCommand, BatchItem, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand,
         Input, NewGate, NewGoal, NewTodo, QuotaCommand, Step, TodoCommand, TurnCommand, Verb, authorize,
         claim::Claim,
         turn::Found,
@@ -187,7 +187,7 @@ fn everything() -> Vec<(Input, Verb)> {
     };
     let goal = [
         (GoalCommand::Start(Box::new(new_goal)), Verb::GoalStart),
-        (GoalCommand::Update(Box::new(GoalChange::default())), Verb::GoalUpdate),
+        (GoalCommand::Update(Box::default()), Verb::GoalUpdate),
         (GoalCommand::Stop, Verb::GoalStop),
         (GoalCommand::Resume, Verb::GoalResume),
         (GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() }, Verb::GoalClose),

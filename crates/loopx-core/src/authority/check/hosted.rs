@@ -257,7 +257,7 @@ fn next_waits_for_or_reconciles_what_executes() {
         let goal = world.goal.clone();
         let deadline = world.turn(owned.turn_id.unwrap()).attempts[0].deadline_at.unwrap();
         let next = world
-            .ask("a", None, |asker| drop(seen.map(|seen| asker.seen.insert(owned.turn_id.unwrap(), seen))), |facts, asker| {
+            .ask("a", None, |asker| asker.seen.extend(seen.map(|seen| (owned.turn_id.unwrap(), seen))), |facts, asker| {
                 let mut asker = asker.clone();
                 asker.machine_id = Some(&machine);
                 decide_next(facts, &goal, &asker)

@@ -59,7 +59,7 @@ fn counters(rows: &Rows, todo: &Todo) {
         let still = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
         assert_eq!(own.frozen, still, "{id}: frozen exactly while held or unresolved");
     }
-    assert_eq!(todo.state == TodoState::Open || todo.ownership.is_none(), true, "{id}: owned while {:?}", todo.state);
+    assert!(todo.state == TodoState::Open || todo.ownership.is_none(), "{id}: owned while {:?}", todo.state);
 }
 
 /// What is true of a commit that settled something: nothing held it.

@@ -148,7 +148,9 @@ fn a_graph_larger_than_the_walk_is_refused_unless_nothing_has_to_be_walked() {
         };
         let asked = reads(&operation, &facts);
         assert!(asked.iter().any(|read| matches!(read, Read::Ancestors(_))));
-        asked.into_iter().for_each(|read| facts.note(read));
+        for read in asked {
+            facts.note(read);
+        }
         let now = facts.now();
         let found = decide(facts, &operation, &mut Minted::new([0; 32], now));
         assert_eq!(found.map_or_else(|error| error.code().as_str(), |_| "ok"), expected, "{length}");

@@ -309,7 +309,9 @@ impl World {
         let goal = self.goal.clone();
         let decided = self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))?;
         if let Action::AskUser { asks } = &decided.action {
-            asks.iter().for_each(|ask| hints::check(&ask.command));
+            for ask in asks {
+                hints::check(&ask.command);
+            }
         }
         Ok(decided)
     }

@@ -19,6 +19,7 @@ use crate::{
     cli::{Args, Block, Context, Document, Env, Rendered, Stdio, Var},
     error::{Code, Error, Result},
     process::{self, Capture, Control, Ended, Overflow, Spec},
+    turn::wire::ResultSchema,
 };
 
 /// What the check says, and what it wants.
@@ -33,10 +34,15 @@ const WORKER: &str = "#!/bin/sh\n# A host that does the work. The first time it 
 /// A host for the second Todo.
 const ANNOUNCER: &str = "#!/bin/sh\n# A host for the second Todo.\ncat > /dev/null\necho 'greeted' > announcement.txt\n";
 /// What every host prints: one JSON object, the wire's result.
-const REPORT: &str = "printf '{\"schema_version\":\"loopx_turn_result_v0\",\"turn_key\":\"%s\",\
-    \"result_kind\":\"validated_completion\",\"summary\":\"done\",\"classification\":\"trial\",\"next_action\":\"none\",\
-    \"recommended_action\":\"none\",\"completed_phases\":[],\"delivery_batch_scale\":\"implementation\",\
-    \"delivery_outcome\":\"outcome_progress\",\"path_delta_mode\":\"\"}' \"$LOOPX_TURN_KEY\"\n";
+fn report() -> Result<String> {
+    let schema = serde_json::to_string(&ResultSchema::V0).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    Ok(format!(
+        "printf '{{\"schema_version\":{schema},\"turn_key\":\"%s\",\"result_kind\":\"validated_completion\",\
+         \"summary\":\"done\",\"classification\":\"trial\",\"next_action\":\"none\",\
+         \"recommended_action\":\"none\",\"completed_phases\":[],\"delivery_batch_scale\":\"implementation\",\
+         \"delivery_outcome\":\"outcome_progress\",\"path_delta_mode\":\"\"}}' \"$LOOPX_TURN_KEY\"\n"
+    ))
+}
 
 /// `try`.
 pub(in crate::cli) fn trial(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
@@ -69,11 +75,12 @@ struct Trial<'t, 'a, 's> {
 impl Trial<'_, '_, '_> {
     /// 1: a Goal, its check, an agent, a Todo.
     fn prepare(&mut self) -> Result<()> {
+        let report = report()?;
         for (name, text) in [
             ("check.sh", CHECK.to_owned()),
-            ("liar.sh", LIAR.to_owned() + REPORT),
-            ("worker.sh", WORKER.to_owned() + REPORT),
-            ("announcer.sh", ANNOUNCER.to_owned() + REPORT),
+            ("liar.sh", LIAR.to_owned() + &report),
+            ("worker.sh", WORKER.to_owned() + &report),
+            ("announcer.sh", ANNOUNCER.to_owned() + &report),
         ] {
             self.scratch.write(name, &text)?;
         }

@@ -252,10 +252,10 @@ fn let_go(draft: &mut Draft<'_>, todo_id: &TodoId, why: Stopped) -> Result<Decid
 fn transfer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, to: &AgentId) -> Result<Decided2> {
     todo::named(draft, todo_id)?;
     super::agent::registered(draft.facts(), &(draft.goal_id().clone(), to.clone()))?;
-    if draft.actor().agent().is_some() {
-        if let Presented::ScopesTaken(outcome) = present(draft, todo_id, own_id)? {
-            return Ok((outcome, Some(Code::OwnershipExpired)));
-        }
+    if draft.actor().agent().is_some()
+        && let Presented::ScopesTaken(outcome) = present(draft, todo_id, own_id)?
+    {
+        return Ok((outcome, Some(Code::OwnershipExpired)));
     }
     let todo = todo::named(draft, todo_id)?;
     if todo.excluded_agents.contains(to) {

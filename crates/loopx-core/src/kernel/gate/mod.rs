@@ -202,7 +202,7 @@ fn open(draft: &mut Draft<'_>, new: &NewGate, accepts: Option<TurnId>) -> Result
     Ok(gate_id)
 }
 
-fn question(text: String) -> Result<ShortText> {
+fn question(text: &str) -> Result<ShortText> {
     text.parse()
 }
 
@@ -217,7 +217,7 @@ pub(super) fn ask_approvals(draft: &mut Draft<'_>, todo_id: &TodoId, keys: &[Key
         let short: String = key.to_string().chars().take(160).collect();
         let new = NewGate {
             kind,
-            question: question(format!("May {todo_id} use {short}?"))?,
+            question: question(&format!("May {todo_id} use {short}?"))?,
             options: Vec::new(),
             blocks: Blocks::Todos(BTreeSet::from([todo_id.clone()])),
             scope: Some(key.clone()),
@@ -233,7 +233,7 @@ pub(super) fn ask_acceptance(draft: &mut Draft<'_>, turn: &Turn) -> Result<()> {
     let Some(todo_id) = turn.todo_id() else { return Ok(()) };
     let new = NewGate {
         kind: GateKind::Approval,
-        question: question(format!("Is {todo_id} done? No validator can tell."))?,
+        question: question(&format!("Is {todo_id} done? No validator can tell."))?,
         options: Vec::new(),
         blocks: Blocks::Todos(BTreeSet::from([todo_id.clone()])),
         scope: None,
@@ -246,7 +246,7 @@ pub(super) fn ask_acceptance(draft: &mut Draft<'_>, turn: &Turn) -> Result<()> {
 pub(super) fn ask_person(draft: &mut Draft<'_>, todo_id: &TodoId, asked: Option<ShortText>) -> Result<()> {
     let asked = match asked {
         Some(asked) => asked,
-        None => question(format!("The executor of {todo_id} needs a person."))?,
+        None => question(&format!("The executor of {todo_id} needs a person."))?,
     };
     let new = NewGate {
         kind: GateKind::Direction,

@@ -25,7 +25,9 @@ pub(in crate::kernel) fn continuation_reads(continuation: &Continuation, wanted:
     match continuation {
         Continuation::ActiveGoal | Continuation::NoFollowup => {}
         Continuation::Successor { todo_ids } => {
-            todo_ids.iter().for_each(|id| wanted.want(Read::Todo(id.clone())));
+            for id in todo_ids {
+                wanted.want(Read::Todo(id.clone()));
+            }
         }
     }
 }

@@ -197,12 +197,16 @@ impl Command {
             }
             Self::Resolve { todo_id, evidence } => {
                 wanted.want(Read::Todo(todo_id.clone()));
-                evidence.iter().for_each(|id| wanted.want(Read::Evidence(*id)));
+                for id in evidence {
+                    wanted.want(Read::Evidence(*id));
+                }
             }
             Self::Cancel { todo_id, superseded_by, .. } => {
                 wanted.want(Read::Todo(todo_id.clone()));
                 turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
-                superseded_by.iter().for_each(|id| wanted.want(Read::Todo(id.clone())));
+                if let Some(other) = superseded_by {
+                    wanted.want(Read::Todo(other.clone()));
+                }
             }
             Self::Reopen { todo_id } => {
                 wanted.want(Read::Todo(todo_id.clone()));

@@ -35,10 +35,10 @@ fn clear(
     own_id: Option<OwnId>,
     why: Stopped,
 ) -> Result<Option<Outcome>> {
-    if draft.actor().agent().is_some() {
-        if let Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id)? {
-            return Ok(Some(outcome));
-        }
+    if draft.actor().agent().is_some()
+        && let Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id)?
+    {
+        return Ok(Some(outcome));
     }
     if let Some(turn_id) = named(draft, todo_id)?.turn_id {
         turn::clear(draft, turn_id, why)?;

@@ -97,8 +97,11 @@ pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
     wanted.want(Read::Turn(turn_id));
     let Some(turn) = wanted.rows().turns.get(&turn_id) else { return };
     let (goal, agent, todo_id) = (turn.goal_id.clone(), turn.agent_id.clone(), turn.todo_id().cloned());
+    let asked = turn.acceptance_gate;
     wanted.want(Read::AgentTurns(goal, agent));
-    turn.acceptance_gate.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
+    if let Some(gate_id) = asked {
+        wanted.want(Read::Gate(gate_id));
+    }
     if let Some(todo_id) = todo_id {
         wanted.want(Read::TodoGates(todo_id.clone()));
         claim::owner_reads(&todo_id, wanted);
@@ -109,7 +112,9 @@ pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
 pub(super) fn asked_reads(which: impl Fn(&Turn) -> bool, wanted: &mut Wanted<'_>) {
     let live = |turn: &&Turn| !turn.is_terminal() && which(turn);
     let gates: Vec<_> = wanted.rows().turns.values().filter(live).filter_map(|turn| turn.acceptance_gate).collect();
-    gates.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
+    for gate_id in gates {
+        wanted.want(Read::Gate(gate_id));
+    }
 }
 
 /// The Turn of this Goal, or `not_found`.
@@ -144,12 +149,11 @@ fn ask_stop(draft: &mut Draft<'_>, turn_id: TurnId, own_id: Option<OwnId>) -> Re
     if turn.is_terminal() {
         return Err(no_move(&turn, "be stopped"));
     }
-    if draft.actor().agent().is_some() {
-        if let Some(todo_id) = turn.todo_id() {
-            if let claim::Presented::ScopesTaken(taken) = claim::present(draft, todo_id, own_id)? {
-                return Ok(Some(taken));
-            }
-        }
+    let owners = turn.todo_id().filter(|_| draft.actor().agent().is_some());
+    if let Some(todo_id) = owners
+        && let claim::Presented::ScopesTaken(taken) = claim::present(draft, todo_id, own_id)?
+    {
+        return Ok(Some(taken));
     }
     match turn.state {
         TurnState::Unresolved { .. } => return Err(in_the_way(draft.facts(), turn_id)?),

@@ -163,7 +163,9 @@ impl Step {
         match self {
             Self::Candidate { candidate, wake, .. } => {
                 todo::continuation_reads(&candidate.continuation, wanted);
-                wake.iter().for_each(|wake| todo::wake_reads(wake, wanted));
+                if let Some(wake) = wake {
+                    todo::wake_reads(wake, wanted);
+                }
             }
             Self::Verdict { .. } | Self::Prove { .. } => {
                 let goes_on = turn.candidate.as_ref().is_some_and(|candidate| candidate.goes_on);
@@ -194,7 +196,8 @@ impl Step {
     pub(in crate::kernel) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
         let turn_id = self.turn_id();
         let turn = named(draft, turn_id)?.clone();
-        if let (Some(own_id), Some(todo_id)) = (self.presented(), turn.todo_id()) {
+        if let (true, Some(todo_id)) = (self.presents(), turn.todo_id()) {
+            let own_id = self.own_id();
             // A ledger's later life knows no ownership of an earlier one.
             if turn.incarnation != draft.facts().terms().incarnation {
                 return Err(Error::new(
@@ -224,17 +227,30 @@ impl Step {
         Ok((settle::outcome(draft, turn_id)?, None))
     }
 
-    /// The token of the ownership that the step acts on; none where it only proves, or leads an unresolved Turn
-    /// out without a result.
-    fn presented(&self) -> Option<Option<OwnId>> {
+    /// Whether the step acts on the Turn's ownership: any but a proof, and what leads an unresolved Turn out without
+    /// a result.
+    fn presents(&self) -> bool {
         match self {
-            Self::Candidate { own_id, .. } => Some(*own_id),
+            Self::Candidate { .. }
+            | Self::Dispatch { .. }
+            | Self::Verdict { .. }
+            | Self::End { .. }
+            | Self::Lose { .. }
+            | Self::Recover { found: Found::Result(_) | Found::Again, .. } => true,
+            Self::Recover { found: Found::Nothing(_), .. } | Self::Prove { .. } => false,
+        }
+    }
+
+    /// The token that is presented, if one is.
+    fn own_id(&self) -> Option<OwnId> {
+        match self {
+            Self::Candidate { own_id, .. } => *own_id,
             Self::Dispatch { own_id, .. }
             | Self::Verdict { own_id, .. }
             | Self::End { own_id, .. }
             | Self::Lose { own_id, .. }
-            | Self::Recover { own_id, found: Found::Result(_) | Found::Again, .. } => Some(Some(*own_id)),
-            Self::Recover { found: Found::Nothing(_), .. } | Self::Prove { .. } => None,
+            | Self::Recover { own_id, .. } => Some(*own_id),
+            Self::Prove { .. } => None,
         }
     }
 }

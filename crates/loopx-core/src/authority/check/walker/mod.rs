@@ -104,7 +104,9 @@ impl Walk {
                     Action::Run { .. } | Action::Reconcile { .. } => assert!(decided.action.must_attempt_work()),
                     Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => {
                         if let Action::AskUser { asks } = &decided.action {
-                            asks.iter().for_each(|ask| hints::check(&ask.command));
+                            for ask in asks {
+                                hints::check(&ask.command);
+                            }
                         }
                         assert!(!decided.action.must_attempt_work());
                     }

@@ -176,7 +176,7 @@ impl Walk {
                 self.world.judged(&name, &owned, verdict(outcome), moved)
             }
             4 => self.world.host_end(&name, &owned, Some(HostFailure::Crashed), true),
-            5 => self.world.lose(&name, &owned, self.tokens.len() % 2 == 0),
+            5 => self.world.lose(&name, &owned, self.tokens.len().is_multiple_of(2)),
             6 => self.world.recover(&name, &owned, Found::Result(Box::new(result(ResultKind::ValidatedProgress)))),
             7 => self.world.recover(&name, &owned, Found::Again),
             _ => {
