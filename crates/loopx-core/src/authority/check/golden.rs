@@ -64,8 +64,8 @@ fn candidate() -> Candidate {
     }
 }
 
-fn commands() -> Vec<(&'static str, Actor, Command)> {
-    let new_goal = NewGoal {
+fn new_goal() -> NewGoal {
+    NewGoal {
         objective: text("ship it"),
         acceptance: vec![Criterion {
             text: text("it runs"),
@@ -88,32 +88,45 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         }),
         workspace: Some(text("00112233445566778899")),
         unvalidated: Unvalidated::Trust,
-    };
-    let mut new_todo = NewTodo::titled(text("first \u{4e2d}"), TodoKind::Advance);
-    new_todo.detail = Some(text("at length"));
-    new_todo.priority = Priority::P0;
-    new_todo.depends_on = [todo(3), todo(2)].into();
-    new_todo.wake = Some(Wake::TodoDone(todo(1)));
-    new_todo.requires.capabilities = [text("gpu")].into();
-    new_todo.excluded_agents = [text("b")].into();
-    new_todo.validators = vec![validator()];
-    let claim = Claim {
+    }
+}
+
+fn new_todo() -> NewTodo {
+    let mut new = NewTodo::titled(text("first \u{4e2d}"), TodoKind::Advance);
+    new.detail = Some(text("at length"));
+    new.priority = Priority::P0;
+    new.depends_on = [todo(3), todo(2)].into();
+    new.wake = Some(Wake::TodoDone(todo(1)));
+    new.requires.capabilities = [text("gpu")].into();
+    new.excluded_agents = [text("b")].into();
+    new.validators = vec![validator()];
+    new
+}
+
+fn claim() -> Claim {
+    Claim {
         todo_id: todo(1),
         executor_of: Some((text("a"), text("a.cli"))),
         executor: Executor::Hosted,
         machine_id: Some(text("abc123")),
         ttl_ms: Some(Duration::from_mins(5)),
         workspace: Some(text("00112233445566778899")),
-    };
-    let gate = NewGate {
+    }
+}
+
+fn gate() -> NewGate {
+    NewGate {
         kind: GateKind::Approval,
         question: text("may we?"),
         options: vec![text("yes"), text("no")],
         blocks: Blocks::Todos([todo(1)].into()),
         scope: Some(Key::Capability(text("gpu"))),
         standing_until: Some(at()),
-    };
-    let evidence = EvidenceCommand::Add {
+    }
+}
+
+fn evidence() -> EvidenceCommand {
+    EvidenceCommand::Add {
         todo_id: Some(todo(1)),
         criterion: Some(1),
         kind: EvidenceKind::Url,
@@ -121,14 +134,17 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         digest: Some(Digest::of(b"x")),
         privacy: Privacy::Public,
         verdict: None,
-    };
+    }
+}
+
+fn batch() -> Vec<BatchItem> {
     let change = Change {
         title: Some(text("second")),
         ..Change::default()
     };
-    let batch = vec![
+    vec![
         BatchItem::Add {
-            new: Box::new(new_todo.clone()),
+            new: Box::new(new_todo()),
             after_items: [].into(),
         },
         BatchItem::Add {
@@ -154,9 +170,12 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
             todo: BatchRef::Todo(todo(4)),
             reason: text("no"),
         },
-        BatchItem::Evidence(evidence.clone()),
-        BatchItem::Gate(Box::new(gate.clone())),
-    ];
+        BatchItem::Evidence(evidence()),
+        BatchItem::Gate(Box::new(gate())),
+    ]
+}
+
+fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit {
         turns: 9,
         window_ms: Duration::from_mins(60),
@@ -169,7 +188,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         (
             "goal",
             user(),
-            Command::Goal(GoalCommand::Start(Box::new(new_goal))),
+            Command::Goal(GoalCommand::Start(Box::new(new_goal()))),
         ),
         ("agent", user(), Command::Agent(registered)),
         (
@@ -183,12 +202,12 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         (
             "todo",
             user(),
-            Command::Todo(TodoCommand::Add(Box::new(new_todo))),
+            Command::Todo(TodoCommand::Add(Box::new(new_todo()))),
         ),
         (
             "claim",
             agent("a"),
-            Command::Claim(ClaimCommand::Claim(Box::new(claim))),
+            Command::Claim(ClaimCommand::Claim(Box::new(claim()))),
         ),
         (
             "turn",
@@ -198,9 +217,9 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
                 own_id: Some(own()),
             }),
         ),
-        ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate)))),
-        ("evidence", agent("a"), Command::Evidence(evidence)),
-        ("batch", user(), Command::Batch(batch)),
+        ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
+        ("evidence", agent("a"), Command::Evidence(evidence())),
+        ("batch", user(), Command::Batch(batch())),
     ]
 }
 

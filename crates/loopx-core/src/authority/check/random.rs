@@ -52,7 +52,7 @@ impl Player {
             .filter(|turn| !turn.is_terminal())
             .cloned()
             .collect();
-        if by % 7 == 0 {
+        if by.is_multiple_of(7) {
             pick(turns.into_values(), by)
         } else {
             pick(live, by)
@@ -102,13 +102,21 @@ impl Player {
                 let gate_id = gate.gate_id;
                 let command = match gate.state {
                     GateState::Denied { .. } => GateCommand::Withdraw { gate_id },
-                    _ if gate.kind.is_approval() => GateCommand::Resolve { gate_id, answer: Answer::Approve },
-                    _ => GateCommand::Resolve { gate_id, answer: Answer::Answer { text: text("yes") } },
+                    _ if gate.kind.is_approval() => GateCommand::Resolve {
+                        gate_id,
+                        answer: Answer::Approve,
+                    },
+                    _ => GateCommand::Resolve {
+                        gate_id,
+                        answer: Answer::Answer { text: text("yes") },
+                    },
                 };
                 self.as_user(Command::Gate(command));
             }
             (None, Some(todo)) => {
-                self.as_user(Command::Todo(TodoCommand::Unhold { todo_id: todo.todo_id.clone() }));
+                self.as_user(Command::Todo(TodoCommand::Unhold {
+                    todo_id: todo.todo_id.clone(),
+                }));
             }
             (None, None) => self.own(x | 15, y),
         }
@@ -120,7 +128,9 @@ impl Player {
         let ready = todos.into_values().filter(|todo| {
             let counters = &todo.counters;
             let met = counters.unmet + counters.cancelled_deps + counters.blocking_gates == 0;
-            met && index(todo).ready.is_some_and(|ready| ready.free_at < 1_900_000_000_000)
+            met && index(todo)
+                .ready
+                .is_some_and(|ready| ready.free_at < 1_900_000_000_000)
         });
         pick(ready.map(|todo| todo.todo_id), by)
     }
@@ -137,14 +147,14 @@ impl Player {
         new.priority = Priority::ALL[usize::from(y) % 5];
         new.depends_on = [x, y]
             .into_iter()
-            .filter(|by| by % 3 == 0)
+            .filter(|by| by.is_multiple_of(3))
             .filter_map(|by| self.todo(by / 3))
             .collect();
         match x % 11 {
             0 => {
                 new.wake = Some(Wake::After(Timestamp::from_ms(
                     1_800_000_000_000 + i64::from(y) * 60_000,
-                )))
+                )));
             }
             1 => new.wake = self.todo(y).map(Wake::TodoDone),
             2 => new.wake = self.gate(y).map(Wake::Gate),
@@ -161,11 +171,11 @@ impl Player {
     }
 
     fn add(&mut self, x: u16, y: u16) {
-        if x % 13 == 0 {
+        if x.is_multiple_of(13) {
             let mut items: Vec<BatchItem> = (0..=y % 5)
                 .map(|n| BatchItem::Add {
                     new: Box::new(self.new_todo(x.wrapping_add(n), y)),
-                    after_items: (0..u32::from(n)).filter(|m| m % 2 == 0).collect(),
+                    after_items: (0..u32::from(n)).filter(|m| m.is_multiple_of(2)).collect(),
                 })
                 .collect();
             if let Some(todo) = self.todo(y) {
@@ -176,10 +186,10 @@ impl Player {
             return self.as_user(Command::Batch(items));
         }
         let add = TodoCommand::Add(Box::new(self.new_todo(x, y)));
-        if y % 4 == 0 {
-            self.as_agent(x, Command::Todo(add))
+        if y.is_multiple_of(4) {
+            self.as_agent(x, Command::Todo(add));
         } else {
-            self.as_user(Command::Todo(add))
+            self.as_user(Command::Todo(add));
         }
     }
 
@@ -224,11 +234,11 @@ impl Player {
             10 => TodoCommand::Cancel {
                 todo_id,
                 reason: text("no"),
-                superseded_by: (y % 2 == 0).then_some(other),
+                superseded_by: y.is_multiple_of(2).then_some(other),
             },
             11 | 12 => TodoCommand::Reopen { todo_id },
             13 => {
-                let waive = (y % 2 == 0).then(|| text("seen"));
+                let waive = y.is_multiple_of(2).then(|| text("seen"));
                 TodoCommand::Complete {
                     todo_id,
                     continuation: Continuation::ActiveGoal,
@@ -252,10 +262,12 @@ impl Player {
 
     fn own(&mut self, x: u16, y: u16) {
         let ready = self.ready(x / 16).filter(|_| x % 16 > 4);
-        let Some(todo_id) = ready.or_else(|| self.todo(x / 16)) else { return };
+        let Some(todo_id) = ready.or_else(|| self.todo(x / 16)) else {
+            return;
+        };
         let row = self.world.row(&todo_id);
         let own_id = row.ownership.as_ref().map(|own| own.own_id);
-        let hosted = x % 5 == 0;
+        let hosted = x.is_multiple_of(5);
         let claim = crate::kernel::claim::Claim {
             todo_id: todo_id.clone(),
             executor_of: None,
@@ -265,8 +277,8 @@ impl Player {
                 Executor::Attached
             },
             machine_id: hosted.then(|| text("abc123")),
-            ttl_ms: (y % 3 == 0).then(|| Duration::from_mins(5)),
-            workspace: (y % 2 == 0).then(|| text("00112233445566778899")),
+            ttl_ms: y.is_multiple_of(3).then(|| Duration::from_mins(5)),
+            workspace: y.is_multiple_of(2).then(|| text("00112233445566778899")),
         };
         let command = match x % 16 {
             0 => ClaimCommand::Renew { todo_id, own_id },
@@ -329,7 +341,7 @@ impl Player {
             next_action: None,
             continuation: Continuation::ActiveGoal,
             evidence: Vec::new(),
-            goes_on: y % 5 == 0,
+            goes_on: y.is_multiple_of(5),
             tree: None,
             outside: [].into(),
         };
@@ -387,7 +399,7 @@ impl Player {
             tree: None,
             at: Timestamp::default(),
         };
-        let moved = y % 11 == 0;
+        let moved = y.is_multiple_of(11);
         self.step(
             &turn,
             Step::Verdict {
@@ -408,18 +420,18 @@ impl Player {
                 turn_id,
                 own_id,
                 failure,
-                retry: y % 2 == 0,
+                retry: y.is_multiple_of(2),
                 note: None,
             },
             1 => Step::Prove {
                 turn_id,
-                executor_gone: y % 2 == 0,
+                executor_gone: y.is_multiple_of(2),
                 tree: None,
             },
             2 => Step::Lose {
                 turn_id,
                 own_id,
-                executor_gone: y % 2 == 0,
+                executor_gone: y.is_multiple_of(2),
             },
             3 => Step::Recover {
                 turn_id,
@@ -466,7 +478,7 @@ impl Player {
                     kind,
                     question: text("may we?"),
                     options: Vec::new(),
-                    blocks: if todos.is_empty() || y % 31 == 0 {
+                    blocks: if todos.is_empty() || y.is_multiple_of(31) {
                         Blocks::Goal
                     } else {
                         Blocks::Todos(todos)
@@ -497,8 +509,8 @@ impl Player {
     fn goal(&mut self, x: u16, y: u16) {
         let command = match x % 12 {
             0 => Command::Goal(GoalCommand::Stop),
-            1 if y % 3 == 0 => Command::Goal(GoalCommand::Close {
-                kind: if y % 2 == 0 {
+            1 if y.is_multiple_of(3) => Command::Goal(GoalCommand::Close {
+                kind: if y.is_multiple_of(2) {
                     CloseKind::Achieved
                 } else {
                     CloseKind::Abandoned
@@ -510,7 +522,7 @@ impl Player {
                 agent_id: text(["a", "b"][usize::from(y) % 2]),
             }),
             3..=5 => {
-                let capabilities = if y % 2 == 0 {
+                let capabilities = if y.is_multiple_of(2) {
                     [text("gpu")].into()
                 } else {
                     [].into()
@@ -525,13 +537,13 @@ impl Player {
                     turns: u32::from(y % 6) + 1,
                     window_ms: Duration::from_mins(30),
                 };
-                let agent_id = (y % 2 == 0).then(|| text("a"));
+                let agent_id = y.is_multiple_of(2).then(|| text("a"));
                 Command::Quota(QuotaCommand::Set {
                     agent_id,
-                    limit: (y % 5 != 0).then_some(limit),
+                    limit: (!y.is_multiple_of(5)).then_some(limit),
                 })
             }
-            _ if y % 2 == 0 => Command::Goal(GoalCommand::Update(Box::new(GoalChange {
+            _ if y.is_multiple_of(2) => Command::Goal(GoalCommand::Update(Box::new(GoalChange {
                 objective: Some(text(&format!("ship {y}"))),
                 ..GoalChange::default()
             }))),
@@ -551,7 +563,7 @@ impl Player {
     fn pass(&mut self, x: u16, y: u16) {
         match x % 9 {
             0 => self.world.step_wall(i64::from(y) * 100_000 - 3_000_000_000),
-            1 if y % 4 == 0 => self.world.reboot(),
+            1 if y.is_multiple_of(4) => self.world.reboot(),
             2 => self.world.pass(Duration::from_mins(60 * 24)),
             _ => self.world.pass(Duration::from_secs(u64::from(y))),
         }
@@ -575,7 +587,12 @@ fn tell(moves: &[Move]) {
     }
     // A fresh handle finds what the one that wrote it found.
     let operations: Vec<OperationId> = (0..80).map(|n| text(&format!("op-{n}"))).collect();
-    player.world.ledger.open().read(&mut |view| ask_everything(view, &operations).map(drop)).unwrap();
+    player
+        .world
+        .ledger
+        .open()
+        .read(&mut |view| ask_everything(view, &operations).map(drop))
+        .unwrap();
 }
 
 proptest! {

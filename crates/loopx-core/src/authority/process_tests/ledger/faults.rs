@@ -17,21 +17,17 @@ pub(super) fn bytes(home: &Path) -> [Vec<u8>; 2] {
 }
 
 /// The chain of the Goal holds, and ends where its head says.
-pub(super) fn check_chain(view: &mut dyn View) {
+pub(super) fn check_chain(view: &mut dyn View) -> Result<()> {
     let goal = goal();
-    let records = view
-        .events(
-            &EventFilter {
-                goal: &goal,
-                after: 0,
-            },
-            usize::MAX,
-        )
-        .unwrap();
-    assert_eq!(
-        chain::verify(Head::START, &records).unwrap(),
-        view.head(&goal).unwrap().unwrap()
-    );
+    let records = view.events(
+        &EventFilter {
+            goal: &goal,
+            after: 0,
+        },
+        usize::MAX,
+    )?;
+    assert_eq!(chain::verify(Head::START, &records)?, view.head(&goal)?.unwrap());
+    Ok(())
 }
 
 /// A home with an agent and a Todo it may claim.
@@ -76,7 +72,7 @@ fn fault_a03_a_claim_killed_at_each_point_of_a_write_happened_or_did_not() {
         let state = |authority: &mut Authority| {
             authority
                 .read(|view| {
-                    check_chain(view);
+                    check_chain(view)?;
                     let filter = TodoFilter {
                         goal: todo.goal(),
                         live: false,
@@ -136,7 +132,7 @@ fn a_full_disk_refuses_a_submit_and_loses_nothing() {
     let mut other = super::authority(home.path()).unwrap();
     assert!(!other.submit(flood.clone()).unwrap().is_replayed());
     assert!(authority.submit(flood).unwrap().is_replayed());
-    other.read(|view| Ok(check_chain(view))).unwrap();
+    other.read(check_chain).unwrap();
 }
 
 #[test]

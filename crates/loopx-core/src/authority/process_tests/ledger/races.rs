@@ -125,8 +125,7 @@ fn one_winner(processes: u32, rounds: u32) {
                 view.turns(&filter, None, usize::MAX)?.len(),
                 usize::try_from(rounds).unwrap()
             );
-            faults::check_chain(view);
-            Ok(())
+            faults::check_chain(view)
         })
         .unwrap();
 }

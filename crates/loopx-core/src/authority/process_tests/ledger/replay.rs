@@ -78,5 +78,5 @@ fn eight_processes_send_one_operation_and_all_get_one_receipt() {
         sender.said("ok");
     }
     assert_eq!(receipts.len(), 1, "{receipts:?}");
-    first.read(|view| Ok(faults::check_chain(view))).unwrap();
+    first.read(faults::check_chain).unwrap();
 }
