@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Arg, ArgAction, Command};
-use xtask::{architecture, lanes};
+use xtask::{architecture, docs, lanes};
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
             },
             &mut out,
         ),
+        Some(("docs", _)) => docs::write(&root, &mut out),
         _ => check_architecture(&root, &mut out),
     };
     match ended {
@@ -51,6 +52,7 @@ fn command() -> Command {
                 .arg(flag("fast", "Run only fmt, clippy and the tests")),
         )
         .subcommand(Command::new("architecture").about("Check the repository's rules"))
+        .subcommand(Command::new("docs").about("Write the reference pages anew"))
 }
 
 /// The workspace's root, which is where this crate was built.

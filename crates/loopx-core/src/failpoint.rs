@@ -31,7 +31,7 @@ mod active {
     use rustix::process::{Signal, getpid, kill_process};
 
     use crate::{
-        authority::clock::Reading,
+        authority::clock::{Deadline, Reading},
         error::{Code, Error, Result},
     };
 
@@ -59,8 +59,23 @@ mod active {
         StoreBeforeSchema "store.before_schema": "A database file exists, without tables.";
         StoreBeforeCommit "store.before_commit": "A transaction is complete and not committed.";
         StoreAfterCommit "store.after_commit": "A transaction is committed; nobody was told.";
+        LedgerBeforeBell "ledger.before_bell": "A decision is committed, and those who wait were not told.";
+        LedgerAfterBell "ledger.after_bell": "A decision is committed and those who wait were told; no answer was given.";
         PrivateBeforeCommit "private.before_commit": "Bodies are written and not committed.";
         PrivateAfterCommit "private.after_commit": "Bodies are committed; no fact points at them.";
+        TurnAdmitted "turn.admitted": "A hosted Turn is admitted; its host was never described.";
+        TurnDescribed "turn.described": "How the host is started is kept; no attempt was dispatched.";
+        TurnDispatched "turn.dispatched": "An attempt is dispatched; its host was not started.";
+        TurnHostEnded "turn.host_ended": "The host ended; what it said is nowhere but here.";
+        TurnSpooled "turn.spooled": "What the host said is kept; no fact points at it.";
+        TurnCandidate "turn.candidate": "The candidate is recorded; nothing was validated.";
+        TurnJudged "turn.judged": "The validators spoke; their verdict is nowhere but here.";
+        TurnVerdict "turn.verdict": "The verdict is recorded; nobody was told.";
+        TurnAttemptEnded "turn.attempt_ended": "An attempt's end is recorded; whether another follows is open.";
+        OwnerCandidate "owner.candidate": "An owner's candidate is recorded; nothing was validated.";
+        OwnerJudged "owner.judged": "The validators of an owner's verb spoke; their verdict is nowhere but here.";
+        OwnerVerdict "owner.verdict": "The verdict of an owner's verb is recorded; nobody was told.";
+        RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 
     /// What happens at a point.
@@ -106,6 +121,9 @@ mod active {
             Ok(Self { point, action, visit })
         }
     }
+
+    /// How long a signal may take to reach every thread of a busy machine's process.
+    const STOPS_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);
 
     /// What this process was told when it started.
     struct Plan {
@@ -159,7 +177,13 @@ mod active {
                 return Err(Error::new(code, format!("failpoint {} failed as asked", point.as_str())));
             }
         };
-        kill_process(getpid(), signal).map_err(|e| Error::from(Code::Internal).internal(e))
+        kill_process(getpid(), signal).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        // Another thread may be the one that takes the signal; this one must not go on until all have stopped.
+        let stopped = Deadline::after(STOPS_WITHIN);
+        while !stopped.left().is_zero() {
+            std::thread::park_timeout(stopped.left());
+        }
+        Ok(())
     }
 
     /// The filesystem a test pretends to be on, by `LOOPX_FAILPOINT_FILESYSTEM` (a name of the probe's table).

@@ -43,8 +43,12 @@ tier! {
     boundary;
     /// The one bounded process.
     process;
+    /// What people and programs are shown of the facts.
+    projection;
     /// The governed Turn.
     turn;
+    /// What a composition is made of.
+    registry;
     /// The command line: arguments in, one command out, its answer rendered.
     cli;
     /// Named points at which a test kills or fails this process.

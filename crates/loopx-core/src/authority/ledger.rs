@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    str::FromStr,
     time::Duration,
 };
 
@@ -16,7 +17,7 @@ use super::{
     clock::Stamp,
 };
 use crate::{
-    error::{Code, Result},
+    error::{Code, Error, Result},
     kernel::{Facts, Read, Writes},
     model::{
         Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, OperationId,
@@ -37,6 +38,8 @@ pub trait Ledger: fmt::Debug + Send {
 }
 
 /// One consistent state of a ledger.
+///
+/// A page that begins after an id that is none is `invalid_id`.
 pub trait View {
     /// Whose ledger it is, which life it has, and the time of its last commit; none before the first.
     fn meta(&mut self) -> Result<Option<Meta>>;
@@ -75,10 +78,17 @@ pub trait View {
     fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>>;
 }
 
+/// Reads the id after which a page begins.
+pub(super) fn cursor<T: FromStr<Err = Error>>(text: Option<&str>) -> Result<Option<T>> {
+    text.map(str::parse).transpose()
+}
+
 /// A write transaction.
 pub trait Tx: View {
     /// Founds the ledger, before its first commit.
     fn found(&mut self, meta: &Meta) -> Result<()>;
+    /// Notes another time of the last commit, after a person accepted a jump of the clock.
+    fn restamp(&mut self, stamp: &Stamp) -> Result<()>;
     /// Stores one decision: deltas, rows, events, receipt, time.
     fn store(&mut self, commit: Commit<'_>) -> Result<()>;
 }
@@ -98,7 +108,7 @@ pub struct Meta {
 }
 
 /// One decision, as a ledger stores it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Commit<'a> {
     /// The Goal that is written.
     pub goal_id: &'a GoalId,

@@ -11,14 +11,17 @@ pub mod profile;
 pub mod sqlite;
 mod submit;
 
-pub use chain::{Head, Record};
+pub use chain::{Envelope, Head, Record, verify};
 pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
+pub use sqlite::SqliteLedger;
 pub use submit::Authority;
 
 #[cfg(test)]
 mod process_tests;
 #[cfg(test)]
 mod check;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;

@@ -8,10 +8,12 @@ use super::{
     chain::{Head, Linking, link},
     clock::{self, Clock, Stamp, SystemClock},
     ledger::{Commit, Ledger, Meta, StoredReceipt, Tx, View},
+    profile::{Env, Profile},
+    sqlite::SqliteLedger,
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{self, Command, Facts, Input, Minted, READ_ROUNDS, Step, Terms},
+    kernel::{self, Command, Facts, Input, Minted, Outcome, READ_ROUNDS, Step, Terms},
     model::{AuthorityId, IncarnationId, Operation, OperationId, Receipt, Timestamp, uuid_v7},
 };
 
@@ -34,6 +36,22 @@ impl Authority {
         Self { ledger, clock, strict: false }
     }
 
+    /// Keeps the ledger of a profile, which must be there; its file is opened by the first read or write.
+    ///
+    /// Errors: `not_found` before `init`, `store_unreadable`.
+    pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
+        Ok(Self::new(Box::new(SqliteLedger::open(profile, env)?)))
+    }
+
+    /// Keeps the ledger of a profile, and makes and founds it where it is missing.
+    ///
+    /// Errors: `disk_full`, `schema_*`, `store_*`.
+    pub fn create(profile: &Profile, env: &Env) -> Result<Self> {
+        let mut authority = Self::new(Box::new(SqliteLedger::create(profile, env)?));
+        authority.found()?;
+        Ok(authority)
+    }
+
     /// Says whether a person's every verb needs proof.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
@@ -46,12 +64,22 @@ impl Authority {
     /// A receipt can be a no that was accepted and written: see [`Receipt::negative`]. Errors: every code of the
     /// kernel, `operation_conflict`, `store_*`.
     pub fn submit(&mut self, operation: Operation<Command>) -> Result<Receipt> {
-        self.write(&operation.map(Input::Command))
+        self.write(&operation.map(Input::Command), &mut |_| Ok(()))
+    }
+
+    /// As [`Authority::submit`], with something to take before the commit: a lock that is named after what was just
+    /// made. Not called for a replay. If it fails nothing is written.
+    pub(crate) fn submit_holding(
+        &mut self,
+        operation: Operation<Command>,
+        hold: &mut dyn FnMut(&Outcome) -> Result<()>,
+    ) -> Result<Receipt> {
+        self.write(&operation.map(Input::Command), hold)
     }
 
     /// Writes a step of a Turn. Only the driver of that Turn, or what ran its validators, may call it.
     pub(crate) fn submit_step(&mut self, operation: Operation<Step>) -> Result<Receipt> {
-        self.write(&operation.map(Input::Step))
+        self.write(&operation.map(Input::Step), &mut |_| Ok(()))
     }
 
     /// Reads one consistent state.
@@ -64,6 +92,39 @@ impl Authority {
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
+    /// Reads one consistent state, with what a decision on it would be made under now.
+    ///
+    /// Errors: those of the job; `not_found` before the ledger was founded, `store_*`.
+    pub fn look<T>(&mut self, mut job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
+        let Self { ledger, clock, strict } = self;
+        let mut answer = None;
+        ledger.read(&mut |view| {
+            let meta = view.meta()?.ok_or_else(unfounded)?;
+            let stamp = clock::advance(&meta.stamp, &clock.read()?);
+            answer = Some(job(view, &terms(&meta, &stamp, *strict))?);
+            Ok(())
+        })?;
+        answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
+    }
+
+    /// Takes the present time after a jump of the clock: a person stands by it. Says whether there was a jump.
+    ///
+    /// Errors: `not_found` before the ledger was founded, `store_*`.
+    pub fn accept_clock(&mut self) -> Result<bool> {
+        let Self { ledger, clock, .. } = self;
+        let mut jumped = false;
+        ledger.write(&mut |tx| {
+            let meta = tx.meta()?.ok_or_else(unfounded)?;
+            let reading = clock.read()?;
+            jumped = clock::advance(&meta.stamp, &reading).clock_jump;
+            if jumped {
+                tx.restamp(&clock::accept(&meta.stamp, &reading))?;
+            }
+            Ok(())
+        })?;
+        Ok(jumped)
+    }
+
     /// Sleeps until `changed` says yes, at most for `wait`; says whether it did.
     pub fn wait(
         &mut self,
@@ -71,6 +132,19 @@ impl Authority {
         mut changed: impl FnMut(&mut dyn View) -> Result<bool>,
     ) -> Result<bool> {
         self.ledger.wait(wait, &mut changed)
+    }
+
+    /// What an operation returned, if it was ever submitted.
+    pub fn receipt(&mut self, operation_id: &OperationId) -> Result<Option<Receipt>> {
+        let found = self.read(|view| view.receipt(operation_id))?;
+        Ok(found.map(|stored| stored.into_receipt(operation_id.clone(), true)))
+    }
+
+    /// As [`Authority::terms`], by a read of its own.
+    pub fn present(&mut self) -> Result<Terms> {
+        let meta = self.read(|view| view.meta())?.ok_or_else(unfounded)?;
+        let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
+        Ok(terms(&meta, &stamp, self.strict))
     }
 
     /// What a decision would be made under now, without writing that time passed.
@@ -100,7 +174,11 @@ impl Authority {
         Ok(made)
     }
 
-    fn write(&mut self, operation: &Operation<Input>) -> Result<Receipt> {
+    fn write(
+        &mut self,
+        operation: &Operation<Input>,
+        hold: &mut dyn FnMut(&Outcome) -> Result<()>,
+    ) -> Result<Receipt> {
         let digest = operation.digest()?;
         let seed = random::<32>()?;
         let Self { ledger, clock, strict } = self;
@@ -117,7 +195,7 @@ impl Authority {
             let reading = clock.read()?;
             let stamp = clock::advance(&meta.stamp, &reading);
             let minted = Minted::new(seed, Timestamp::from_ms(reading.wall_ms));
-            let stored = decide(tx, operation, digest, terms(&meta, &stamp, *strict), minted, stamp)?;
+            let stored = decide(tx, operation, digest, terms(&meta, &stamp, *strict), minted, stamp, hold)?;
             receipt = Some(stored.into_receipt(operation.operation_id.clone(), false));
             Ok(())
         })?;
@@ -167,7 +245,8 @@ pub(super) fn load(view: &mut dyn View, operation: &Operation<Input>, facts: &mu
         }
         view.load(&missing, facts)?;
     }
-    debug_assert!(kernel::reads(operation, facts).is_empty(), "a command asks for a third round of reads");
+    let missing = kernel::reads(operation, facts);
+    debug_assert!(missing.is_empty(), "a command asks for a third round of reads: {missing:?}");
     Ok(())
 }
 
@@ -178,6 +257,7 @@ fn decide(
     terms: Terms,
     mut minted: Minted,
     stamp: Stamp,
+    hold: &mut dyn FnMut(&Outcome) -> Result<()>,
 ) -> Result<StoredReceipt> {
     let now = terms.now;
     let mut facts = Facts::new(terms);
@@ -185,6 +265,7 @@ fn decide(
     let mut head = tx.head(&operation.goal_id)?.unwrap_or(Head::START);
     let standing = facts.goal(&operation.goal_id)?.map(|goal| goal.instance);
     let decision = kernel::decide(facts, operation, &mut minted)?;
+    hold(&decision.outcome)?;
     let started = decision.writes.rows.goals.get(&operation.goal_id).map(|goal| goal.instance);
     let goal_instance = standing.or(started).ok_or_else(|| Error::from(Code::Internal))?;
     let linking = Linking {

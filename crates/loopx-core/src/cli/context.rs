@@ -65,13 +65,33 @@ impl Context<'_, '_> {
         if let Some(actor) = args.text("as") {
             return Ok(actor.to_owned());
         }
-        let login = self.env.text(Var::User)?.or(self.env.text(Var::Logname)?);
-        match login {
-            Some(login) if self.stdio.input_is_terminal => Ok(format!("user:{login}")),
-            _ => Err(Error::new(Code::MissingActor, format!("nobody is named as the actor of `{}`", args.path()))
-                .hint(format!("{} --help", args.path()))
-                .detail("argument", "--as")),
+        if self.stdio.input_is_terminal {
+            return Ok(format!("user:{}", self.login()?));
         }
+        let message = format!(
+            "nobody is named as the actor of `{}`: give --as user:NAME or agent:NAME, or set LOOPX_ACTOR",
+            args.path()
+        );
+        Err(Error::new(Code::MissingActor, message)
+            .hint(format!("{} --help", args.path()))
+            .detail("argument", "--as"))
+    }
+
+    /// The login name: `USER`, `LOGNAME`, else what the system calls this user, else `uid-N`.
+    ///
+    /// Errors: `invalid_argument` for a variable that is not text.
+    pub fn login(&self) -> Result<String> {
+        if let Some(login) = self.env.text(Var::User)?.or(self.env.text(Var::Logname)?) {
+            return Ok(login.to_owned());
+        }
+        let uid = rustix::process::geteuid().as_raw();
+        let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let named = known.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+        });
+        Ok(named.unwrap_or_else(|| format!("uid-{uid}")))
     }
 
     /// The secret that proves who acts: of `--token-file`, else `LOOPX_TOKEN`. To be wrapped at once.

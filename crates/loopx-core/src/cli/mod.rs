@@ -7,6 +7,7 @@ mod builtin;
 mod config;
 mod context;
 mod env;
+mod handlers;
 mod page;
 mod parse;
 mod project;
@@ -48,13 +49,17 @@ impl Preset {
     /// The kernel's commands: `loopx-core`, and the minimal preset of `loopx`.
     pub const CORE: Self = Self {
         commands: &[CORE],
-        handlers: &[&[
-            ("completions", builtin::completions),
-            ("man", builtin::man),
-            ("config get", config::get),
-            ("config set", config::set),
-            ("config explain", config::explain),
-        ]],
+        handlers: &[
+            &[
+                ("completions", builtin::completions),
+                ("man", builtin::man),
+                ("config get", config::get),
+                ("config set", config::set),
+                ("config explain", config::explain),
+            ],
+            handlers::NOUNS,
+            handlers::TURNS,
+        ],
         inner: &[("__reference", reference)],
     };
 
@@ -125,9 +130,12 @@ struct Help {
     help: String,
 }
 
-/// `__reference`: the reference page of the command line.
-fn reference(_: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
-    let page = page::reference("loopx", Preset::CORE.commands);
+/// `__reference [errors]`: a reference page.
+fn reference(argv: &[OsString], _: &Env, stdio: &mut Stdio<'_>) -> u8 {
+    let page = match argv.first().and_then(|page| page.to_str()) {
+        Some("errors") => page::errors(),
+        Some(_) | None => page::reference("loopx", Preset::CORE.commands),
+    };
     let written = stdio.out.write_all(page.as_bytes()).and_then(|()| stdio.out.flush());
     u8::from(written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe))
 }

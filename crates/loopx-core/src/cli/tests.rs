@@ -6,6 +6,8 @@ mod place;
 mod screens;
 mod settings;
 mod table;
+mod terminal;
+mod verbs;
 
 use std::ffi::OsString;
 

@@ -51,7 +51,8 @@ pub enum Read {
     Unfinished(GoalId),
     /// The first live Todos of a Goal by number, up to [`Facts::PAGE`], and their Turns.
     Live(GoalId),
-    /// The first Todos that an agent may take, in order, up to [`Facts::PAGE`], and their Turns.
+    /// The first Todos that an agent may take, in order, up to [`Facts::PAGE`], and their Turns: none that excludes
+    /// it or needs a capability it lacks.
     Ready(GoalId, AgentId),
     /// How many slots a meter holds since a bucket.
     Used(MeterScope, Bucket),
@@ -73,7 +74,7 @@ pub struct Terms {
 }
 
 /// The rows a decision may look at and change.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     terms: Terms,
     /// Whether every row of the ledger is here, as in a fold.
@@ -116,7 +117,7 @@ pub struct Rows {
     pub evidence: BTreeMap<EvidenceId, Evidence>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Changed {
     goals: BTreeSet<GoalId>,
     agents: BTreeSet<(GoalId, AgentId)>,
@@ -279,6 +280,12 @@ impl Facts {
     /// Takes in a meter's sum.
     pub fn load_used(&mut self, scope: MeterScope, since: Bucket, used: Used) {
         self.used.insert((scope, since), used);
+    }
+
+    /// What a meter holds since a bucket.
+    pub fn used(&self, scope: &MeterScope, since: Bucket) -> Result<Used> {
+        let key = (scope.clone(), since);
+        self.used.get(&key).copied().ok_or_else(|| unasked("meter", format_args!("{key:?}")))
     }
 
     fn index_todo(&mut self, todo: &Todo) {

@@ -46,7 +46,7 @@ pub fn index(todo: &Todo) -> Index {
     let awake_at = match &todo.state {
         TodoState::Deferred { wake: Wake::After(at) } => at.as_ms(),
         TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) } => {
-            todo.counters.woken_at.map_or(i64::MAX, Timestamp::as_ms)
+            woken_ready_at(todo.counters.woken_at)
         }
         TodoState::Open | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => 0,
     };
@@ -67,6 +67,11 @@ pub fn index(todo: &Todo) -> Index {
         }),
         reserved_for: todo.reserved.as_ref().map(|reserved| reserved.agent_id.clone()),
     }
+}
+
+/// The `ready_at` of a Todo that waits for another Todo or a gate, which moves with [`super::Delta::Wake`].
+pub fn woken_ready_at(woken_at: Option<Timestamp>) -> i64 {
+    woken_at.map_or(i64::MAX, Timestamp::as_ms)
 }
 
 /// What status counts a Todo under.

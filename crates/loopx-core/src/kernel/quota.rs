@@ -2,6 +2,8 @@
 //!
 //! Spending exists only as the commit that ends a Turn. Tokens, cost and wall time are not metered here yet.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Decided2, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds, turn};
@@ -99,6 +101,20 @@ pub(super) fn reads(goal: &GoalId, agent: &AgentId, wanted: &mut Wanted<'_>) {
     }
 }
 
+/// What [`room`] must read that is not loaded yet.
+pub fn room_reads(goal: &GoalId, agent: &AgentId, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    wanted.want(Read::Goal(goal.clone()));
+    wanted.want(Read::Agent(goal.clone(), agent.clone()));
+    reads(goal, agent, &mut wanted);
+    wanted.missing
+}
+
+/// Refuses, as an admission would, where no slot is left, saying when one frees.
+pub fn room(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<()> {
+    admit(facts, goal_id, agent_id, &[])
+}
+
 /// Refuses an admission for which no slot is left, saying when one frees.
 ///
 /// `ends` are Turns that the same commit would end; what they give back counts as free.
@@ -158,6 +174,18 @@ pub(super) fn holders<'f>(facts: &'f Facts, goal_id: &GoalId, agent_id: &AgentId
     }
     let counts = |turn: &&Turn| full.iter().any(|(scope, since)| holds(scope, *since, turn));
     Ok(facts.live_turns(goal_id)?.into_iter().filter(counts).collect())
+}
+
+/// How many Turns the limits of an agent in a Goal leave; none where there is no limit.
+pub fn left(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<Option<u64>> {
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let agent = facts.agent(&(goal_id.clone(), agent_id.clone()))?;
+    let of = |(scope, limit): (MeterScope, Limit)| {
+        let since = Bucket::window_start(facts.now(), limit.window_ms);
+        let used = facts.used.get(&(scope, since)).copied().unwrap_or_default();
+        u64::from(limit.turns).saturating_sub(used.slots)
+    };
+    Ok(limits(goal, agent).into_iter().map(of).min())
 }
 
 /// Moves the meters of a Turn's admission by `by` slots.

@@ -4,7 +4,7 @@
 
 use std::io;
 
-/// One living process.
+/// One process.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) pid: i32,
@@ -13,6 +13,17 @@ pub(super) struct Row {
     /// Start time in the kernel's own ticks; with the pid it names one process for ever.
     pub(super) started: u64,
     pub(super) name: String,
+    /// Ended, and not yet collected by its parent.
+    pub(super) dead: bool,
+}
+
+/// What a process's environment says of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Carried,
+    Absent,
+    /// The process is between two programs and shows no environment at this instant.
+    Unsettled,
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -22,7 +33,8 @@ mod table {
         io::{self, Read},
     };
 
-    use super::Row;
+    use super::{Mark, Row};
+    use crate::process::clock::pause;
 
     /// No environment is larger: the kernel's own limit for arguments and environment is 6 MiB at usual stacks.
     const ENVIRONMENT_MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -31,19 +43,19 @@ mod table {
         let mut rows = Vec::new();
         for entry in read_dir("/proc")? {
             let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-            rows.extend(pid.and_then(one));
+            rows.extend(pid.and_then(any).filter(|row| !row.dead));
         }
         Ok(rows)
     }
 
-    pub(in crate::process) fn one(pid: i32) -> Option<Row> {
+    pub(in crate::process) fn any(pid: i32) -> Option<Row> {
         let mut text = [0_u8; 1024];
         let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
         let n = file.read(&mut text).ok()?;
         parse(pid, text.get(..n)?)
     }
 
-    /// Reads one line of `/proc/<pid>/stat`; none for what is already dead.
+    /// Reads one line of `/proc/<pid>/stat`.
     pub(super) fn parse(pid: i32, line: &[u8]) -> Option<Row> {
         // The name stands in parentheses and may hold anything, parentheses and spaces too.
         let open = line.iter().position(|b| *b == b'(')?;
@@ -55,22 +67,52 @@ mod table {
         let threads: u32 = fields.get(17)?.parse().ok()?;
         // A zombie whose threads go on is a leader thread that ended before its process.
         let dead = matches!(state, "Z" | "X" | "x") && threads <= 1;
-        let row = Row {
+        Some(Row {
             pid,
+            dead,
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             started: fields.get(19)?.parse().ok()?,
             name,
-        };
-        (!dead).then_some(row)
+        })
     }
 
-    /// Whether the environment a process was started with holds this entry.
-    pub(in crate::process) fn carries(pid: i32, entry: &[u8]) -> bool {
-        let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
-        let mut environment = Vec::new();
-        let read = file.take(ENVIRONMENT_MAX_BYTES).read_to_end(&mut environment);
-        read.is_ok() && environment.split(|b| *b == 0).any(|each| each == entry)
+    pub(in crate::process) fn carries(row: &Row, entry: &[u8]) -> Mark {
+        // A thread of the kernel has neither environment nor arguments, and never will.
+        if row.pid == 2 || row.parent == 2 {
+            return Mark::Absent;
+        }
+        // Each read opens anew: a descriptor opened before an exec goes on showing the memory that is gone.
+        for wait_ms in [0, 0, 1] {
+            if wait_ms > 0 {
+                pause(wait_ms);
+            }
+            let Ok(environment) = read("environ", row.pid) else { return Mark::Absent };
+            if !environment.is_empty() {
+                let carried = environment.split(|b| *b == 0).any(|each| each == entry);
+                return if carried { Mark::Carried } else { Mark::Absent };
+            }
+        }
+        // Amid an exec there are no arguments yet either; a cleared environment has them.
+        let between = read("cmdline", row.pid).is_ok_and(|arguments| arguments.is_empty());
+        let alive = any(row.pid).is_some_and(|now| now.started == row.started && !now.dead);
+        if between && alive { Mark::Unsettled } else { Mark::Absent }
+    }
+
+    fn read(what: &str, pid: i32) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(format!("/proc/{pid}/{what}"))?.take(ENVIRONMENT_MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A variable of the environment a process was started with.
+    pub(in crate::process) fn variable(pid: i32, name: &str) -> Option<String> {
+        let environment = read("environ", pid).ok()?;
+        let value = |entry: &[u8]| {
+            let rest = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some(String::from_utf8_lossy(rest).into_owned())
+        };
+        environment.split(|b| *b == 0).find_map(value)
     }
 }
 
@@ -78,18 +120,22 @@ mod table {
 mod table {
     use std::io;
 
-    use super::Row;
+    use super::{Mark, Row};
 
     pub(in crate::process) fn living() -> io::Result<Vec<Row>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(in crate::process) fn one(_pid: i32) -> Option<Row> {
+    pub(in crate::process) fn any(_pid: i32) -> Option<Row> {
         None
     }
 
-    pub(in crate::process) fn carries(_pid: i32, _entry: &[u8]) -> bool {
-        false
+    pub(in crate::process) fn carries(_row: &Row, _entry: &[u8]) -> Mark {
+        Mark::Absent
+    }
+
+    pub(in crate::process) fn variable(_pid: i32, _name: &str) -> Option<String> {
+        None
     }
 }
 
@@ -98,14 +144,19 @@ pub(super) fn living() -> io::Result<Vec<Row>> {
     table::living()
 }
 
-/// One process, if it is alive.
-pub(super) fn one(pid: i32) -> Option<Row> {
-    table::one(pid)
+/// One process, alive or not yet collected.
+pub(super) fn any(pid: i32) -> Option<Row> {
+    table::any(pid)
 }
 
-/// Whether the environment a process was started with holds this entry; false where it may not be read.
-pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
-    table::carries(pid, entry)
+/// Whether the environment a process was started with holds this entry; absent where it may not be read.
+pub(super) fn carries(row: &Row, entry: &[u8]) -> Mark {
+    table::carries(row, entry)
+}
+
+/// A variable of the environment a process was started with; none where it may not be read.
+pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
+    table::variable(pid, name)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -126,8 +177,10 @@ mod tests {
 
     #[test]
     fn a_zombie_is_dead_unless_its_threads_go_on() {
-        assert!(parse(7, line("x", "Z", 1).as_bytes()).is_none());
-        assert!(parse(7, line("x", "Z", 2).as_bytes()).is_some());
+        for (state, threads, dead) in [("Z", 1, true), ("Z", 2, false), ("X", 1, true), ("T", 1, false)] {
+            let row = parse(7, line("x", state, threads).as_bytes()).unwrap();
+            assert_eq!(row.dead, dead, "{state} {threads}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! It is synchronous and global-free: no thread, no signal handler, no sub-reaper flag on the caller. Linux is
 //! qualified; other Unix systems fall back to the process group alone and say so.
 
+mod above;
 mod capture;
 mod census;
 mod clock;
@@ -24,7 +25,9 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use clock::boot_ms;
+pub use above::token_above;
+pub use clock::{boot_ms, pause};
+pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};
 pub use run::run;
 pub use spec::{

@@ -24,7 +24,7 @@ pub struct Swept {
 /// `unsupported_platform` where the process table cannot be read: then nothing is known.
 pub fn alive_by_token(token: &Token) -> Result<Vec<Process>> {
     let mut tree = Tree::carrying(token);
-    let alive = tree.survey();
+    let alive = tree.survey_settled();
     match tree.containment() {
         Containment::Group => Err(blind()),
         Containment::Token | Containment::Children => Ok(alive),

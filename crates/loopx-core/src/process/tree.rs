@@ -17,13 +17,15 @@ use rustix::{
 };
 
 use super::{
-    census::{self, Row},
+    census::{self, Mark, Row},
     clock::{boot_ms, pause},
     spec::{Containment, Process, Token},
 };
 
 /// How long a tree may take to die of KILL before what is left is named as survivors.
 const KILL_MS: u64 = 5000;
+/// How long a look may stay undecided because somebody is between two programs; an exec takes far less.
+const SETTLE_MS: u64 = 1000;
 /// The longest pause between two looks at a tree that is being ended.
 const LOOK_MS: u64 = 50;
 
@@ -56,6 +58,8 @@ pub(super) struct Tree {
     born_at: u64,
     members: Vec<Row>,
     blind: bool,
+    /// At the last look somebody was between two programs and could not be judged.
+    unsettled: bool,
 }
 
 impl Tree {
@@ -63,15 +67,17 @@ impl Tree {
     pub(super) fn below(child: Child, token: Option<&Token>) -> Option<Self> {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
-        let born_at = census::one(pid.as_raw_pid()).map_or(0, |row| row.started);
+        // A program that is already over still has its row: nobody has collected it.
+        let born_at = census::any(pid.as_raw_pid()).map_or(0, |row| row.started);
         let leader = Leader { child, pid, pidfd, exit: None, reaped: false };
         let entry = token.map(Token::entry);
-        Some(Self { leader: Some(leader), entry, born_at, members: Vec::new(), blind: false })
+        Some(Self { leader: Some(leader), entry, born_at, members: Vec::new(), blind: false, unsettled: false })
     }
 
     /// All that carries a token, whoever started it.
     pub(super) fn carrying(token: &Token) -> Self {
-        Self { leader: None, entry: Some(token.entry()), born_at: 0, members: Vec::new(), blind: false }
+        let entry = Some(token.entry());
+        Self { leader: None, entry, born_at: 0, members: Vec::new(), blind: false, unsettled: false }
     }
 
     /// The leader's process id; 0 without one.
@@ -117,11 +123,23 @@ impl Tree {
         }
     }
 
+    /// Looks who of the tree is alive, again while somebody cannot be judged.
+    pub(super) fn survey_settled(&mut self) -> Vec<Process> {
+        let until_ms = boot_ms().saturating_add(SETTLE_MS);
+        loop {
+            let alive = self.survey();
+            if !self.unsettled || boot_ms() >= until_ms {
+                return alive;
+            }
+            pause(1);
+        }
+    }
+
     /// Looks who of the tree is alive.
     pub(super) fn survey(&mut self) -> Vec<Process> {
         if let Ok(rows) = census::living() {
             self.blind = false;
-            self.members = self.select(rows);
+            (self.members, self.unsettled) = self.select(rows);
             self.members.iter().map(|row| Process { pid: row.pid, name: row.name.clone() }).collect()
         } else {
             self.blind = true;
@@ -129,17 +147,23 @@ impl Tree {
         }
     }
 
-    fn select(&self, rows: Vec<Row>) -> Vec<Row> {
+    /// The members among these, and whether one of the rest could not be judged.
+    fn select(&self, rows: Vec<Row>) -> (Vec<Row>, bool) {
         let me = i32::try_from(std::process::id()).unwrap_or(0);
         let group = self.leader.as_ref().filter(|leader| !leader.reaped).map(|leader| leader.pid.as_raw_pid());
         let known: BTreeSet<(i32, u64)> = self.members.iter().map(|row| (row.pid, row.started)).collect();
         let mut rest: Vec<Row> = rows.into_iter().filter(|row| row.started >= self.born_at).collect();
         let mut parents = BTreeSet::new();
         let mut members = Vec::new();
+        let mut unsettled = false;
         rest.retain(|row| {
             // A caller that carries the token itself is named, never signalled, and its children are its own.
             let own = row.pid == me;
-            let marked = || self.entry.as_ref().is_some_and(|entry| census::carries(row.pid, entry));
+            let mut marked = || {
+                let mark = self.entry.as_ref().map(|entry| census::carries(row, entry));
+                unsettled |= mark == Some(Mark::Unsettled);
+                mark == Some(Mark::Carried)
+            };
             let ours = if own {
                 self.leader.is_none() && marked()
             } else {
@@ -164,7 +188,7 @@ impl Tree {
                 !child
             });
             if members.len() == before {
-                return members;
+                return (members, unsettled);
             }
         }
     }
@@ -225,7 +249,7 @@ impl Drop for Tree {
 fn signal_one(row: &Row, signal: Signal) {
     let Some(pid) = Pid::from_raw(row.pid) else { return };
     let handle = pidfd_open(pid, PidfdFlags::empty());
-    if census::one(row.pid).is_none_or(|now| now.started != row.started) {
+    if census::any(row.pid).is_none_or(|now| now.started != row.started) {
         return;
     }
     // Errors are the survey's to tell: who is still there afterwards is a survivor.
@@ -247,6 +271,7 @@ pub(super) struct Ending {
     look_at_ms: u64,
     pause_ms: u64,
     empty_looks: u8,
+    settle_until_ms: Option<u64>,
     found: Option<Vec<Process>>,
     asked: BTreeSet<(i32, u64)>,
 }
@@ -268,6 +293,7 @@ impl Ending {
             look_at_ms: now_ms,
             pause_ms: 1,
             empty_looks: 0,
+            settle_until_ms: None,
             found: None,
             asked: BTreeSet::new(),
         }
@@ -291,13 +317,17 @@ impl Ending {
         let alive = tree.survey();
         self.found.get_or_insert_with(|| alive.clone());
         if alive.is_empty() {
-            self.empty_looks += 1;
+            let settle_until_ms = *self.settle_until_ms.get_or_insert(now_ms.saturating_add(SETTLE_MS));
+            if !tree.unsettled || now_ms >= settle_until_ms {
+                self.empty_looks += 1;
+            }
             if self.empty_looks >= 2 {
                 return Stage::Over(alive);
             }
             self.pause_ms = 1;
         } else {
             self.empty_looks = 0;
+            self.settle_until_ms = None;
             match self.kill_until_ms {
                 Some(until) if now_ms >= until => return Stage::Over(alive),
                 None if now_ms < self.grace_until_ms => self.ask(tree),

@@ -2,6 +2,8 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod golden;
+mod kept;
 mod actors;
 mod batch;
 mod gates;
@@ -15,9 +17,12 @@ mod play;
 mod quota;
 mod replay;
 mod scopes;
+mod random;
 mod smoke;
 mod todo_table;
 mod todos;
 mod turn_table;
 mod walker;
 mod world;
+
+pub(in crate::authority) use kept::{Home, Kept};

@@ -69,3 +69,14 @@ fn an_expired_owner_is_superseded_by_a_rival_and_rearmed_without_one() {
     world.verdict("b", &second, VerdictOutcome::Unchecked).unwrap();
     assert!(world.row(&todo).is_done());
 }
+
+#[test]
+fn the_same_path_over_a_file() {
+    let mut world = World::over(super::kept::Kept::sqlite());
+    world.start(|goal| goal.validators = vec![super::world::validator()]);
+    let todo = world.todo("first", |_| {});
+    let owned = world.claim("a", &todo).unwrap();
+    assert_eq!(world.claim("b", &todo).unwrap_err().code(), Code::AlreadyClaimed);
+    world.done("a", &owned).unwrap();
+    assert!(world.row(&todo).is_done());
+}

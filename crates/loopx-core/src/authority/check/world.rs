@@ -1,19 +1,14 @@
-//! Owns the `World`: an authority over memory, a clock that moves only when told, and the checks after each call.
+//! Owns the `World`: an authority over a ledger, a clock that moves only when told, and the checks after each call.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, AtomicU64, Ordering},
-    },
-};
+use std::collections::BTreeMap;
 
 use super::super::{
-    Authority, EventFilter, Head, MemoryLedger,
+    Authority, EventFilter, Head,
     chain::{self, Envelope},
-    clock::{self, Clock, Reading},
+    clock::{self, Clock as _},
+    conformance::{Room as _, StillClock},
 };
-use super::{hints, invariants};
+use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
@@ -23,27 +18,9 @@ use crate::{
     model::*,
 };
 
-/// A clock that stands still until it is moved.
-#[derive(Debug, Clone)]
-pub(super) struct StillClock {
-    wall_ms: Arc<AtomicI64>,
-    boot_ms: Arc<AtomicI64>,
-    boot: Arc<AtomicU64>,
-}
-
-impl Clock for StillClock {
-    fn read(&self) -> Result<Reading> {
-        Ok(Reading {
-            boot_id: format!("boot-{}", self.boot.load(Ordering::SeqCst)),
-            boot_ms: self.boot_ms.load(Ordering::SeqCst),
-            wall_ms: self.wall_ms.load(Ordering::SeqCst),
-        })
-    }
-}
-
 /// A small world with one Goal `g`.
 pub(super) struct World {
-    pub(super) ledger: MemoryLedger,
+    pub(super) ledger: Kept,
     pub(super) authority: Authority,
     clock: StillClock,
     calls: u64,
@@ -75,16 +52,15 @@ pub(super) fn validator() -> Validator {
 }
 
 impl World {
-    /// A founded ledger without a Goal.
+    /// A founded ledger, in memory, without a Goal.
     pub(super) fn empty() -> Self {
-        let start = 1_800_000_000_000;
-        let clock = StillClock {
-            wall_ms: Arc::new(AtomicI64::new(start)),
-            boot_ms: Arc::new(AtomicI64::new(1_000_000)),
-            boot: Arc::new(AtomicU64::new(1)),
-        };
-        let ledger = MemoryLedger::new();
-        let mut authority = Authority::with_clock(Box::new(ledger.clone()), Box::new(clock.clone()));
+        Self::over(Kept::memory())
+    }
+
+    /// The same over a ledger that is not founded.
+    pub(super) fn over(ledger: Kept) -> Self {
+        let clock = StillClock::new();
+        let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
         Self { ledger, authority, clock, calls: 0, folded: None, folded_to: BTreeMap::new(), goal: text("g") }
     }
@@ -120,20 +96,17 @@ impl World {
 
     /// Moves time.
     pub(super) fn pass(&mut self, span: Duration) {
-        let ms = i64::try_from(span.as_ms()).unwrap();
-        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
-        self.clock.boot_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.pass(i64::try_from(span.as_ms()).unwrap());
     }
 
     /// Steps the wall clock alone.
     pub(super) fn step_wall(&mut self, ms: i64) {
-        self.clock.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.clock.step_wall(ms);
     }
 
     /// Boots the machine anew.
     pub(super) fn reboot(&mut self) {
-        self.clock.boot.fetch_add(1, Ordering::SeqCst);
-        self.clock.boot_ms.store(5_000, Ordering::SeqCst);
+        self.clock.reboot();
     }
 
     /// A fresh operation of an actor, with proof for a person.

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    super::{Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View},
+    super::{Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View, ledger::cursor},
     State,
 };
 use crate::{
     error::Result,
     kernel::{Facts, Read, Rows, Used, index},
     model::{
-        Agent, AgentId, Bucket, Evidence, Gate, GateState, Goal, GoalId, MeterScope, OperationId, Timestamp, Todo, TodoId, TodoKind,
-        TodoState, Turn,
+        Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope, OperationId,
+        Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId,
     },
 };
 
@@ -61,10 +61,11 @@ impl View for State {
     }
 
     fn gates(&mut self, filter: &GateFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Gate>> {
+        let after = cursor::<GateId>(after)?;
         let wanted = |gate: &&Gate| {
             gate.goal_id == *filter.goal
                 && (!filter.blocking || gate.is_blocking())
-                && after.is_none_or(|after| *gate.gate_id.to_string() > *after)
+                && after.is_none_or(|after| gate.gate_id > after)
         };
         Ok(self.rows.gates.values().filter(wanted).take(limit).cloned().collect())
     }
@@ -76,21 +77,23 @@ impl View for State {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Evidence>> {
+        let after = cursor::<EvidenceId>(after)?;
         let wanted = |evidence: &&Evidence| {
             evidence.goal_id == *goal
                 && todo.is_none_or(|todo| evidence.todo_id.as_ref() == Some(todo))
-                && after.is_none_or(|after| *evidence.evidence_id.to_string() > *after)
+                && after.is_none_or(|after| evidence.evidence_id > after)
         };
         Ok(self.rows.evidence.values().filter(wanted).take(limit).cloned().collect())
     }
 
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
+        let before = cursor::<TurnId>(before)?;
         let wanted = |turn: &&Turn| {
             turn.goal_id == *filter.goal
                 && filter.todo.is_none_or(|todo| turn.todo_id() == Some(todo))
                 && filter.agent.is_none_or(|agent| turn.agent_id == *agent)
                 && (!filter.live || !turn.is_terminal())
-                && before.is_none_or(|before| *turn.turn_id.to_string() < *before)
+                && before.is_none_or(|before| turn.turn_id < before)
         };
         Ok(self.rows.turns.values().rev().filter(wanted).take(limit).cloned().collect())
     }
@@ -247,11 +250,14 @@ impl State {
     }
 
     fn ready(&self, goal: &GoalId, agent: &AgentId, now: i64, found: &mut Rows) {
+        let row = self.rows.agents.get(&(goal.clone(), agent.clone()));
+        let has = row.map(|row| row.capabilities.clone()).unwrap_or_default();
         let mut ready: Vec<_> = self
             .rows
             .todos
             .values()
             .filter(|todo| todo.todo_id.goal() == goal && !todo.excluded_agents.contains(agent))
+            .filter(|todo| todo.requires.capabilities.is_subset(&has))
             .filter_map(|todo| {
                 let index = index(todo);
                 let counters = &todo.counters;

@@ -4,7 +4,7 @@
 //! found in lines that begin with `@`, and goes on when it reads a line.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     io::{BufRead as _, BufReader, Write as _},
     os::unix::process::CommandExt as _,
@@ -19,6 +19,7 @@ mod bell;
 mod files;
 mod full;
 mod kills;
+mod ledger;
 mod locks;
 mod roles;
 

@@ -32,8 +32,9 @@ fn child() {
         "clock" => clock::SystemClock::new().read().map(|now| println!("@{now:?}")),
         "ring" => ring(&at),
         "wait" => wait(&at),
+        "submit" => ledger::submit_once(&at),
         "body" => PrivateStore::at(&at).put_all(&[body()]).map(drop),
-        other => panic!("no role {other}"),
+        other => ledger::role(other, &at),
     };
     match done {
         Ok(()) => println!("@ok"),
@@ -51,10 +52,10 @@ pub(super) fn body() -> Body {
     }
 }
 
-/// Waits for the parent's word.
-fn told() {
+/// Waits for the parent's word; none comes any more when the parent hangs up.
+pub(super) fn told() -> bool {
     let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).unwrap();
+    std::io::stdin().lock().read_line(&mut line).unwrap() > 0
 }
 
 fn write_many(db: &Path, times: u32) -> Result<()> {

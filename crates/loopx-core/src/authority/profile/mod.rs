@@ -20,7 +20,9 @@ mod record;
 mod run_dir;
 
 use filesystem::{Filesystem, Kind};
+pub use filesystem::HostFilesystem;
 use record::Record;
+pub(crate) use record::replace_whole;
 
 /// The profile that is meant when none is named.
 pub const DEFAULT_PROFILE: &str = "default";
@@ -231,6 +233,11 @@ impl Profile {
         let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
         run_dir::ensure(&record.run_dir)?;
         Ok(record.run_dir)
+    }
+
+    /// Whether that folder is there; makes nothing.
+    pub fn has_run_dir(&self) -> bool {
+        self.record.run_dir.is_dir()
     }
 
     /// As `run_dir`, but a folder that cannot be used any more is replaced, for everybody, by one that can.

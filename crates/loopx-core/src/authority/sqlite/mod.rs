@@ -7,12 +7,14 @@ mod begin;
 mod close;
 mod fault;
 mod identity;
+mod ledger;
 mod open;
 mod reader;
 mod schema;
 mod turn;
 
 pub use begin::WriteTx;
+pub use ledger::SqliteLedger;
 pub(crate) use fault::typed;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};

@@ -4,6 +4,7 @@
 //! written once and rendered as text, Markdown or roff.
 
 mod completions;
+mod errors;
 mod help;
 mod man;
 mod parts;
@@ -11,6 +12,7 @@ mod reference;
 
 pub(super) use self::{
     completions::completions,
+    errors::errors,
     help::{help, version},
     man::man,
     reference::reference,

@@ -14,7 +14,7 @@ use crate::cli::{
 pub(in crate::cli) fn reference(program: &str, commands: &[&'static [Command]]) -> String {
     let mut page = Document::new()
         .heading("Command line reference")
-        .para("Generated from the flag table by `cargo run -p loopx-core -- __reference`; do not edit.")
+        .para("Generated from the flag table by `cargo xtask docs`; do not edit.")
         .with(Block::Heading(2, "Options of every command".to_owned()))
         .terms(GLOBAL.iter().map(parts::described));
     for group in Group::ALL {

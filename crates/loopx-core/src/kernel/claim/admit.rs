@@ -190,8 +190,14 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
         .detail("other", other.to_string())
         .detail("until_ms", until.as_ms())
         .hint(format!("todo show {other}")),
-        Reason::Peer { until, .. } => holder(todo, because(Code::AlreadyClaimed, format!("somebody else owns the Todo {id}")))
-            .detail("until_ms", until.as_ms()),
+        Reason::Peer { by: PeerBy::Owner(agent), until } => {
+            holder(todo, because(Code::AlreadyClaimed, format!("{agent} owns the Todo {id}")))
+                .detail("until_ms", until.as_ms())
+        }
+        Reason::Peer { by: PeerBy::Reserved(agent), until } => {
+            holder(todo, because(Code::AlreadyClaimed, format!("the Todo {id} is reserved for {agent}")))
+                .detail("until_ms", until.as_ms())
+        }
         Reason::Gate => because(Code::GateBlocked, format!("a gate blocks the Todo {id}"))
             .hint(format!("gate list --goal {}", id.goal())),
         Reason::Approval(_) | Reason::Claimable => Error::from(Code::Internal),

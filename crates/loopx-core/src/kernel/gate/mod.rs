@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use event::Event;
+pub use event::Event;
 
 use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, todo, turn};
 use crate::{

@@ -6,7 +6,7 @@ mod event;
 use serde::{Deserialize, Serialize};
 
 pub(super) use close::refusal as close_refusal;
-pub(super) use event::Event;
+pub use event::Event;
 
 use super::{Decided2, Draft, Facts, Outcome, Read, Verb, Wanted, turn};
 use crate::{

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use add::NewTodo;
 pub(super) use add::{add, check_wake, update, wake_reads};
 pub(super) use complete::{check_continuation, complete, continuation_reads, finish};
-pub(super) use event::Event;
+pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
@@ -303,7 +303,7 @@ fn no_move(todo: &Todo, verb: &str) -> Error {
     let error = Error::new(code, format!("the Todo {} is {}; it cannot {verb}", todo.todo_id, todo.state.as_str()))
         .detail("todo_id", todo.todo_id.to_string())
         .detail("state", todo.state.as_str());
-    if todo.is_live() { error } else { error.hint(format!("todo reopen {} --reason TEXT", todo.todo_id)) }
+    if todo.is_live() { error } else { error.hint(format!("todo reopen {}", todo.todo_id)) }
 }
 
 /// A write by an agent to a Todo it does not own: it must have made it, and nobody else may ever have owned it.

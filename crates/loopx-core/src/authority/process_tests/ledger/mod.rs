@@ -1,0 +1,144 @@
+//! Real processes at one ledger: who wins, what a replay returns, what a kill, a full disk and damage leave.
+
+use super::*;
+use crate::{
+    authority::{Authority, TodoFilter, TurnFilter},
+    kernel::{
+        AgentCommand, BatchItem, ClaimCommand, Command as Wish, GoalCommand, NewGoal, NewTodo, Outcome,
+        TodoCommand, claim::Claim,
+    },
+    model::*,
+};
+
+mod faults;
+mod growth;
+mod races;
+mod replay;
+
+/// The Goal of these tests.
+pub(super) fn goal() -> GoalId {
+    "g".parse().unwrap()
+}
+
+/// The ledger of a home, as a process of its own opens it.
+pub(super) fn authority(home: &Path) -> Result<Authority> {
+    Authority::open(&roles::profile(home)?, &roles::env(home))
+}
+
+/// An operation of a person with proof, or of an agent.
+pub(super) fn operation(id: &str, actor: &str, command: Wish) -> Operation<Wish> {
+    let actor: Actor = actor.parse().unwrap();
+    let assurance = if actor.is_user() {
+        Assurance::Proven
+    } else {
+        Assurance::Stated
+    };
+    Operation {
+        operation_id: id.parse().unwrap(),
+        provenance: Provenance {
+            door: Door::Library,
+            assurance,
+            contained: None,
+        },
+        actor,
+        goal_id: goal(),
+        command,
+        expected: Expected::default(),
+    }
+}
+
+/// Founds a ledger with a Goal and no agent.
+pub(super) fn founded(home: &Path) -> Authority {
+    let mut authority = Authority::create(&roles::profile(home).unwrap(), &roles::env(home)).unwrap();
+    let start = NewGoal {
+        objective: "ship it".parse().unwrap(),
+        acceptance: Vec::new(),
+        non_goals: Vec::new(),
+        boundary: Boundary::default(),
+        stop_conditions: Vec::new(),
+        validators: Vec::new(),
+        authority_sources: Vec::new(),
+        origin: None,
+        workspace: None,
+        unvalidated: Unvalidated::Ask,
+    };
+    let start = Wish::Goal(GoalCommand::Start(Box::new(start)));
+    authority.submit(operation("start", "user:ana", start)).unwrap();
+    authority
+}
+
+/// How many Todos the Goal has.
+pub(super) fn todos(home: &Path) -> i64 {
+    let goal = goal();
+    let filter = TodoFilter {
+        goal: &goal,
+        live: false,
+        bucket: None,
+    };
+    let found = authority(home)
+        .unwrap()
+        .read(|view| view.todos(&filter, 0, usize::MAX))
+        .unwrap();
+    i64::try_from(found.len()).unwrap()
+}
+
+/// Adds a Todo, always under the same id.
+pub(super) fn submit_once(home: &Path) -> Result<()> {
+    let new = NewTodo::titled("work".parse().unwrap(), TodoKind::Advance);
+    let add = Wish::Todo(TodoCommand::Add(Box::new(new)));
+    authority(home)?
+        .submit(operation("add", "user:ana", add))
+        .map(drop)
+}
+
+/// Adds Todos, all in one commit.
+fn add_todos(authority: &mut Authority, id: &str, n: u32) {
+    let add = |n| BatchItem::Add {
+        new: Box::new(NewTodo::titled(
+            format!("work {n}").parse().unwrap(),
+            TodoKind::Advance,
+        )),
+        after_items: [].into(),
+    };
+    authority
+        .submit(operation(id, "user:ana", Wish::Batch((0..n).map(add).collect())))
+        .unwrap();
+}
+
+fn add_agent(authority: &mut Authority, name: &str) {
+    let add = AgentCommand::Add {
+        agent_id: name.parse().unwrap(),
+        capabilities: [].into(),
+    };
+    authority
+        .submit(operation(&format!("agent-{name}"), "user:ana", Wish::Agent(add)))
+        .unwrap();
+}
+
+/// A claim of the Goal's n-th Todo.
+fn claim(id: &str, actor: &str, n: u32) -> Operation<Wish> {
+    let claim = Claim {
+        todo_id: TodoId::new(goal(), n),
+        executor_of: None,
+        executor: Executor::Attached,
+        machine_id: None,
+        ttl_ms: None,
+        workspace: None,
+    };
+    operation(id, actor, Wish::Claim(ClaimCommand::Claim(Box::new(claim))))
+}
+
+/// What a child in a role of this folder does; a role is a word and what it is told.
+pub(super) fn role(role: &str, home: &Path) -> Result<()> {
+    let words: Vec<&str> = role.split(' ').collect();
+    match *words {
+        ["race", actor] => races::race(home, actor),
+        ["claim", actor, number] => {
+            let id = variable("LOOPX_TEST_OP").unwrap_or_else(|| "claim".to_owned());
+            let receipt = authority(home)?.submit(claim(&id, actor, number.parse().unwrap()))?;
+            println!("@{}", replay::said(&receipt));
+            Ok(())
+        }
+        _ => panic!("no role {role}"),
+    }
+}

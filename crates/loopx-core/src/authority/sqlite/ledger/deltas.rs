@@ -1,0 +1,61 @@
+//! Owns the set-wise changes: counters and meters moved by statements, no row loaded.
+//!
+//! Knows no rule: the moves are the kernel's.
+
+use rusqlite::params;
+
+use super::{load::meter_key, state::State};
+use crate::{
+    error::Result,
+    kernel::{Delta, woken_ready_at},
+    model::Timestamp,
+};
+
+impl State<'_> {
+    /// Applies one change to the rows as they lie. No counter and no meter goes below zero.
+    pub(super) fn shift(&mut self, delta: &Delta) -> Result<()> {
+        match delta {
+            Delta::Dependency {
+                dep,
+                unmet,
+                cancelled,
+            } => {
+                let dep = self.written_todo(dep)?;
+                let sql = "UPDATE todos SET unmet=max(unmet+?2, 0), cancelled_deps=max(cancelled_deps+?3, 0)
+                     WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)";
+                self.run(sql, params![dep, unmet, cancelled]).map(drop)
+            }
+            Delta::Gated { todos, by } => {
+                for todo in todos {
+                    let todo = self.written_todo(todo)?;
+                    let sql = "UPDATE todos SET blocking_gates=max(blocking_gates+?2, 0) WHERE id=?1";
+                    self.run(sql, params![todo, by])?;
+                }
+                Ok(())
+            }
+            Delta::Wake {
+                target,
+                woken_at,
+                lost,
+            } => {
+                let sql = "UPDATE todos INDEXED BY todo_wakes SET woken_at=?2, wake_lost=?3, ready_at=?4
+                     WHERE wake_target=?1";
+                let (at, ready_at) = (woken_at.map(Timestamp::as_ms), woken_ready_at(*woken_at));
+                self.run(sql, params![target.to_string(), at, lost, ready_at])
+                    .map(drop)
+            }
+            Delta::Meter { scope, bucket, by } => {
+                let (goal, agent) = meter_key(scope);
+                let goal = self.written_goal(goal)?;
+                let sql = "INSERT INTO meters(goal, agent, bucket, slots) VALUES(?1, ?2, ?3, max(?4, 0))
+                     ON CONFLICT(goal, agent, bucket) DO UPDATE SET slots=max(slots+?4, 0)";
+                self.run(sql, params![goal, agent, bucket.number(), by])?;
+                if *by <= 0 {
+                    let sql = "DELETE FROM meters WHERE goal=?1 AND agent=?2 AND bucket=?3 AND slots=0";
+                    self.run(sql, params![goal, agent, bucket.number()])?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

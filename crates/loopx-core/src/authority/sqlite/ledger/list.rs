@@ -1,0 +1,294 @@
+//! Owns lists, counts and searches: what people and programs page through.
+//!
+//! Knows no rule.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Row, params};
+
+use super::{
+    load::{gate, minted, todo, todos, turn},
+    state::{State, body, column, limited, number, row_id, unsigned},
+};
+use crate::{
+    authority::{
+        Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View,
+        ledger::cursor,
+    },
+    error::Result,
+    kernel::{Facts, Read},
+    model::{
+        Agent, Digest, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, OperationId, Todo, TodoId, Turn,
+        TurnId,
+    },
+};
+
+/// After every id: where a list begins that goes backwards from the end.
+const LAST: [u8; 17] = [0xff; 17];
+
+macro_rules! turns {
+    ($rest:literal) => {
+        concat!(
+            "SELECT turn_id, body FROM turns INDEXED BY ",
+            $rest,
+            " AND turn_id<?2 AND (?3 IS NULL OR todo=?3) AND (?4 IS NULL OR agent=?4)
+              AND (?5=0 OR live=1) ORDER BY turn_id DESC LIMIT ?6"
+        )
+    };
+}
+
+/// The random part of every id in a table, which only a search by a few letters of it reads.
+macro_rules! tails {
+    ($id:literal, $table:literal) => {
+        concat!(
+            "SELECT ",
+            $id,
+            " FROM ",
+            $table,
+            " WHERE substr(",
+            $id,
+            ", 7)>=?1 AND substr(",
+            $id,
+            ", 7)<=?2 ORDER BY ",
+            $id,
+            " LIMIT ?3"
+        )
+    };
+}
+impl View for State<'_> {
+    fn meta(&mut self) -> Result<Option<Meta>> {
+        self.meta_row()
+    }
+
+    fn receipt(&mut self, id: &OperationId) -> Result<Option<StoredReceipt>> {
+        self.receipt_row(id)
+    }
+
+    fn head(&mut self, goal: &GoalId) -> Result<Option<Head>> {
+        self.head_row(goal)
+    }
+
+    fn load(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
+        self.answer_all(reads, facts)
+    }
+
+    fn goals(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<Goal>> {
+        // Every slug is greater than the empty text.
+        let after = after.map_or("", GoalId::as_str);
+        let sql = "SELECT g.slug, b.body FROM goals g CROSS JOIN goal_bodies b ON b.goal=g.goal
+             WHERE g.slug>?1 ORDER BY g.slug LIMIT ?2";
+        self.all(sql, params![after, limited(limit)], |row| {
+            let slug: String = column(row, 0)?;
+            body(row, 1, &format_args!("goal_bodies {slug}"))
+        })
+    }
+
+    fn todos(&mut self, filter: &TodoFilter<'_>, after: u32, limit: usize) -> Result<Vec<Todo>> {
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
+        let (from, to, limit) = (row_id(goal, after), row_id(goal, u32::MAX), limited(limit));
+        match (filter.bucket, filter.live) {
+            (None, false) => self.all(
+                todos!("WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3"),
+                params![from, to, limit],
+                todo,
+            ),
+            (None, true) => self.all(super::load::LIVE, params![from, to, limit], todo),
+            (Some(bucket), live) => {
+                let sql = todos!(
+                    "INDEXED BY todo_buckets WHERE bucket=?4 AND id>?1 AND id<=?2 AND (?5=0 OR live=1)
+                     ORDER BY id LIMIT ?3"
+                );
+                self.all(sql, params![from, to, limit, bucket, live], todo)
+            }
+        }
+    }
+
+    fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(Vec::new());
+        };
+        self.all(
+            "SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent",
+            [key],
+            |row| {
+                let agent: String = column(row, 0)?;
+                body(row, 1, &format_args!("agents {goal} {agent}"))
+            },
+        )
+    }
+
+    fn gates(&mut self, filter: &GateFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Gate>> {
+        let after = cursor::<GateId>(after)?;
+        let after: &[u8] = after.as_ref().map_or(&[], |id| id.as_bytes());
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
+        let sql = if filter.blocking {
+            "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND gate_id>?2
+             ORDER BY gate_id LIMIT ?3"
+        } else {
+            "SELECT gate_id, body FROM gates INDEXED BY gate_goals WHERE goal=?1 AND gate_id>?2
+             ORDER BY gate_id LIMIT ?3"
+        };
+        self.all(sql, params![goal, after, limited(limit)], gate)
+    }
+
+    fn evidence(
+        &mut self,
+        goal: &GoalId,
+        todo: Option<&TodoId>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Evidence>> {
+        let after = cursor::<EvidenceId>(after)?;
+        let after: &[u8] = after.as_ref().map_or(&[], |id| id.as_bytes());
+        let Some(goal) = self.goal_key(goal)? else {
+            return Ok(Vec::new());
+        };
+        let take = |row: &Row<'_>| minted(row, "evidence");
+        let Some(todo) = todo else {
+            let sql = "SELECT evidence_id, body FROM evidence INDEXED BY evidence_goals WHERE goal=?1
+                 AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3";
+            return self.all(sql, params![goal, after, limited(limit)], take);
+        };
+        let Some(todo) = self.todo_key(todo)? else {
+            return Ok(Vec::new());
+        };
+        let sql = "SELECT evidence_id, body FROM evidence INDEXED BY evidence_todos WHERE todo=?4 AND goal=?1
+             AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3";
+        self.all(sql, params![goal, after, limited(limit), todo], take)
+    }
+
+    fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
+        let before = cursor::<TurnId>(before)?;
+        // Every id is less than a longer text of the greatest byte.
+        let before = before.as_ref().map_or(&LAST[..], |id| id.as_bytes());
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
+        let todo = match filter.todo {
+            None => None,
+            Some(id) => match self.todo_key(id)? {
+                None => return Ok(Vec::new()),
+                key => key,
+            },
+        };
+        let sql = match (filter.live, todo) {
+            (true, _) => turns!("turn_live WHERE goal=?1 AND live=1"),
+            (false, Some(_)) => turns!("turn_todos WHERE todo=?3 AND goal=?1"),
+            (false, None) => turns!("turn_goals WHERE goal=?1"),
+        };
+        let agent = filter.agent.map(crate::model::AgentId::as_str);
+        self.all(
+            sql,
+            params![goal, before, todo, agent, filter.live, limited(limit)],
+            turn,
+        )
+    }
+
+    fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
+        let Some(goal) = self.goal_key(filter.goal)? else {
+            return Ok(Vec::new());
+        };
+        let Ok(after) = u32::try_from(filter.after) else {
+            return Ok(Vec::new());
+        };
+        let sql = "SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3";
+        self.all(
+            sql,
+            params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)],
+            |row| {
+                Ok(Record {
+                    seq: number(column(row, 0)?).into(),
+                    payload: column(row, 1)?,
+                    hash: Digest::from_bytes(column(row, 2)?),
+                })
+            },
+        )
+    }
+
+    fn counts(&mut self, goal: &GoalId) -> Result<Count> {
+        let Some(goal) = self.goal_key(goal)? else {
+            return Ok(Count::new());
+        };
+        let counts = self.all(
+            "SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0",
+            [goal],
+            |row| Ok((column(row, 0)?, unsigned(row, 1)?)),
+        )?;
+        Ok(counts.into_iter().collect())
+    }
+
+    fn find(&mut self, text: &str, goal: Option<&GoalId>, limit: usize) -> Result<Vec<(String, String)>> {
+        let text = text.to_lowercase();
+        let holds = |id: &str, title: &str| id.contains(&text) || title.to_lowercase().contains(&text);
+        let goals = self.named_goals(goal)?;
+        let mut found: Vec<_> = goals
+            .iter()
+            .filter(|(_, slug, objective)| holds(slug, objective))
+            .take(limit)
+            .map(|(_, slug, objective)| (slug.clone(), objective.clone()))
+            .collect();
+        let sql = "SELECT id, title FROM todos INDEXED BY todo_titles WHERE id>?1 AND id<=?2 ORDER BY id";
+        for (key, slug, _) in &goals {
+            self.each(sql, params![row_id(*key, 0), row_id(*key, u32::MAX)], |row| {
+                if found.len() >= limit {
+                    return Ok(false);
+                }
+                let id = format!("{slug}.{}", number(column(row, 0)?));
+                let title: String = column(row, 1)?;
+                if holds(&id, &title) {
+                    found.push((id, title));
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>> {
+        let Some((from, to)) = tail_bounds(tail) else {
+            return Ok(Vec::new());
+        };
+        let sql = match prefix {
+            TurnId::PREFIX => tails!("turn_id", "turns"),
+            GateId::PREFIX => tails!("gate_id", "gates"),
+            EvidenceId::PREFIX => tails!("evidence_id", "evidence"),
+            _ => return Ok(Vec::new()),
+        };
+        self.all(sql, params![from, to, limited(limit)], |row| {
+            let id: [u8; 16] = column(row, 0)?;
+            Ok(match prefix {
+                TurnId::PREFIX => TurnId::from_bytes(id).to_string(),
+                GateId::PREFIX => GateId::from_bytes(id).to_string(),
+                _ => EvidenceId::from_bytes(id).to_string(),
+            })
+        })
+    }
+}
+
+/// The least and the greatest random part, ten bytes, that begins with some letters; none if no id does.
+fn tail_bounds(tail: &str) -> Option<([u8; 10], [u8; 10])> {
+    let filled = |with: char| -> Option<[u8; 10]> {
+        let mut text = format!("{}0000000000{tail}", TurnId::PREFIX);
+        (tail.len()..16).for_each(|_| text.push(with));
+        let id: TurnId = text.parse().ok()?;
+        id.as_bytes().get(6..)?.try_into().ok()
+    };
+    Some((filled('0')?, filled('z')?))
+}
+
+impl State<'_> {
+    /// Number, slug and objective of one Goal or of all, by slug.
+    fn named_goals(&mut self, goal: Option<&GoalId>) -> Result<Vec<(i64, String, String)>> {
+        let sql = "SELECT g.goal, g.slug, b.body FROM goals g CROSS JOIN goal_bodies b ON b.goal=g.goal
+             WHERE ?1 IS NULL OR g.slug=?1 ORDER BY g.slug";
+        self.all(sql, params![goal.map(GoalId::as_str)], |row| {
+            let slug: String = column(row, 1)?;
+            let goal: Goal = body(row, 2, &format_args!("goal_bodies {slug}"))?;
+            Ok((column(row, 0)?, slug, goal.objective.to_string()))
+        })
+    }
+}

@@ -1,0 +1,395 @@
+//! Owns the answers to the kernel's questions.
+//!
+//! Knows no rule: what a question means stands at `Read`, and the ledger in memory answers the same.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Row, params};
+
+use super::state::{State, body, column, corrupt, limited, number, row_id, unsigned};
+use crate::{
+    authority::{Head, Meta, StoredReceipt, clock::Stamp},
+    error::Result,
+    kernel::{Facts, Read, Rows, Used},
+    model::{
+        Agent, AgentId, AuthorityId, Bucket, Counters, Digest, Gate, Goal, GoalId, IncarnationId, MeterScope,
+        OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
+    },
+};
+
+/// A question whose rows are whole Todos.
+macro_rules! todos {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, unmet, cancelled_deps, blocking_gates, woken_at, wake_lost, body FROM todos ",
+            $rest
+        )
+    };
+}
+pub(super) use todos;
+
+const TODO_GATES: &str =
+    "SELECT g.gate_id, g.body FROM gate_todos t CROSS JOIN gates g ON g.gate_id=t.gate_id
+     WHERE t.todo=?1 AND g.blocking=1";
+const GOAL_GATES: &str =
+    "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND whole=1";
+const APPROVALS: &str =
+    "SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1";
+const WRITERS: &str = todos!("INDEXED BY todo_writers WHERE writes_in=?1");
+const DEPENDANTS: &str = todos!("WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)");
+const UNFINISHED: &str = todos!(
+    "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
+     ORDER BY id LIMIT ?3"
+);
+pub(super) const LIVE: &str =
+    todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
+
+/// Takes a Todo from a row of `todos!`.
+pub(super) fn todo(row: &Row<'_>) -> Result<Todo> {
+    let id: i64 = column(row, 0)?;
+    let mut todo: Todo = body(row, 6, &format_args!("todos {id}"))?;
+    if todo.todo_id.number() != number(id) {
+        return Err(corrupt(format_args!("todos {id} holds {}", todo.todo_id)));
+    }
+    todo.counters = Counters {
+        unmet: column(row, 1)?,
+        cancelled_deps: column(row, 2)?,
+        blocking_gates: column(row, 3)?,
+        woken_at: column::<Option<i64>>(row, 4)?.map(Timestamp::from_ms),
+        wake_lost: column(row, 5)?,
+    };
+    Ok(todo)
+}
+
+/// Takes a Turn from a row of (id, body).
+pub(super) fn turn(row: &Row<'_>) -> Result<Turn> {
+    minted(row, "turns")
+}
+
+/// Takes a gate from a row of (id, body).
+pub(super) fn gate(row: &Row<'_>) -> Result<Gate> {
+    minted(row, "gates")
+}
+
+/// Takes what a table keeps under a minted id, from a row of (id, body).
+pub(super) fn minted<T: serde::de::DeserializeOwned>(row: &Row<'_>, table: &str) -> Result<T> {
+    let id: [u8; 16] = column(row, 0)?;
+    body(row, 1, &format_args!("{table} {:032x}", u128::from_be_bytes(id)))
+}
+
+/// What is found, beside what the asker has already.
+struct Found<'f> {
+    rows: Rows,
+    have: &'f Rows,
+}
+
+impl Found<'_> {
+    fn has_todo(&self, id: &TodoId) -> bool {
+        self.rows.todos.contains_key(id) || self.have.todos.contains_key(id)
+    }
+}
+
+impl State<'_> {
+    pub(super) fn meta_row(&self) -> Result<Option<Meta>> {
+        let sql =
+            "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1";
+        self.one(sql, [], |row| {
+            Ok(Meta {
+                authority_id: AuthorityId::from_bytes(column(row, 0)?),
+                incarnation: IncarnationId::from_bytes(column(row, 1)?),
+                stamp: Stamp {
+                    boot_id: column(row, 2)?,
+                    boot_ms: column(row, 3)?,
+                    now_ms: column(row, 4)?,
+                    clock_jump: column(row, 5)?,
+                },
+            })
+        })
+    }
+
+    pub(super) fn receipt_row(&self, id: &OperationId) -> Result<Option<StoredReceipt>> {
+        self.one(
+            "SELECT body FROM receipts WHERE operation_id=?1",
+            [id.as_str()],
+            |row| body(row, 0, &format_args!("receipts {id}")),
+        )
+    }
+
+    pub(super) fn head_row(&self, goal: &GoalId) -> Result<Option<Head>> {
+        self.one(
+            "SELECT head_seq, head_hash FROM goals WHERE slug=?1",
+            [goal.as_str()],
+            |row| {
+                Ok(Head {
+                    seq: unsigned(row, 0)?,
+                    hash: Digest::from_bytes(column(row, 1)?),
+                })
+            },
+        )
+    }
+
+    pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
+        let now = facts.now();
+        let mut used = Vec::new();
+        let mut found = Found {
+            rows: Rows::default(),
+            have: facts.rows(),
+        };
+        for read in reads {
+            if let Read::Used(scope, since) = read {
+                used.push((scope.clone(), *since, self.used(scope, *since)?));
+            } else {
+                self.answer(read, now, &mut found)?;
+            }
+        }
+        let rows = found.rows;
+        for (scope, since, used) in used {
+            facts.load_used(scope, since, used);
+        }
+        facts.load(rows);
+        for read in reads {
+            facts.note(read.clone());
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, read: &Read, now: Timestamp, found: &mut Found<'_>) -> Result<()> {
+        match read {
+            Read::Goal(goal) => self.goal(goal, found),
+            Read::Agent(goal, agent) => self.agent(goal, agent, found),
+            Read::Todo(id) => self.one_todo(id, found),
+            Read::Text(id) => self.text(id, found),
+            Read::Turn(id) => {
+                let row = self.one(
+                    "SELECT turn_id, body FROM turns WHERE turn_id=?1",
+                    [id.as_bytes()],
+                    turn,
+                )?;
+                self.with_todos(row, found)
+            }
+            Read::Gate(id) => {
+                let row = self.one(
+                    "SELECT gate_id, body FROM gates WHERE gate_id=?1",
+                    [id.as_bytes()],
+                    gate,
+                )?;
+                found.rows.gates.extend(row.map(|gate| (*id, gate)));
+                Ok(())
+            }
+            Read::Evidence(id) => {
+                let sql = "SELECT evidence_id, body FROM evidence WHERE evidence_id=?1";
+                let row = self.one(sql, [id.as_bytes()], |row| minted(row, "evidence"))?;
+                found.rows.evidence.extend(row.map(|row| (*id, row)));
+                Ok(())
+            }
+            Read::AgentTurns(goal, agent) => {
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
+                let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1";
+                let turns = self.all(sql, params![key, agent.as_str()], turn)?;
+                self.with_todos(turns, found)
+            }
+            Read::LiveTurns(goal) => {
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
+                let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1";
+                let turns = self.all(sql, [key], turn)?;
+                self.with_todos(turns, found)
+            }
+            Read::TodoGates(id) => {
+                let key = self.todo_key(id)?;
+                self.some_gates(TODO_GATES, key, found)
+            }
+            Read::GoalGates(goal) => {
+                let key = self.goal_key(goal)?;
+                self.some_gates(GOAL_GATES, key, found)
+            }
+            Read::Approvals(goal) => {
+                let key = self.goal_key(goal)?;
+                self.some_gates(APPROVALS, key, found)
+            }
+            Read::Writers(workspace) => {
+                let todos = self.all(WRITERS, [workspace.as_str()], todo)?;
+                self.with_turns(todos, found)
+            }
+            Read::Dependants(id) => {
+                let Some(key) = self.todo_key(id)? else {
+                    return Ok(());
+                };
+                let todos = self.all(DEPENDANTS, [key], todo)?;
+                self.with_turns(todos, found)
+            }
+            Read::Ancestors(id) => self.ancestors(id, found),
+            Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
+            Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
+            Read::Ready(goal, agent) => {
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
+                for id in self.ready(key, agent, now.as_ms())? {
+                    let row = self.one(todos!("WHERE id=?1"), [id], todo)?;
+                    self.with_turns(row, found)?;
+                }
+                Ok(())
+            }
+            // Answered by who calls this.
+            Read::Used(..) => Ok(()),
+        }
+    }
+
+    fn goal(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let row: Option<Goal> = self.one("SELECT body FROM goal_bodies WHERE goal=?1", [key], |row| {
+            body(row, 0, &format_args!("goal_bodies {goal}"))
+        })?;
+        found.rows.goals.extend(row.map(|row| (goal.clone(), row)));
+        Ok(())
+    }
+
+    fn agent(&mut self, goal: &GoalId, agent: &AgentId, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let row: Option<Agent> = self.agent_row(key, agent)?;
+        found
+            .rows
+            .agents
+            .extend(row.map(|row| ((goal.clone(), agent.clone()), row)));
+        Ok(())
+    }
+
+    pub(super) fn agent_row(&self, goal: i64, agent: &AgentId) -> Result<Option<Agent>> {
+        self.one(
+            "SELECT body FROM agents WHERE goal=?1 AND agent=?2",
+            params![goal, agent.as_str()],
+            |row| body(row, 0, &format_args!("agents {goal} {agent}")),
+        )
+    }
+
+    fn text(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.todo_key(id)? else {
+            return Ok(());
+        };
+        let row = self.one("SELECT body FROM texts WHERE id=?1", [key], |row| {
+            body(row, 0, &format_args!("texts {id}"))
+        })?;
+        found.rows.texts.extend(row.map(|text| (id.clone(), text)));
+        Ok(())
+    }
+
+    /// Collects a Todo, and its Turn that has not ended.
+    fn one_todo(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
+        if found.has_todo(id) {
+            return Ok(());
+        }
+        let Some(key) = self.todo_key(id)? else {
+            return Ok(());
+        };
+        let row = self.one(todos!("WHERE id=?1"), [key], todo)?;
+        self.with_turns(row, found)
+    }
+
+    /// Collects the first Todos of a Goal that a question names.
+    fn first_todos(&mut self, sql: &str, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let todos = self.all(
+            sql,
+            params![row_id(key, 0), row_id(key, u32::MAX), limited(limit)],
+            todo,
+        )?;
+        self.with_turns(todos, found)
+    }
+
+    /// Collects Todos, and their Turns that have not ended.
+    fn with_turns(&mut self, todos: impl IntoIterator<Item = Todo>, found: &mut Found<'_>) -> Result<()> {
+        for row in todos {
+            if found.has_todo(&row.todo_id) {
+                continue;
+            }
+            if let Some(turn_id) = row.turn_id.filter(|id| !found.rows.turns.contains_key(id)) {
+                let sql = "SELECT turn_id, body FROM turns WHERE turn_id=?1";
+                let turn = self.one(sql, [turn_id.as_bytes()], turn)?;
+                found.rows.turns.extend(turn.map(|turn| (turn_id, turn)));
+            }
+            found.rows.todos.insert(row.todo_id.clone(), row);
+        }
+        Ok(())
+    }
+
+    /// Collects Turns, and their Todos.
+    fn with_todos(&mut self, turns: impl IntoIterator<Item = Turn>, found: &mut Found<'_>) -> Result<()> {
+        for turn in turns {
+            let todo_id = turn.todo_id().cloned();
+            found.rows.turns.insert(turn.turn_id, turn);
+            if let Some(todo_id) = todo_id {
+                self.one_todo(&todo_id, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn some_gates(&mut self, sql: &str, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = key else { return Ok(()) };
+        let gates = self.all(sql, [key], gate)?;
+        found
+            .rows
+            .gates
+            .extend(gates.into_iter().map(|gate| (gate.gate_id, gate)));
+        Ok(())
+    }
+
+    /// Walks along dependencies, depth first, as far as a walk may go.
+    fn ancestors(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![id.clone()];
+        while let Some(next) = open.pop() {
+            if seen.contains(&next) || seen.len() > Facts::WALK_MAX {
+                continue;
+            }
+            self.one_todo(&next, found)?;
+            let Some(row) = found
+                .rows
+                .todos
+                .get(&next)
+                .or_else(|| found.have.todos.get(&next))
+            else {
+                continue;
+            };
+            if next == *id || !matches!(row.state, TodoState::Cancelled { .. }) {
+                open.extend(row.depends_on.iter().cloned());
+            }
+            seen.insert(next);
+        }
+        Ok(())
+    }
+
+    /// What a meter holds since a bucket.
+    fn used(&mut self, scope: &MeterScope, since: Bucket) -> Result<Used> {
+        let (goal, agent) = meter_key(scope);
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(Used::default());
+        };
+        let sql = "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3";
+        let used = self.one(sql, params![key, agent, since.number()], |row| {
+            Ok(Used {
+                slots: unsigned(row, 0)?,
+                oldest: column::<Option<i64>>(row, 1)?.map(Bucket::from_number),
+            })
+        })?;
+        Ok(used.unwrap_or_default())
+    }
+}
+
+/// A meter's key: the Goal, and the agent or nothing.
+pub(super) fn meter_key(scope: &MeterScope) -> (&GoalId, &str) {
+    match scope {
+        MeterScope::Goal(goal) => (goal, ""),
+        MeterScope::Agent(goal, agent) => (goal, agent.as_str()),
+    }
+}

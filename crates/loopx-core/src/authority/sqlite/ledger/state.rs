@@ -1,0 +1,188 @@
+//! Owns the way from a connection to typed rows: statements, keys, the encoding of a body.
+//!
+//! Knows no table but the Goals', whose numbers are part of other keys.
+
+use std::{collections::BTreeMap, fmt::Display};
+
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, types::FromSql};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::super::typed;
+use super::SCHEMA;
+use crate::{
+    error::{Code, Error, Result},
+    model::{GoalId, TodoId},
+};
+
+/// One state of the file, to be read, and within a write transaction to be changed.
+#[derive(Debug)]
+pub(super) struct State<'c> {
+    conn: &'c Connection,
+    /// The numbers of Goals that were looked up in this state.
+    goals: BTreeMap<GoalId, i64>,
+    stored: bool,
+}
+
+/// Types an error of a statement.
+pub(super) fn fail(e: &rusqlite::Error) -> Error {
+    typed(e, SCHEMA.name)
+}
+
+/// The key of a Todo or an event: its Goal's number and its own.
+pub(super) fn row_id(goal: i64, number: u32) -> i64 {
+    (goal << 32) | i64::from(number)
+}
+
+/// The number in its Goal that a key holds.
+pub(super) fn number(row_id: i64) -> u32 {
+    // The upper half is the Goal's.
+    u32::try_from(row_id & i64::from(u32::MAX)).unwrap_or_default()
+}
+
+/// A page's size as SQLite takes it.
+pub(super) fn limited(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// An unsigned number as SQLite holds it.
+pub(super) fn signed(number: u64) -> Result<i64> {
+    i64::try_from(number).map_err(|e| Error::from(Code::Internal).internal(e))
+}
+
+/// Encodes a row.
+pub(super) fn encode<T: Serialize>(row: &T) -> Result<String> {
+    serde_json::to_string(row).map_err(|e| Error::from(Code::Internal).internal(e))
+}
+
+/// Decodes a row; `key` names it for who has to look into the file.
+pub(super) fn decode<T: DeserializeOwned>(key: &dyn Display, body: &str) -> Result<T> {
+    serde_json::from_str(body).map_err(|e| corrupt(format_args!("{key}: {e}")))
+}
+
+/// A row that was not written by us.
+pub(super) fn corrupt(what: impl Display) -> Error {
+    Error::new(Code::StoreCorrupt, "a row of the ledger cannot be read").internal(what)
+}
+
+/// Takes a column.
+pub(super) fn column<T: FromSql>(row: &Row<'_>, at: usize) -> Result<T> {
+    row.get(at).map_err(|e| fail(&e))
+}
+
+/// Takes a column that holds no negative number.
+pub(super) fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
+    u64::try_from(column::<i64>(row, at)?).map_err(|e| corrupt(format_args!("column {at}: {e}")))
+}
+
+/// Decodes the body that a row holds in a column.
+pub(super) fn body<T: DeserializeOwned>(row: &Row<'_>, at: usize, key: &dyn Display) -> Result<T> {
+    let body = row.get_ref(at).map_err(|e| fail(&e))?;
+    decode(
+        key,
+        body.as_str().map_err(|e| corrupt(format_args!("{key}: {e}")))?,
+    )
+}
+
+impl<'c> State<'c> {
+    pub(super) fn new(conn: &'c Connection) -> Self {
+        Self {
+            conn,
+            goals: BTreeMap::new(),
+            stored: false,
+        }
+    }
+
+    /// Whether anything was written through this state.
+    pub(super) fn has_stored(&self) -> bool {
+        self.stored
+    }
+
+    /// Takes the one row of a question.
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        take: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut statement = self.conn.prepare_cached(sql).map_err(|e| fail(&e))?;
+        statement
+            .query_row(params, |row| Ok(take(row)))
+            .optional()
+            .map_err(|e| fail(&e))?
+            .transpose()
+    }
+
+    /// Takes rows until there are no more or `take` has enough.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut take: impl FnMut(&Row<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut statement = self.conn.prepare_cached(sql).map_err(|e| fail(&e))?;
+        let mut rows = statement.query(params).map_err(|e| fail(&e))?;
+        while let Some(row) = rows.next().map_err(|e| fail(&e))? {
+            if !take(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all rows.
+    pub(super) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut take: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.each(sql, params, |row| {
+            found.push(take(row)?);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// Runs a statement that changes rows; says how many.
+    pub(super) fn run(&mut self, sql: &str, params: impl Params) -> Result<usize> {
+        self.stored = true;
+        self.conn
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(params))
+            .map_err(|e| fail(&e))
+    }
+
+    /// The number of a Goal, if there is such a Goal.
+    pub(super) fn goal_key(&mut self, goal: &GoalId) -> Result<Option<i64>> {
+        if let Some(key) = self.goals.get(goal) {
+            return Ok(Some(*key));
+        }
+        let key = self.one("SELECT goal FROM goals WHERE slug=?1", [goal.as_str()], |row| {
+            column(row, 0)
+        })?;
+        if let Some(key) = key {
+            self.goals.insert(goal.clone(), key);
+        }
+        Ok(key)
+    }
+
+    /// The key of a Todo, if there is its Goal.
+    pub(super) fn todo_key(&mut self, todo: &TodoId) -> Result<Option<i64>> {
+        Ok(self
+            .goal_key(todo.goal())?
+            .map(|goal| row_id(goal, todo.number())))
+    }
+
+    /// The number of a Goal whose rows are written.
+    pub(super) fn written_goal(&mut self, goal: &GoalId) -> Result<i64> {
+        self.goal_key(goal)?.ok_or_else(|| {
+            Error::from(Code::Internal).internal(format_args!("{goal} is written and does not exist"))
+        })
+    }
+
+    /// The key of a Todo that is written.
+    pub(super) fn written_todo(&mut self, todo: &TodoId) -> Result<i64> {
+        Ok(row_id(self.written_goal(todo.goal())?, todo.number()))
+    }
+}

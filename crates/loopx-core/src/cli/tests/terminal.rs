@@ -1,0 +1,44 @@
+//! What a person on a terminal is asked, and what the answer proves.
+
+use std::{ffi::OsString, path::Path};
+
+use super::Ended;
+use crate::cli::{Env, Preset, Stdio, main};
+
+/// Calls the frame on a terminal where somebody types.
+fn typed(env: &Env, typed: &str, words: &[&str]) -> Ended {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut input = typed.as_bytes();
+    let mut stdio = Stdio {
+        input: &mut input,
+        out: &mut out,
+        err: &mut err,
+        input_is_terminal: true,
+        out_is_terminal: false,
+        err_is_terminal: true,
+    };
+    let exit = main("loopx", &Preset::CORE, words.iter().map(OsString::from).collect(), env, &mut stdio);
+    Ended { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}
+
+#[test]
+fn only_a_typed_yes_proves_who_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, run) = (dir.path().join("home"), dir.path().join("run"));
+    let pairs = [("LOOPX_HOME", home.as_path()), ("XDG_RUNTIME_DIR", run.as_path()), ("USER", Path::new("ana"))];
+    let env = Env::from_pairs(pairs).in_folder(dir.path());
+    assert_eq!(typed(&env, "", &["init", "--goal", "Ship it"]).exit, 0);
+    let stop = typed(&env, "", &["goal", "stop", "--json"]);
+    assert_eq!(stop.json()["receipt"]["actor"], "user:ana", "on a terminal the login name is enough");
+    assert!(!stop.err.contains("(yes/no)"), "a verb that needs no proof asks nothing");
+    for (answer, exit, assurance) in [("no\n", 6, ""), ("y\n", 6, ""), ("", 6, ""), ("yes\n", 0, "proven")] {
+        let ended = typed(&env, answer, &["goal", "resume", "--json"]);
+        assert_eq!(ended.exit, exit, "{answer:?}: {ended:?}");
+        assert!(ended.err.contains("loopx: goal resume as user:ana? (yes/no)"), "{ended:?}");
+        if exit == 0 {
+            assert_eq!(ended.json()["receipt"]["assurance"], assurance);
+        } else {
+            assert_eq!(ended.json()["error"]["code"], "unauthenticated");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Owns one attempt of a host: its dispatch, its run, keeping what it said, and what its end means for the Turn.
+//!
+//! Knows no one host. Invariant: what a host said is kept before any fact points at it, and no attempt's end is recorded
+//! before its whole tree is proved empty.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    contract,
+    driver::{Driver, Flow, stop_is_wished},
+    examine::scopes,
+    host::{Host, Hosting, Job, Judged},
+    lock::DriverLock,
+    site::{Around, Machine, Site, attempt_token, sweep},
+    tree::{self, Tree},
+    wire::TurnResult,
+};
+use crate::{
+    authority::TurnFilter,
+    error::{Code, Result},
+    failpoint,
+    kernel::{ClaimCommand, Command, Step},
+    model::{
+        Attempt, Candidate, Digest, Duration, HostFailure, OperationId, ScopePath, ShortText, Timestamp, TodoKind, Turn,
+        TurnId, Wake,
+    },
+    private::{Body, Kind},
+    process::{self, Control, Outcome, Tick},
+};
+
+impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
+    /// Dispatches one attempt and takes in what came of it.
+    pub(super) fn attempt(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
+        let turn = &around.turn;
+        if turn.stop_wish.is_some() || (self.stopped)() {
+            return self.stop(site, lock, around);
+        }
+        let Some(host) = self.host else { return Ok(Flow::Rest) };
+        let number = u8::try_from(turn.attempts.len()).unwrap_or(u8::MAX).saturating_add(1);
+        if number > 1 && !self.pause(site, turn, number)? {
+            return Ok(Flow::Again);
+        }
+        let token = attempt_token(turn.turn_id, number)?;
+        keep_hosting(site, turn.turn_id, host.hosting())?;
+        failpoint::reach!(TurnDescribed);
+        self.before = Tree::of(&host.hosting().folder, &site.machine.env);
+        let whole = || tree::whole(&host.hosting().folder, &site.machine.env);
+        let tree = self.before.as_ref().map_or_else(whole, |tree| Some(tree.digest(&[].into())));
+        let attempt = attempt_row(site, host, token.as_str(), tree)?;
+        let wall_ms = Duration::from_ms(host.hosting().wall_ms);
+        let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt: Box::new(attempt), wall_ms };
+        self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;
+        failpoint::reach!(TurnDispatched);
+        let around = site.around(turn.turn_id)?;
+        let terms = contract::Terms {
+            attempt: number,
+            wall_ms: wall_ms.as_ms(),
+            attempts_left: host.hosting().attempts_max.saturating_sub(number),
+        };
+        let request = contract::request(site, &around, host.name(), terms)?.encode()?;
+        let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
+        let outcome = self.work(site, &around, host, &job);
+        failpoint::reach!(TurnHostEnded);
+        spool(site, &around, number, &outcome)?;
+        failpoint::reach!(TurnSpooled);
+        self.left.clone_from(&outcome.survivors);
+        if !outcome.survivors.is_empty() || !sweep(&token)? {
+            let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: false };
+            self.submit(site, lock, &around, &format!("end.{number}"), step)?;
+            return Ok(Flow::Rest);
+        }
+        self.take_in(site, lock, &around, number, host.judge(&outcome, &turn.turn_key))
+    }
+
+    /// Records what a host's end means.
+    pub(super) fn take_in(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        number: u8,
+        judged: Judged,
+    ) -> Result<Flow> {
+        let turn = &around.turn;
+        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
+        let wished = site.around(turn_id)?.turn.stop_wish.is_some();
+        match judged {
+            // A result that came before the wish to stop was committed still counts for nothing.
+            Judged::Result(result) if !wished => {
+                let (candidate, wake) = self.candidate(site, around, &result)?;
+                let step = Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
+                self.submit(site, lock, around, &format!("candidate.{number}"), step)?;
+                failpoint::reach!(TurnCandidate);
+                Ok(Flow::Again)
+            }
+            Judged::Result(_) | Judged::Stopped => self.end(site, lock, around, number, None, false, None),
+            Judged::Failed { failure, retry, note } => {
+                let left = self.host.map_or(Turn::ATTEMPTS_MAX, |host| usize::from(host.hosting().attempts_max));
+                let retry = retry && usize::from(number) < left;
+                self.end(site, lock, around, number, Some(failure), retry, note)
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one step, and the three things every step needs")]
+    pub(super) fn end(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        number: u8,
+        failure: Option<HostFailure>,
+        retry: bool,
+        note: Option<ShortText>,
+    ) -> Result<Flow> {
+        let turn = &around.turn;
+        let note = note.or_else(|| failure.and_then(|failure| failure.as_str().parse().ok()));
+        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note };
+        self.submit(site, lock, around, &format!("end.{number}"), step)?;
+        failpoint::reach!(TurnAttemptEnded);
+        Ok(Flow::Again)
+    }
+
+    /// Lets the host work, keeping the ownership and listening for the wish to stop.
+    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>) -> Outcome {
+        let turn = &around.turn;
+        let ttl_ms = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref()).map_or(u64::MAX, |own| own.ttl_ms.as_ms());
+        let every_ms = (ttl_ms / 3).max(1);
+        let (mut renewed_at_ms, mut renewals) = (0, 0_u32);
+        let stopped = self.stopped;
+        let mut tick = |tick: Tick| {
+            if tick.ending {
+                return Control::Continue;
+            }
+            if stopped() {
+                return Control::Stop;
+            }
+            // A store that does not answer now does not end the work; the fence is checked at every commit.
+            if site.authority.read(|view| stop_is_wished(view, turn.turn_id)).unwrap_or(false) {
+                return Control::Stop;
+            }
+            if tick.elapsed_ms.saturating_sub(renewed_at_ms) >= every_ms {
+                renewed_at_ms = tick.elapsed_ms;
+                renewals += 1;
+                if !renew(site, &self.base, around, renewals) {
+                    return Control::Stop;
+                }
+            }
+            Control::Continue
+        };
+        host.work(job, &mut tick)
+    }
+
+    /// What a result becomes as a fact.
+    pub(super) fn candidate(
+        &self,
+        site: &mut Site<'_>,
+        around: &Around,
+        result: &TurnResult,
+    ) -> Result<(Candidate, Option<Wake>)> {
+        let is_monitor = around.todo.as_ref().is_some_and(|todo| todo.kind == TodoKind::Monitor);
+        let folder = site.folder(&around.turn)?;
+        let now = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
+        let declared = declared(around);
+        let outside = match (&self.before, &now) {
+            (Some(before), Some(now)) if !declared.is_empty() && !shared(site, around)? => now.outside(before, &declared, 32),
+            _ => Vec::new(), // wildcard: without two pictures, or scopes, nothing can be said to lie outside
+        };
+        let candidate = Candidate {
+            kind: result.kind_for(is_monitor),
+            digest: result.digest,
+            requirement_revision: 0,
+            at: Timestamp::default(),
+            summary: result.summary.parse().ok(),
+            classification: result.classification.parse().ok(),
+            next_action: result.next_action.parse().ok(),
+            continuation: result.continuation.clone().unwrap_or_default(),
+            evidence: result.evidence.clone(),
+            goes_on: false,
+            tree: now.map(|tree| tree.digest(&scopes(around))),
+            outside: outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok()).collect(),
+        };
+        Ok((candidate, result.wake.clone()))
+    }
+}
+
+/// Keeps what a host said, before any fact points at it.
+fn spool(site: &mut Site<'_>, around: &Around, number: u8, outcome: &Outcome) -> Result<()> {
+    let turn_id = around.turn.turn_id;
+    let id = spool_id(turn_id, number);
+    let mut bodies: Vec<Body> = Vec::new();
+    if !outcome.stdout.is_empty() {
+        bodies.push(Site::body(Kind::Result, id.clone(), turn_id, outcome.stdout.clone())?);
+    }
+    if !outcome.stderr.is_empty() {
+        bodies.push(Site::body(Kind::Diagnostics, id, turn_id, outcome.stderr.clone())?);
+    }
+    site.private.put_all(&bodies).map(drop)
+}
+
+/// The id under which what an attempt said is kept.
+pub(super) fn spool_id(turn_id: TurnId, number: u8) -> String {
+    format!("{turn_id}.{number}")
+}
+
+fn keep_hosting(site: &mut Site<'_>, turn_id: TurnId, hosting: &Hosting) -> Result<()> {
+    let bytes = hosting.encode()?;
+    let known = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
+    if known.is_some_and(|body| body.bytes == bytes) {
+        return Ok(());
+    }
+    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, bytes)?;
+    site.private.put_all(&[body]).map(drop)
+}
+
+fn attempt_row(site: &Site<'_>, host: &dyn Host, token: &str, tree: Option<Digest>) -> Result<Attempt> {
+    Ok(Attempt {
+        number: 0,
+        host: host.name().parse()?,
+        host_version: None,
+        machine_id: Some(site.machine.machine_id.clone()),
+        boot_id: site.machine.boot_id().cloned(),
+        pid_namespace: site.machine.pid_namespace().cloned(),
+        containment: Some(token.parse()?),
+        dispatched_at: Timestamp::default(),
+        deadline_at: None,
+        tree,
+        end: None,
+    })
+}
+
+fn host_env(site: &Site<'_>, around: &Around, token: &str) -> BTreeMap<OsString, OsString> {
+    let mut env = site.machine.env.clone();
+    env.insert("LOOPX_TURN_KEY".into(), around.turn.turn_key.to_string().into());
+    env.insert("LOOPX_CONTAINMENT".into(), token.into());
+    env.insert("LOOPX_ACTOR".into(), around.executor().to_string().into());
+    env
+}
+
+/// Renews the ownership of a Turn whose host is alive; no, when somebody took it over.
+fn renew(site: &mut Site<'_>, base: &OperationId, around: &Around, number: u32) -> bool {
+    let Some(todo) = &around.todo else { return true };
+    let attempt = around.turn.attempts.len();
+    let Ok(id) = base.step(&format!("renew.{attempt}.{number}")) else { return true };
+    let command = Command::Claim(ClaimCommand::Renew { todo_id: todo.todo_id.clone(), own_id: Some(around.turn.own_id) });
+    match site.authority.submit(around.step(id, command)) {
+        Ok(receipt) => receipt.negative().is_none(),
+        Err(error) => !matches!(error.code(), Code::OwnershipSuperseded | Code::OwnershipExpired),
+    }
+}
+
+/// Where a Turn may write: what its ownership declares, else what its Goal does.
+fn declared(around: &Around) -> Vec<ScopePath> {
+    let own: Vec<_> = scopes(around).into_iter().collect();
+    if own.is_empty() { around.goal.boundary.write_scopes.clone() } else { own }
+}
+
+/// Whether another live Turn of the Goal works in the same work tree, so that a change may be its.
+fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
+    let filter =
+        TurnFilter { goal: &around.goal.goal_id, todo: None, agent: None, live: true };
+    let turns = site.authority.read(|view| view.turns(&filter, None, 256))?;
+    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.workspace == around.turn.workspace))
+}
+
+/// Where a program of this name would be found for a host; none when it is nowhere.
+pub fn find_program(argv0: &str, folder: &Path, machine: &Machine) -> Option<PathBuf> {
+    process::find(OsStr::new(argv0), folder, &machine.env).ok()
+}

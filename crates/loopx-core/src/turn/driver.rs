@@ -1,0 +1,264 @@
+//! Owns driving a hosted Turn from admission to its end: each step from what the ledger says, never from memory.
+//!
+//! Knows no host and no rule. Because every step starts from the Turn's row, a driver and a recovery are one loop.
+//! Invariant: no transaction is open while a host or a validator runs.
+
+use std::time::Duration as Wait;
+
+use super::{
+    attached::Done,
+    examine::examine,
+    host::Host,
+    lock::DriverLock,
+    site::{Around, Site},
+    tree::Tree,
+};
+use crate::{
+    authority::{View, clock::Deadline},
+    error::{Code, Error, Result},
+    failpoint,
+    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, Terms, TurnCommand, claim::Claim},
+    model::{
+        Actor, AgentId, Attempt, Cause, Duration, EndpointId, Executor, Expected, GoalId, Operation, OperationId,
+        Provenance, Receipt, Timestamp, TodoId, Turn, TurnId, TurnState, Workspace,
+    },
+    process::Process,
+};
+
+/// What starts a hosted Turn.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The verb's id.
+    pub operation_id: OperationId,
+    /// Who asks.
+    pub actor: Actor,
+    /// How it came.
+    pub provenance: Provenance,
+    /// The Goal.
+    pub goal_id: GoalId,
+    /// The Todo.
+    pub todo_id: TodoId,
+    /// For whom it executes, through which endpoint.
+    pub executor: (AgentId, EndpointId),
+    /// Where it works; remembered in the private store already.
+    pub workspace: Workspace,
+    /// How long the ownership lasts without renewal.
+    pub ttl_ms: Option<Duration>,
+}
+
+/// Runs one hosted Turn to its end, or to where a person is needed.
+///
+/// `stopped` is asked several times a second; a yes ends the host's tree and the Turn. Errors: those of the claim;
+/// `executor_active` when the same verb is running elsewhere; `store_*`. How the Turn ended is no error here.
+pub fn run(site: &mut Site<'_>, start: &Start, host: &dyn Host, stopped: &dyn Fn() -> bool) -> Result<Done> {
+    let admit_id = start.operation_id.step("admit")?;
+    let mut held = None;
+    let locks = site.machine.locks.clone();
+    let operation = admission(site, start, admit_id);
+    let receipt = site.authority.submit_holding(operation, &mut |outcome: &Outcome| {
+        // A gate that was opened instead admits nothing.
+        if let (Some(turn_id), Some(_)) = (outcome.turn_id, outcome.own_id) {
+            held = Some(DriverLock::take(&locks, turn_id)?);
+        }
+        Ok(())
+    })?;
+    failpoint::reach!(TurnAdmitted);
+    if receipt.negative().is_some() {
+        return Err(negative(&receipt));
+    }
+    let turn_id = receipt.outcome::<Outcome>()?.turn_id.ok_or_else(|| Error::from(Code::Internal))?;
+    let around = site.around(turn_id)?;
+    if around.turn.is_terminal() {
+        let receipt = last_receipt(site, &start.operation_id, &around.turn)?.unwrap_or(receipt);
+        return Ok(Done { receipt, around, left: Vec::new() });
+    }
+    let Some(lock) = held else {
+        return super::resume::go_on(site, turn_id, &start.operation_id, Some(host), stopped);
+    };
+    Driver { base: start.operation_id.clone(), host: Some(host), stopped, last: Some(receipt), before: None, left: Vec::new() }
+        .drive(site, lock)
+}
+
+fn admission(site: &Site<'_>, start: &Start, operation_id: OperationId) -> Operation<Command> {
+    let claim = Claim {
+        todo_id: start.todo_id.clone(),
+        executor_of: start.actor.is_user().then(|| start.executor.clone()),
+        executor: Executor::Hosted,
+        machine_id: Some(site.machine.machine_id.clone()),
+        ttl_ms: start.ttl_ms,
+        workspace: Some(start.workspace.clone()),
+    };
+    Operation {
+        operation_id,
+        actor: start.actor.clone(),
+        provenance: start.provenance,
+        goal_id: start.goal_id.clone(),
+        command: Command::Claim(ClaimCommand::Claim(Box::new(claim))),
+        expected: Expected::default(),
+    }
+}
+
+/// A no that was accepted and written, as the error an edge prints.
+pub fn negative(receipt: &Receipt) -> Error {
+    let code = receipt.negative().unwrap_or(Code::Internal);
+    Error::from(code).detail("receipt", serde_json::to_value(receipt).unwrap_or_default())
+}
+
+/// The last receipt of a verb that was given again after its Turn had ended.
+fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn) -> Result<Option<Receipt>> {
+    let mut names = Vec::new();
+    for number in 1..=turn.attempts.len() {
+        names.extend([format!("dispatch.{number}"), format!("end.{number}"), format!("candidate.{number}")]);
+        names.extend([format!("verdict.{number}.1"), format!("verdict.{number}.2")]);
+    }
+    for name in names.iter().rev() {
+        if let Some(receipt) = site.receipt(&base.step(name)?)? {
+            return Ok(Some(receipt));
+        }
+    }
+    Ok(None)
+}
+
+/// The driver of one Turn; it lives as long as it holds the lock.
+#[derive(Debug)]
+pub(super) struct Driver<'h, S: Fn() -> bool + ?Sized> {
+    /// From which the ids of the steps are derived.
+    pub(super) base: OperationId,
+    /// The host; a recovery without one only goes where none is needed.
+    pub(super) host: Option<&'h dyn Host>,
+    /// Whether its caller wants it to end.
+    pub(super) stopped: &'h S,
+    /// What the last commit returned.
+    pub(super) last: Option<Receipt>,
+    /// The tree before the last attempt.
+    pub(super) before: Option<Tree>,
+    /// What could not be ended.
+    pub(super) left: Vec<Process>,
+}
+
+/// Whether the loop goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Again,
+    Rest,
+}
+
+impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
+    /// Drives until the Turn has ended, or rests where a person or a later proof is needed.
+    pub(super) fn drive(mut self, site: &mut Site<'_>, lock: DriverLock) -> Result<Done> {
+        let turn_id = lock.turn_id();
+        // Three attempts, each with two examinations, and one more after a changed requirement.
+        for _ in 0..32 {
+            let around = site.around(turn_id)?;
+            if self.step(site, &lock, &around)? == Flow::Rest {
+                break;
+            }
+        }
+        let around = site.around(turn_id)?;
+        let receipt = self.last.take().ok_or_else(|| Error::new(Code::NotReady, "nothing was left to do")
+            .detail("turn_id", turn_id.to_string())
+            .detail("state", around.turn.state.as_str())
+            .hint(format!("turn show {turn_id}")))?;
+        if around.turn.is_terminal() {
+            lock.close();
+        }
+        Ok(Done { receipt, around, left: self.left })
+    }
+
+    fn step(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
+        let turn = &around.turn;
+        match &turn.state {
+            TurnState::Admitted => self.attempt(site, lock, around),
+            TurnState::Dispatched => match turn.attempts.last().and_then(|attempt| attempt.end.as_ref()) {
+                Some(_) => self.attempt(site, lock, around),
+                // An attempt that is open is one that this driver did not start; a recovery closes it first.
+                None => Ok(Flow::Rest),
+            },
+            TurnState::Candidate => self.validate(site, lock, around),
+            TurnState::Held { .. } => {
+                let only = around.causes.len() == 1 && around.causes.contains(&Cause::Requirement);
+                let left = turn.attempts.len() < Turn::ATTEMPTS_MAX && self.host.is_some();
+                if only && left { self.attempt(site, lock, around) } else { Ok(Flow::Rest) }
+            }
+            TurnState::Unresolved { .. }
+            | TurnState::Settled
+            | TurnState::Stopped { .. }
+            | TurnState::Failed { .. }
+            | TurnState::Fenced => Ok(Flow::Rest),
+        }
+    }
+
+    /// Submits a step and keeps its receipt.
+    pub(super) fn submit(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around, name: &str, step: Step) -> Result<()> {
+        let operation = around.step(self.base.step(name)?, step);
+        self.last = Some(lock.submit(site.authority, operation)?);
+        Ok(())
+    }
+
+    /// Ends a Turn on a wish, when no host runs.
+    pub(super) fn stop(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
+        let turn_id = around.turn.turn_id;
+        if around.turn.stop_wish.is_none() {
+            let command = Command::Turn(TurnCommand::Stop { turn_id, own_id: Some(around.turn.own_id) });
+            let operation = around.step(self.base.step("stop")?, command);
+            self.last = Some(site.authority.submit(operation)?);
+        }
+        if !site.around(turn_id)?.turn.is_terminal() {
+            let operation = around.proof(self.base.step("stopped")?, Step::Prove { turn_id, executor_gone: true, tree: None });
+            self.last = Some(lock.submit(site.authority, operation)?);
+        }
+        Ok(Flow::Rest)
+    }
+
+    /// Waits before another attempt, 1 s × 2ⁿ; no, when somebody wants it stopped meanwhile.
+    pub(super) fn pause(&self, site: &mut Site<'_>, turn: &Turn, number: u8) -> Result<bool> {
+        let failed = |attempt: &Attempt| attempt.end.as_ref().is_some_and(|end| end.failure.is_some());
+        if !turn.attempts.last().is_some_and(failed) {
+            return Ok(true);
+        }
+        let deadline = Deadline::after(Wait::from_secs(1 << u32::from(number.saturating_sub(2)).min(4)));
+        while !deadline.left().is_zero() {
+            let slice = deadline.left().min(Wait::from_millis(250));
+            let wished = site.authority.wait(slice, |view| stop_is_wished(view, turn.turn_id))?;
+            if wished || (self.stopped)() {
+                return Ok(wished || !(self.stopped)());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs the validators and records what they said.
+    fn validate(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
+        let stopped = self.stopped;
+        let turn_id = around.turn.turn_id;
+        let wished = &mut |site: &mut Site<'_>| {
+            stopped() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
+        };
+        let step = examine(site, around, self.before.as_ref(), wished)?;
+        failpoint::reach!(TurnJudged);
+        let Some(step) = step else { return self.stop(site, lock, around) };
+        let (attempt, round) = (around.turn.attempts.len(), around.turn.moved.saturating_add(1));
+        self.submit(site, lock, around, &format!("verdict.{attempt}.{round}"), step)?;
+        failpoint::reach!(TurnVerdict);
+        Ok(Flow::Again)
+    }
+}
+
+/// Whether the Turn is to end: by a wish, or because it has ended already.
+pub(super) fn stop_is_wished(view: &mut dyn View, turn_id: TurnId) -> Result<bool> {
+    let mut facts = Facts::new(no_terms(view)?);
+    view.load(&[Read::Turn(turn_id)].into(), &mut facts)?;
+    Ok(facts.turn(&turn_id)?.is_some_and(|turn| turn.stop_wish.is_some() || turn.is_terminal()))
+}
+
+/// Terms for a read that decides nothing by time.
+fn no_terms(view: &mut dyn View) -> Result<Terms> {
+    let meta = view.meta()?.ok_or_else(|| Error::from(Code::Internal))?;
+    Ok(Terms {
+        authority_id: meta.authority_id,
+        incarnation: meta.incarnation,
+        now: Timestamp::from_ms(meta.stamp.now_ms),
+        clock_jump: meta.stamp.clock_jump,
+        strict: false,
+    })
+}

@@ -1,0 +1,236 @@
+//! Owns recording what can be proved of a Turn on this machine; it starts nothing.
+//!
+//! Knows no rule; it finds out what is true and submits that. Invariant: a driven Turn is touched only with its
+//! driver's lock in hand, on the machine of its attempt, after whatever carries its mark was ended.
+
+use super::{
+    attached::Done,
+    examine::scopes,
+    lock::DriverLock,
+    site::{Around, Site, attempt_token, sweep, validator_token},
+    tree::Tree,
+};
+use crate::{
+    authority::TurnFilter,
+    error::{Code, Error, Result},
+    failpoint,
+    kernel::{Command, GRACE, Step, TodoCommand},
+    model::{Cause, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
+};
+
+/// Records what can be proved of a Turn, and starts nothing.
+///
+/// Errors: `executor_active` while its driver lives or its attempt belongs to another machine; `not_ready` and `held`
+/// when there is nothing to prove yet; `invalid_transition` when it has ended.
+pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result<Done> {
+    let around = site.around(turn_id)?;
+    if around.turn.is_driven() && !around.turn.is_terminal() {
+        let lock = take(site, &around.turn)?;
+        let around = site.around(turn_id)?;
+        let gone = end_tree(site, &around.turn)?;
+        failpoint::reach!(RecoverSwept);
+        let tree = present_tree(site, &around)?;
+        let step = Step::Prove { turn_id, executor_gone: gone, tree };
+        let receipt = lock.submit(site.authority, around.proof(base.step("prove")?, step))?;
+        return finished(site, lock, receipt);
+    }
+    let tree = present_tree(site, &around)?;
+    let step = Step::Prove { turn_id, executor_gone: false, tree };
+    let receipt = site.authority.submit_step(around.proof(base.step("prove")?, step))?;
+    Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
+}
+
+/// Proves every Turn of this machine that waits for a proof, of one Goal or of all; what cannot be proved stays.
+///
+/// Errors: `store_*`.
+pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>> {
+    let mut goals = Vec::new();
+    match goal {
+        Some(goal) => goals.push(goal.clone()),
+        None => loop {
+            let after = goals.last().cloned();
+            let page = site.authority.read(|view| view.goals(after.as_ref(), 256))?;
+            if page.is_empty() {
+                break;
+            }
+            goals.extend(page.into_iter().map(|goal| goal.goal_id));
+        },
+    }
+    let mut done = Vec::new();
+    for goal in goals {
+        for turn in live(site, &goal)? {
+            done.extend(try_prove(site, &turn)?);
+        }
+    }
+    clear_locks(site)?;
+    Ok(done)
+}
+
+/// Removes what drivers left behind that died before their admission, or whose Turn somebody else ended.
+fn clear_locks(site: &mut Site<'_>) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(&site.machine.locks) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| name.strip_prefix("turn-")?.strip_suffix(".lock")?.parse::<TurnId>().ok());
+        let Some(Ok(lock)) = id.map(|id| DriverLock::take(&site.machine.locks, id)) else { continue };
+        let is_over = match site.around(lock.turn_id()) {
+            Ok(around) => around.turn.is_terminal(),
+            Err(error) if error.code() == Code::NotFound => true,
+            Err(error) => return Err(error),
+        };
+        if is_over {
+            lock.close();
+        }
+    }
+    Ok(())
+}
+
+/// Whether a command can take away what holds a result, so that [`prove_after`] is worth its reads.
+pub fn may_free(command: &Command) -> bool {
+    match command {
+        Command::Gate(_) | Command::Batch(_) => true,
+        Command::Todo(command) => match command {
+            TodoCommand::Unhold { .. }
+            | TodoCommand::Update { .. }
+            | TodoCommand::Unlink { .. }
+            | TodoCommand::Complete { .. }
+            | TodoCommand::Resolve { .. } => true,
+            _ => false, // wildcard: no other verb of a Todo takes a hold, a gate or a dependency away
+        },
+        Command::Goal(_)
+        | Command::Agent(_)
+        | Command::Quota(_)
+        | Command::Evidence(_)
+        | Command::Claim(_)
+        | Command::Turn(_) => false,
+    }
+}
+
+/// Settles the held Turns of a Goal that a write has freed, after its commit: those that nothing holds any more.
+///
+/// Errors: `store_*`. What cannot be proved stays as it is.
+pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> {
+    let mut done = Vec::new();
+    for turn in live(site, receipt.goal_id())? {
+        if matches!(turn.state, TurnState::Held { .. }) {
+            let causes = site.around(turn.turn_id)?.causes;
+            if causes.iter().all(|cause| *cause == Cause::TreeBusy) {
+                done.extend(try_prove(site, &turn)?);
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Proves what stands in the way of one agent or one Todo, before a claim decides.
+///
+/// Errors: `store_*`.
+pub fn prove_before(site: &mut Site<'_>, goal: &GoalId, concerns: &dyn Fn(&Turn) -> bool) -> Result<Vec<Done>> {
+    let mut done = Vec::new();
+    for turn in live(site, goal)?.into_iter().filter(|turn| concerns(turn)) {
+        done.extend(try_prove(site, &turn)?);
+    }
+    Ok(done)
+}
+
+fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
+    let filter = TurnFilter { goal, todo: None, agent: None, live: true };
+    let mut turns: Vec<Turn> = Vec::new();
+    loop {
+        let before = turns.last().map(|turn| turn.turn_id.to_string());
+        let page = site.authority.read(|view| view.turns(&filter, before.as_deref(), 256))?;
+        if page.is_empty() {
+            return Ok(turns);
+        }
+        turns.extend(page);
+    }
+}
+
+fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
+    let base = minted_id()?;
+    match prove(site, turn.turn_id, &base) {
+        Ok(done) => Ok(Some(done)),
+        Err(error) => match error.code() {
+            Code::NotReady
+            | Code::Held
+            | Code::ExecutorActive
+            | Code::InvalidTransition
+            | Code::OwnershipSuperseded
+            | Code::GoalClosed
+            | Code::UnsupportedPlatform => Ok(None),
+            _ => Err(error), // wildcard: what is not a plain no is a failure of the store
+        },
+    }
+}
+
+/// An operation id of LoopX's own: `op_…`.
+pub fn minted_id() -> Result<OperationId> {
+    use crate::authority::clock::{Clock as _, SystemClock};
+    let mut random = [0_u8; 16];
+    getrandom::fill(&mut random).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let at = Timestamp::from_ms(SystemClock::new().read()?.wall_ms);
+    let id = TurnId::from_bytes(uuid_v7(at, random)).to_string();
+    format!("op_{}", id.trim_start_matches(TurnId::PREFIX)).parse()
+}
+
+/// Takes the lock of a driven Turn of this machine.
+pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
+    if turn.machine_id.as_ref() != Some(&site.machine.machine_id) {
+        return Err(may_live(turn).detail("elsewhere", true));
+    }
+    DriverLock::take(&site.machine.locks, turn.turn_id)
+}
+
+/// Ends whatever carries a mark of the Turn; whether its executor is proved gone.
+pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
+    let mut gone = sweep(&validator_token(turn.turn_id)?)?;
+    for attempt in &turn.attempts {
+        let same_boot = attempt.boot_id.as_ref() == site.machine.boot_id();
+        if !same_boot {
+            continue;
+        }
+        // Another namespace's processes cannot be seen from here, so nothing is proved about them.
+        let visible = attempt.pid_namespace.as_ref() == site.machine.pid_namespace();
+        gone &= sweep(&attempt_token(turn.turn_id, attempt.number)?)? && visible;
+    }
+    Ok(gone)
+}
+
+/// The tree of a Turn as it is now, for a proof that settles.
+///
+/// Errors: `not_ready` where the result was validated on a tree that this machine does not know.
+pub(super) fn present_tree(site: &mut Site<'_>, around: &Around) -> Result<Option<Digest>> {
+    let turn = &around.turn;
+    if !matches!(turn.state, TurnState::Held { .. }) {
+        return Ok(None);
+    }
+    let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
+    let folder = site.folder(turn)?;
+    let tree = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
+    let digest = tree.map(|tree| tree.digest(&scopes(around)));
+    if seen.is_some() && digest.is_none() {
+        let message = format!("the work tree of the Turn {} is not on this machine", turn.turn_id);
+        return Err(Error::new(Code::NotReady, message).hint(format!("turn show {}", turn.turn_id)));
+    }
+    Ok(digest)
+}
+
+pub(super) fn finished(site: &mut Site<'_>, lock: DriverLock, receipt: Receipt) -> Result<Done> {
+    let around = site.around(lock.turn_id())?;
+    if around.turn.is_terminal() {
+        lock.close();
+    }
+    Ok(Done { receipt, around, left: Vec::new() })
+}
+
+pub(super) fn may_live(turn: &Turn) -> Error {
+    let id = turn.turn_id;
+    let error = Error::new(Code::ExecutorActive, format!("the executor of the Turn {id} may still live"))
+        .detail("turn_id", id.to_string())
+        .hint(format!("turn show {id}"));
+    match turn.open_attempt().and_then(|attempt| attempt.deadline_at) {
+        Some(deadline) if turn.executor != Executor::Attached => error.detail("until_ms", deadline.plus(GRACE).as_ms()),
+        Some(_) | None => error,
+    }
+}
+

@@ -1,0 +1,250 @@
+//! Owns bringing a Turn on from where a crash left it: reading a kept result, validating, starting the host again.
+//!
+//! Knows no rule, and nothing it has not read under the driver's lock. Source: the Turn's table "found, then".
+
+use super::{
+    CommandHost,
+    attached::Done,
+    attempt::spool_id,
+    driver::Driver,
+    examine::examine,
+    host::{Host, Hosting, Judged},
+    lock::DriverLock,
+    prove::{end_tree, finished, may_live, present_tree, prove, take},
+    site::{Around, Site},
+    tree,
+};
+use crate::{
+    error::{Code, Error, Result},
+    failpoint,
+    kernel::{Found, Step},
+    model::{Attempt, Cause, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
+    private::Kind,
+};
+
+/// Brings a Turn on from where a crash left it: reads a kept result, validates, starts the host again where nothing
+/// can have changed.
+///
+/// Errors: as [`prove`]; `turn_unresolved` when what happened cannot be told.
+pub fn resume(
+    site: &mut Site<'_>,
+    turn_id: TurnId,
+    base: &OperationId,
+    host: Option<&dyn Host>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Done> {
+    let around = site.around(turn_id)?;
+    if around.turn.is_driven() || around.turn.is_terminal() {
+        return go_on(site, turn_id, base, host, stopped);
+    }
+    resume_attached(site, &around, base, stopped)
+}
+
+/// As [`resume`], of a driven Turn.
+pub(super) fn go_on(
+    site: &mut Site<'_>,
+    turn_id: TurnId,
+    base: &OperationId,
+    host: Option<&dyn Host>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Done> {
+    let first = site.around(turn_id)?.turn;
+    if first.is_terminal() {
+        return Err(ended(&first));
+    }
+    let lock = take(site, &first)?;
+    // Only what is read under the lock counts: another recovery may just have let go of it.
+    let around = site.around(turn_id)?;
+    if around.turn.is_terminal() {
+        return Err(ended(&around.turn));
+    }
+    let gone = end_tree(site, &around.turn)?;
+    failpoint::reach!(RecoverSwept);
+    if !gone {
+        return Err(may_live(&around.turn));
+    }
+    let kept = match host {
+        Some(_) => None,
+        None => kept_host(site, turn_id)?,
+    };
+    let host = host.or(kept.as_ref().map(|host| host as &dyn Host));
+    let driver = Driver { base: base.clone(), host, stopped, last: None, before: None, left: Vec::new() };
+    let mut recovery = Recovery { driver, lock };
+    if recovery.settle_past(site, &around)? {
+        let Recovery { driver, lock } = recovery;
+        return driver.drive(site, lock);
+    }
+    let receipt = recovery.driver.last.take().ok_or_else(|| unresolved(&around.turn))?;
+    finished(site, recovery.lock, receipt)
+}
+
+struct Recovery<'h> {
+    driver: Driver<'h, dyn Fn() -> bool + 'h>,
+    lock: DriverLock,
+}
+
+impl Recovery<'_> {
+    /// Settles what the crash left open; yes, when the driver can go on from there.
+    fn settle_past(&mut self, site: &mut Site<'_>, around: &Around) -> Result<bool> {
+        let turn = &around.turn;
+        if turn.stop_wish.is_some() && !matches!(turn.state, TurnState::Unresolved { .. } | TurnState::Held { .. }) {
+            self.prove(site, around)?;
+            return Ok(false);
+        }
+        match &turn.state {
+            TurnState::Admitted if around.has_expired() => {
+                self.prove(site, around)?;
+                Ok(false)
+            }
+            TurnState::Admitted | TurnState::Candidate => Ok(true),
+            TurnState::Held { .. } => {
+                if around.causes.iter().all(|cause| *cause == Cause::TreeBusy) {
+                    self.prove(site, around)?;
+                }
+                Ok(true)
+            }
+            TurnState::Dispatched => self.dispatched(site, around),
+            TurnState::Unresolved { why, .. } => self.unresolved(site, around, *why),
+            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => Ok(false),
+        }
+    }
+
+    fn prove(&mut self, site: &mut Site<'_>, around: &Around) -> Result<()> {
+        let turn_id = around.turn.turn_id;
+        let tree = present_tree(site, around)?;
+        let step = Step::Prove { turn_id, executor_gone: true, tree };
+        let operation = around.proof(self.driver.base.step("prove")?, step);
+        self.driver.last = Some(self.lock.submit(site.authority, operation)?);
+        Ok(())
+    }
+
+    /// An attempt without a recorded end: its result if it left one, else another attempt, if nothing can have changed.
+    fn dispatched(&mut self, site: &mut Site<'_>, around: &Around) -> Result<bool> {
+        let turn = &around.turn;
+        let Some(attempt) = turn.attempts.last() else { return Ok(true) };
+        if attempt.end.as_ref().is_some_and(|end| end.failure.is_some()) {
+            return Ok(true);
+        }
+        if let Some(judged) = self.kept_result(site, around, attempt)? {
+            self.driver.take_in(site, &self.lock, around, attempt.number, judged)?;
+            return Ok(true);
+        }
+        if around.has_expired() {
+            self.prove(site, around)?;
+            return Ok(false);
+        }
+        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
+        if unchanged(site, around, attempt)? {
+            let failure = Some(HostFailure::Crashed);
+            self.driver.end(site, &self.lock, around, attempt.number, failure, self.driver.host.is_some(), None)?;
+            return Ok(true);
+        }
+        let name = format!("end.{}", attempt.number);
+        self.driver.submit(site, &self.lock, around, &name, Step::Lose { turn_id, own_id, executor_gone: true })?;
+        Ok(false)
+    }
+
+    fn unresolved(&mut self, site: &mut Site<'_>, around: &Around, why: Unresolved) -> Result<bool> {
+        let turn = &around.turn;
+        let attempt = turn.attempts.last();
+        let found = match (why, attempt) {
+            (Unresolved::Inconclusive, _) if turn.candidate.is_some() => Found::Again,
+            (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, Some(attempt)) => {
+                match self.kept_result(site, around, attempt)? {
+                    Some(Judged::Result(result)) if why == Unresolved::Lost => {
+                        Found::Result(Box::new(self.driver.candidate(site, around, &result)?.0))
+                    }
+                    Some(Judged::Failed { failure, .. }) => Found::Nothing(failure),
+                    Some(Judged::Result(_) | Judged::Stopped) | None if unchanged(site, around, attempt)? => {
+                        Found::Nothing(HostFailure::Crashed)
+                    }
+                    Some(Judged::Result(_) | Judged::Stopped) | None => return Err(unresolved(turn)),
+                }
+            }
+            (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, None) => {
+                Found::Nothing(HostFailure::Crashed)
+            }
+        };
+        self.prove_gone(site, around)?;
+        let step = Step::Recover { turn_id: turn.turn_id, own_id: turn.own_id, found };
+        self.driver.submit(site, &self.lock, around, "recover", step)?;
+        Ok(true)
+    }
+
+    /// Records first that the executor is gone, where that is not known yet.
+    fn prove_gone(&mut self, site: &mut Site<'_>, around: &Around) -> Result<()> {
+        if matches!(around.turn.state, TurnState::Unresolved { executor_gone: false, .. }) {
+            self.prove(site, around)?;
+        }
+        Ok(())
+    }
+
+    /// What the last attempt said, if it was kept.
+    fn kept_result(&self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<Option<Judged>> {
+        let turn = &around.turn;
+        let Some(body) = site.private.latest(Kind::Result, &spool_id(turn.turn_id, attempt.number))? else { return Ok(None) };
+        let judged = match self.driver.host {
+            Some(host) => host.reread(&body.bytes, &turn.turn_key),
+            None => CommandHost::new(placeholder())?.reread(&body.bytes, &turn.turn_key),
+        };
+        Ok(Some(judged))
+    }
+}
+
+/// A host that is only asked to read.
+fn placeholder() -> Hosting {
+    Hosting { argv: vec!["-".to_owned()], folder: "/".into(), wall_ms: 0, attempts_max: 1 }
+}
+
+fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, stopped: &dyn Fn() -> bool) -> Result<Done> {
+    let turn_id = around.turn.turn_id;
+    let mut last = None;
+    match around.turn.state {
+        TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => return prove(site, turn_id, base),
+        TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
+            let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again };
+            last = Some(site.authority.submit_step(around.step(base.step("recover")?, step))?);
+        }
+        TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),
+        TurnState::Candidate => {}
+        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+            return Err(ended(&around.turn));
+        }
+    }
+    for name in ["verdict", "verdict.2"] {
+        let around = site.around(turn_id)?;
+        if !matches!(around.turn.state, TurnState::Candidate) {
+            break;
+        }
+        let Some(step) = examine(site, &around, None, &mut |_| stopped())? else { break };
+        last = Some(site.authority.submit_step(around.step(base.step(name)?, step))?);
+    }
+    let receipt = last.ok_or_else(|| unresolved(&around.turn))?;
+    Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
+}
+
+fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<CommandHost>> {
+    let body = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
+    body.map(|body| CommandHost::new(Hosting::decode(&body.bytes)?)).transpose()
+}
+
+/// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
+fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
+    let Some(before) = attempt.tree else { return Ok(false) };
+    let Some(folder) = site.folder(&around.turn)? else { return Ok(false) };
+    Ok(tree::whole(&folder, &site.machine.env) == Some(before))
+}
+
+fn ended(turn: &Turn) -> Error {
+    Error::new(Code::InvalidTransition, format!("the Turn {} is {}; it cannot be recovered", turn.turn_id, turn.state.as_str()))
+        .detail("turn_id", turn.turn_id.to_string())
+        .detail("state", turn.state.as_str())
+        .hint(format!("turn show {}", turn.turn_id))
+}
+
+fn unresolved(turn: &Turn) -> Error {
+    let id = turn.turn_id;
+    Error::new(Code::TurnUnresolved, format!("what the Turn {id} did cannot be told from here"))
+        .detail("turn_id", id.to_string())
+        .hint(format!("turn abandon {id} --reason TEXT"))
+}

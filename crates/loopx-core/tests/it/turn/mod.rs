@@ -1,0 +1,11 @@
+//! The governed Turn through the binary: real processes, real kills.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what a test's place cannot do fails the test"
+)]
+
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod kills;
+mod place;
+mod verbs;
