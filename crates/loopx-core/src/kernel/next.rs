@@ -482,7 +482,7 @@ fn cancelled_dep<'f>(facts: &'f Facts, todo: &'f Todo) -> Option<&'f TodoId> {
 fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
     let id = &todo.todo_id;
     match why {
-        UserWhy::Ended => format!("todo reopen {id} --reason TEXT"),
+        UserWhy::Ended => format!("todo reopen {id}"),
         UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
         UserWhy::Hold => format!("todo unhold {id}"),
         // What is put off cannot be done yet; a person may still want it now.

@@ -303,7 +303,7 @@ fn no_move(todo: &Todo, verb: &str) -> Error {
     let error = Error::new(code, format!("the Todo {} is {}; it cannot {verb}", todo.todo_id, todo.state.as_str()))
         .detail("todo_id", todo.todo_id.to_string())
         .detail("state", todo.state.as_str());
-    if todo.is_live() { error } else { error.hint(format!("todo reopen {} --reason TEXT", todo.todo_id)) }
+    if todo.is_live() { error } else { error.hint(format!("todo reopen {}", todo.todo_id)) }
 }
 
 /// A write by an agent to a Todo it does not own: it must have made it, and nobody else may ever have owned it.
