@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use actors::{Person, Rights, Verb};
 pub use agent::Command as AgentCommand;
-pub use batch::Item as BatchItem;
+pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::Command as ClaimCommand;
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
