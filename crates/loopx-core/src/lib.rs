@@ -43,6 +43,8 @@ tier! {
     boundary;
     /// The one bounded process.
     process;
+    /// What people and programs are shown of the facts.
+    projection;
     /// The governed Turn.
     turn;
     /// The command line: arguments in, one command out, its answer rendered.

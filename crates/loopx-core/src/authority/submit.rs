@@ -82,6 +82,39 @@ impl Authority {
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
+    /// Reads one consistent state, with what a decision on it would be made under now.
+    ///
+    /// Errors: those of the job; `not_found` before the ledger was founded, `store_*`.
+    pub fn look<T>(&mut self, mut job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
+        let Self { ledger, clock, strict } = self;
+        let mut answer = None;
+        ledger.read(&mut |view| {
+            let meta = view.meta()?.ok_or_else(unfounded)?;
+            let stamp = clock::advance(&meta.stamp, &clock.read()?);
+            answer = Some(job(view, &terms(&meta, &stamp, *strict))?);
+            Ok(())
+        })?;
+        answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
+    }
+
+    /// Takes the present time after a jump of the clock: a person stands by it. Says whether there was a jump.
+    ///
+    /// Errors: `not_found` before the ledger was founded, `store_*`.
+    pub fn accept_clock(&mut self) -> Result<bool> {
+        let Self { ledger, clock, .. } = self;
+        let mut jumped = false;
+        ledger.write(&mut |tx| {
+            let meta = tx.meta()?.ok_or_else(unfounded)?;
+            let reading = clock.read()?;
+            jumped = clock::advance(&meta.stamp, &reading).clock_jump;
+            if jumped {
+                tx.found(&Meta { stamp: clock::accept(&meta.stamp, &reading), ..meta })?;
+            }
+            Ok(())
+        })?;
+        Ok(jumped)
+    }
+
     /// Sleeps until `changed` says yes, at most for `wait`; says whether it did.
     pub fn wait(
         &mut self,

@@ -47,6 +47,8 @@ variables! {
     LoopxActor "LOOPX_ACTOR": "Who acts, where `--as` is not given.";
     LoopxToken "LOOPX_TOKEN" (secret): "The token that proves who acts, where `--token-file` is not given.";
     LoopxOwn "LOOPX_OWN" (secret): "The ownership a verb of its owner presents, where `--own` is not given.";
+    LoopxContainment "LOOPX_CONTAINMENT": "Set by LoopX in all that it starts; who carries it acts as the agent of that Turn alone.";
+    LoopxTurnKey "LOOPX_TURN_KEY": "Set by LoopX for the host of a Turn; who carries it acts as the agent of that Turn alone.";
     NoColor "NO_COLOR": "Any value but the empty one turns colour off.";
     ClicolorForce "CLICOLOR_FORCE": "Any value but the empty one and `0` turns colour on, terminal or not.";
     Columns "COLUMNS": "The width that text tables fit.";

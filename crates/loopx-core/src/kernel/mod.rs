@@ -29,21 +29,21 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use actors::{Person, Rights, Verb};
-pub use agent::Command as AgentCommand;
+pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use batch::{Item as BatchItem, Ref as BatchRef};
-pub use claim::Command as ClaimCommand;
+pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
-pub use evidence::Command as EvidenceCommand;
+pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Facts, Read, Rows, Terms, Used, Writes};
-pub use gate::Command as GateCommand;
-pub use goal::Command as GoalCommand;
+pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
+pub use goal::{Command as GoalCommand, Event as GoalEvent};
 pub use index::{Index, Ready, index, woken_ready_at};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
-pub use quota::Command as QuotaCommand;
-pub use reason::{Reason, UserWhy, Viewer, reason};
-pub use todo::{Change, Command as TodoCommand, NewTodo};
-pub use turn::{Command as TurnCommand, Step};
+pub use quota::{Command as QuotaCommand, Event as QuotaEvent, room, room_reads};
+pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason};
+pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
+pub use turn::{Command as TurnCommand, Event as TurnEvent, Step};
 
 use crate::{
     error::{Code, Error, Result},

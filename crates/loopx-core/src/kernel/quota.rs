@@ -2,6 +2,8 @@
 //!
 //! Spending exists only as the commit that ends a Turn. Tokens, cost and wall time are not metered here yet.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Decided2, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds};
@@ -97,6 +99,20 @@ pub(super) fn reads(goal: &GoalId, agent: &AgentId, wanted: &mut Wanted<'_>) {
     for (scope, limit) in limits(goal_row, agent_row) {
         wanted.want(Read::Used(scope, Bucket::window_start(now, limit.window_ms)));
     }
+}
+
+/// What [`room`] must read that is not loaded yet.
+pub fn room_reads(goal: &GoalId, agent: &AgentId, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    wanted.want(Read::Goal(goal.clone()));
+    wanted.want(Read::Agent(goal.clone(), agent.clone()));
+    reads(goal, agent, &mut wanted);
+    wanted.missing
+}
+
+/// Refuses, as an admission would, where no slot is left, saying when one frees.
+pub fn room(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<()> {
+    admit(facts, goal_id, agent_id)
 }
 
 /// Refuses an admission for which no slot is left, saying when one frees.

@@ -4,8 +4,12 @@
 //! garbage, a fact whose body is missing is a bug of the caller. Source: the architecture's "Three classes of
 //! data".
 
+mod tokens;
+
+pub use tokens::{Token, Tokens};
+
 use std::{
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -265,6 +269,11 @@ fn insert(tx: &WriteTx<'_>, bodies: &[Body]) -> rusqlite::Result<Vec<Key>> {
             Ok(key)
         })
         .collect()
+}
+
+/// The error of a file of tokens that cannot be reached.
+fn unreadable_tokens(e: &io::Error) -> Error {
+    Error::new(Code::StoreUnreadable, "the file of tokens cannot be reached by this user").internal(e)
 }
 
 fn check(body: &Body) -> Result<()> {

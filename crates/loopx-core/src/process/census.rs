@@ -65,12 +65,26 @@ mod table {
         (!dead).then_some(row)
     }
 
-    /// Whether the environment a process was started with holds this entry.
-    pub(in crate::process) fn carries(pid: i32, entry: &[u8]) -> bool {
-        let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
+    /// The environment a process was started with; empty where it may not be read.
+    fn environment(pid: i32) -> Vec<u8> {
+        let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return Vec::new() };
         let mut environment = Vec::new();
         let read = file.take(ENVIRONMENT_MAX_BYTES).read_to_end(&mut environment);
-        read.is_ok() && environment.split(|b| *b == 0).any(|each| each == entry)
+        if read.is_ok() { environment } else { Vec::new() }
+    }
+
+    /// Whether the environment a process was started with holds this entry.
+    pub(in crate::process) fn carries(pid: i32, entry: &[u8]) -> bool {
+        environment(pid).split(|b| *b == 0).any(|each| each == entry)
+    }
+
+    /// A variable of the environment a process was started with.
+    pub(in crate::process) fn variable(pid: i32, name: &str) -> Option<String> {
+        let value = |entry: &[u8]| {
+            let rest = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some(String::from_utf8_lossy(rest).into_owned())
+        };
+        environment(pid).split(|b| *b == 0).find_map(value)
     }
 }
 
@@ -91,6 +105,10 @@ mod table {
     pub(in crate::process) fn carries(_pid: i32, _entry: &[u8]) -> bool {
         false
     }
+
+    pub(in crate::process) fn variable(_pid: i32, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 /// All processes that are alive; an error where the system shows no table.
@@ -106,6 +124,11 @@ pub(super) fn one(pid: i32) -> Option<Row> {
 /// Whether the environment a process was started with holds this entry; false where it may not be read.
 pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
     table::carries(pid, entry)
+}
+
+/// A variable of the environment a process was started with; none where it may not be read.
+pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
+    table::variable(pid, name)
 }
 
 #[cfg(all(test, target_os = "linux"))]

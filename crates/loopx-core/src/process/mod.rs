@@ -11,6 +11,7 @@
 //! It is synchronous and global-free: no thread, no signal handler, no sub-reaper flag on the caller. Linux is
 //! qualified; other Unix systems fall back to the process group alone and say so.
 
+mod above;
 mod capture;
 mod census;
 mod clock;
@@ -24,6 +25,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+pub use above::token_above;
 pub use clock::boot_ms;
 pub use recover::{Swept, alive_by_token, end_by_token};
 pub use run::run;

@@ -20,7 +20,9 @@ mod record;
 mod run_dir;
 
 use filesystem::{Filesystem, Kind};
+pub use filesystem::HostFilesystem;
 use record::Record;
+pub(crate) use record::replace_whole;
 
 /// The profile that is meant when none is named.
 pub const DEFAULT_PROFILE: &str = "default";

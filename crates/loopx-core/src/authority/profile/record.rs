@@ -74,7 +74,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Record>> {
 
 /// Puts the first file in place, durably; says `false` where another process was first, and leaves its file.
 pub(super) fn publish(path: &Path, record: &Record) -> Result<bool> {
-    let temp = write_temp(path, record)?;
+    let temp = write_temp(path, &encoded(record)?)?;
     // A link, unlike a rename, fails where the name is taken.
     let linked = fs::hard_link(&temp, path);
     fs::remove_file(&temp).map_err(|e| unreadable(&temp, &e))?;
@@ -87,19 +87,30 @@ pub(super) fn publish(path: &Path, record: &Record) -> Result<bool> {
 
 /// Replaces the file, durably: a reader meets the old or the new one, whole.
 pub(super) fn replace(path: &Path, record: &Record) -> Result<()> {
-    let temp = write_temp(path, record)?;
+    replace_whole(path, &encoded(record)?)
+}
+
+/// Replaces a file that only its owner may read, durably: a reader meets the old or the new one, whole.
+///
+/// Errors: `disk_full`, `store_*`.
+pub(crate) fn replace_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temp = write_temp(path, bytes)?;
     fs::rename(&temp, path).map_err(|e| unreadable(path, &e))?;
     sync_dir(path)
 }
 
-fn write_temp(path: &Path, record: &Record) -> Result<PathBuf> {
+fn encoded(record: &Record) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(record).map_err(|e| Error::from(Code::Internal).internal(e))?;
     bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn write_temp(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     let unique = getrandom::u64().map_err(|e| Error::from(Code::Internal).internal(e))?;
     let temp = path.with_extension(format!("tmp-{unique:016x}"));
     let write = || -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp)?;
-        file.write_all(&bytes)?;
+        file.write_all(bytes)?;
         file.sync_all()
     };
     write().map_err(|e| {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What keeps the candidate of a Turn from being settled now; empty when nothing does.
-pub(in crate::kernel) fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
+pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     let mut causes = BTreeSet::new();
     if matches!(turn.state, TurnState::Held { tree_busy: true }) {
         causes.insert(Cause::TreeBusy);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use event::Event;
 pub use steps::{Found, Step};
 
-pub(super) use causes::causes;
+pub use causes::causes;
 pub(super) use end::{
     clear, executes, has_lapsed, in_the_way, lapse, lose_incarnation, outcome, ownership, running, stop,
     stop_denied, stop_for_close,

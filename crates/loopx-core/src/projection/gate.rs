@@ -1,0 +1,158 @@
+//! Owns what is shown of a gate.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::page::{Listed, Slice, bad_cursor, collect};
+use crate::{
+    authority::{GateFilter, View},
+    error::{Code, Error, Result},
+    kernel::{Facts, Read, Terms},
+    model::{Actor, Blocks, Gate, GateId, GateKind, GateState, GoalId, Timestamp, TodoId, TurnId},
+};
+
+/// A gate, in a list and on its own page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GateRow {
+    /// Its id.
+    pub gate_id: GateId,
+    /// The Goal.
+    pub goal_id: GoalId,
+    /// What sort of question it is.
+    pub kind: GateKind,
+    /// Where it stands; `expired` for a standing approval whose time is over.
+    pub state: &'static str,
+    /// Whether it stops what it names now.
+    pub blocking: bool,
+    /// The question.
+    pub question: String,
+    /// What may be answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// What it stops.
+    pub blocks: Blocks,
+    /// What an approval covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Until when an approval goes on to cover later work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing_until_ms: Option<Timestamp>,
+    /// The Turn whose result it accepts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<TurnId>,
+    /// Who asks.
+    pub opened_by: Actor,
+    /// Since when.
+    pub opened_at_ms: Timestamp,
+    /// Who answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_by: Option<Actor>,
+    /// When.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_at_ms: Option<Timestamp>,
+    /// What was answered, or why it was denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// When a deferred one comes up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deferred_until_ms: Option<Timestamp>,
+    /// Moves with every write of it.
+    pub revision: u64,
+}
+
+impl GateRow {
+    pub(super) fn of(gate: &Gate, terms: &Terms) -> Self {
+        let (mut by, mut at, mut answer, mut until) = (None, None, None, None);
+        match &gate.state {
+            GateState::Open => {}
+            GateState::Deferred { until: moment } => until = Some(*moment),
+            GateState::Approved { by: who, at: when } | GateState::Withdrawn { by: who, at: when } => {
+                (by, at) = (Some(who.clone()), Some(*when));
+            }
+            GateState::Denied { by: who, at: when, reason } => {
+                (by, at, answer) = (Some(who.clone()), Some(*when), reason.as_ref().map(ToString::to_string));
+            }
+            GateState::Answered { by: who, at: when, answer: text } => {
+                (by, at, answer) = (Some(who.clone()), Some(*when), Some(text.to_string()));
+            }
+        }
+        Self {
+            gate_id: gate.gate_id,
+            goal_id: gate.goal_id.clone(),
+            kind: gate.kind,
+            state: state(gate, terms),
+            blocking: gate.is_blocking(),
+            question: gate.question.to_string(),
+            options: gate.options.iter().map(ToString::to_string).collect(),
+            blocks: gate.blocks.clone(),
+            scope: gate.scope.as_ref().map(ToString::to_string),
+            standing_until_ms: gate.standing_until,
+            accepts: gate.accepts,
+            opened_by: gate.opened_by.clone(),
+            opened_at_ms: gate.opened_at,
+            resolved_by: by,
+            resolved_at_ms: at,
+            answer,
+            deferred_until_ms: until,
+            revision: gate.revision,
+        }
+    }
+}
+
+/// The state as it is shown: a standing approval whose time is over has expired.
+fn state(gate: &Gate, terms: &Terms) -> &'static str {
+    let over = gate.standing_until.is_some_and(|until| until <= terms.now);
+    if over && matches!(gate.state, GateState::Approved { .. }) { "expired" } else { gate.state.as_str() }
+}
+
+/// Which gates are listed.
+#[derive(Debug, Clone)]
+pub struct GateQuery<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only in one of these states; none: those that block.
+    pub states: BTreeSet<&'a str>,
+    /// Only of one of these kinds.
+    pub kinds: BTreeSet<&'a str>,
+    /// Only those that name this Todo.
+    pub todo: Option<&'a TodoId>,
+}
+
+/// A page of gates of one Goal, oldest first.
+pub fn gates(view: &mut dyn View, terms: &Terms, query: &GateQuery<'_>, slice: Slice<'_>) -> Result<Listed<GateRow>> {
+    let filter = GateFilter { goal: query.goal, blocking: query.states.is_empty() };
+    let names = |gate: &Gate| match (&gate.blocks, query.todo) {
+        (_, None) => true,
+        (Blocks::Goal, Some(_)) => false,
+        (Blocks::Todos(ids), Some(todo)) => ids.contains(todo),
+    };
+    let any = |words: &BTreeSet<&str>, word: &str| words.is_empty() || words.contains(word);
+    collect(
+        slice,
+        |after, limit| {
+            if let Some(text) = after {
+                text.parse::<GateId>().map_err(|_| bad_cursor(text))?;
+            }
+            view.gates(&filter, after, limit)
+        },
+        |gate| gate.gate_id.to_string(),
+        |gate| {
+            let wanted =
+                any(&query.states, state(&gate, terms)) && any(&query.kinds, gate.kind.as_str()) && names(&gate);
+            Ok(wanted.then(|| GateRow::of(&gate, terms)))
+        },
+    )
+}
+
+/// The page of a gate.
+///
+/// Errors: `not_found`.
+pub fn gate(view: &mut dyn View, terms: &Terms, id: &GateId) -> Result<GateRow> {
+    let mut facts = Facts::new(terms.clone());
+    view.load(&[Read::Gate(*id)].into(), &mut facts)?;
+    let gate = facts.gate(id)?.ok_or_else(|| {
+        Error::new(Code::NotFound, format!("there is no gate {id}")).detail("gate_id", id.to_string()).hint("gate list")
+    })?;
+    Ok(GateRow::of(gate, terms))
+}

@@ -1,0 +1,27 @@
+//! Owns the read models: what people and programs are shown of the facts.
+//!
+//! Pure over a [`View`](crate::authority::View): it reads one consistent state, writes nothing, and knows no
+//! clock but the terms it is given. Invariant: every page costs the same at ten Todos and at a million; what is
+//! counted is read from counts, what is listed is bounded.
+
+mod page;
+mod todo;
+mod goal;
+mod agent;
+mod gate;
+mod evidence;
+mod turn;
+mod status;
+mod timeline;
+mod find;
+
+pub use agent::{AgentPage, AgentRow, agent, agents};
+pub use evidence::{EvidenceQuery, evidence, evidences};
+pub use find::{Found, find};
+pub use gate::{GateQuery, GateRow, gate, gates};
+pub use goal::{GoalExport, GoalPage, GoalRow, export, goal, goals};
+pub use page::{Listed, PAGE_MAX, Slice};
+pub use status::{Attention, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
+pub use timeline::{LogQuery, LogRow, log};
+pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
+pub use turn::{TurnRow, causes_of};

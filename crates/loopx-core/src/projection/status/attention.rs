@@ -1,0 +1,178 @@
+//! Owns what needs somebody, most urgent first, each with the command that moves it.
+
+use super::{Attention, Stuck, seen::Seen, waiting::Wait};
+use crate::model::{
+    Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, TurnState,
+};
+
+/// The rows of one Goal: what is unresolved, what is held, what ran out, gates by age, what a person has to
+/// move, work that is due.
+pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
+    if matches!(seen.goal.state, GoalState::Closed { .. }) {
+        return Vec::new();
+    }
+    let mut rows = Vec::new();
+    let unresolved = |stuck: &&Stuck| stuck.turn.state == "unresolved";
+    rows.extend(seen.stuck.iter().filter(unresolved).map(|stuck| unresolved_row(seen, stuck)));
+    rows.extend(seen.stuck.iter().filter(|stuck| !unresolved(stuck)).map(|stuck| held_row(seen, stuck)));
+    rows.extend(lapsed(seen));
+    if matches!(seen.goal.state, GoalState::Stopped) {
+        let id = &seen.goal.goal_id;
+        rows.push(row("goal", id, format!("{id} is stopped"), format!("goal resume {id}")));
+    }
+    let named = |gate: &&Gate| !seen.stuck.iter().any(|stuck| gate.accepts == Some(stuck.turn.turn_id));
+    rows.extend(seen.gates.iter().filter(named).map(gate_row));
+    rows.extend(no_agent(seen));
+    rows.extend(seen.persons.iter().chain(seen.open.iter().filter(|todo| is_persons(todo))).map(todo_row));
+    rows.extend(due(wait));
+    rows.extend(over(seen, wait));
+    rows
+}
+
+fn row(kind: &'static str, about: impl ToString, text: String, command: String) -> Attention {
+    Attention { kind, about: about.to_string(), text, command, since_ms: None }
+}
+
+fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
+    let turn = seen.live.iter().find(|turn| turn.turn_id == stuck.turn.turn_id);
+    let id = stuck.turn.turn_id;
+    let why = stuck.turn.why.as_deref().unwrap_or("unknown");
+    let old = turn.is_some_and(|turn| {
+        matches!(turn.state, TurnState::Unresolved { why: crate::model::Unresolved::Incarnation, .. })
+    });
+    let command = match turn {
+        Some(turn) if turn.is_driven() && !old => format!("turn recover {id} --resume"),
+        Some(_) | None => format!("turn abandon {id} --reason TEXT"),
+    };
+    let text = format!("what the Turn on {} did is not known: {why}", about(stuck));
+    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_unresolved", id, text, command) }
+}
+
+fn about(stuck: &Stuck) -> String {
+    stuck.turn.todo_id.as_ref().map_or_else(|| stuck.turn.turn_id.to_string(), ToString::to_string)
+}
+
+fn held_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
+    let id = stuck.turn.turn_id;
+    let todo = about(stuck);
+    let asks = seen.gates.iter().find(|gate| gate.accepts == Some(id)).map(|gate| gate.gate_id);
+    // The first cause that a command lifts; an empty set only has to be proved.
+    let (text, command) = match (stuck.causes.first(), asks) {
+        (Some(Cause::Requirement), _) => {
+            (format!("{todo} changed while it was worked on"), format!("turn accept {id}"))
+        }
+        (Some(Cause::Acceptance), Some(gate)) => {
+            (format!("the result on {todo} waits to be accepted"), format!("gate resolve {gate} --approve"))
+        }
+        (Some(Cause::Gate | Cause::Acceptance), _) => {
+            (format!("a question holds the result on {todo}"), format!("gate list --todo {todo}"))
+        }
+        (Some(Cause::Hold), _) => (format!("the result on {todo} is on hold"), format!("todo unhold {todo}")),
+        (Some(Cause::Deps), _) => {
+            (format!("the result on {todo} waits for what it depends on"), format!("todo show {todo}"))
+        }
+        (Some(Cause::TreeBusy | Cause::AgentBusy), _) => {
+            (format!("the result on {todo} waits for other work to end"), format!("turn show {id}"))
+        }
+        (None, _) => (format!("the result on {todo} is to be proved"), format!("turn recover {id} --prove")),
+    };
+    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_held", id, text, command) }
+}
+
+/// Ownerships that ran out.
+fn lapsed(seen: &Seen<'_>) -> Vec<Attention> {
+    let expired = seen.owners().into_iter().filter(|owned| owned.owner.expired);
+    expired
+        .map(|owned| {
+            let text = format!("{} of {} has run out; it may still write files", owned.todo_id, owned.owner.agent_id);
+            let command = format!("todo release {} --force --reason TEXT", owned.todo_id);
+            Attention {
+                since_ms: Some(owned.owner.expires_at_ms),
+                ..row("ownership_expired", &owned.todo_id, text, command)
+            }
+        })
+        .collect()
+}
+
+fn gate_row(gate: &Gate) -> Attention {
+    let id = gate.gate_id;
+    let command = match (&gate.state, gate.kind.is_approval(), gate.options.first()) {
+        (GateState::Denied { .. }, ..) => format!("gate withdraw {id}"),
+        (_, true, _) => format!("gate resolve {id} --approve"),
+        (_, false, Some(option)) => format!("gate resolve {id} --answer {}", quoted(option.as_str())),
+        (_, false, None) => format!("gate resolve {id} --answer TEXT"),
+    };
+    let blocks = match &gate.blocks {
+        Blocks::Goal => gate.goal_id.to_string(),
+        Blocks::Todos(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let text = match &gate.state {
+        GateState::Denied { .. } => format!("denied, blocks {blocks}: {}", gate.question),
+        _ => format!("asked, blocks {blocks}: {}", gate.question), // the other blocking ones wait for an answer
+    };
+    Attention { since_ms: Some(gate.opened_at), ..row("gate", id, text, command) }
+}
+
+/// A word of a shell.
+fn quoted(text: &str) -> String {
+    shlex::try_quote(text).map_or_else(|_| "TEXT".to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
+    let work = seen.count("open") + seen.count("monitor") + seen.count("deferred");
+    let id = &seen.goal.goal_id;
+    let text = || format!("no agent may work on {id} yet");
+    (work > 0 && seen.agents.is_empty()).then(|| row("agent", id, text(), format!("agent add AGENT --goal {id}")))
+}
+
+/// Whether an open Todo is a person's to move, though its kind is an agent's.
+pub(super) fn is_persons(todo: &Todo) -> bool {
+    todo.hold || todo.counters.cancelled_deps > 0 || todo.counters.wake_lost
+}
+
+fn todo_row(todo: &Todo) -> Attention {
+    let id = &todo.todo_id;
+    let title = &todo.title;
+    let (text, command) = match (&todo.state, todo.kind) {
+        (TodoState::Blocked { reason }, _) => (format!("{id} is blocked: {reason}"), format!("todo unblock {id}")),
+        (_, TodoKind::Action) => (format!("{id} is yours: {title}"), format!("todo done {id}")),
+        (_, TodoKind::Blocker) => (format!("{id} is in the way: {title}"), format!("todo resolve {id}")),
+        (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) if todo.hold => {
+            (format!("{id} is on hold: {title}"), format!("todo unhold {id}"))
+        }
+        (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => {
+            let cancelled = "waits for something that was cancelled";
+            (format!("{id} {cancelled}: {title}"), format!("todo show {id}"))
+        }
+    };
+    Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, command) }
+}
+
+fn due(wait: &Wait) -> Option<Attention> {
+    let (agent, todo) = wait.take.as_ref()?;
+    let text = format!("{todo} can be taken by {agent}");
+    Some(row("due", todo, text, format!("todo claim {todo} --as agent:{agent}")))
+}
+
+fn over(seen: &Seen<'_>, wait: &Wait) -> Option<Attention> {
+    let id = &seen.goal.goal_id;
+    if wait.capability {
+        let text = "no agent has the capabilities that are needed".to_owned();
+        return Some(row("agent", id, text, format!("agent list --goal {id}")));
+    }
+    if !wait.is_over {
+        return None;
+    }
+    let open = seen.goal.acceptance.iter().position(|criterion| criterion.state.is_open());
+    let started = seen.counts.values().any(|count| *count > 0);
+    Some(match (started, open) {
+        (false, _) => row("goal", id, format!("{id} has no Todo yet"), format!("todo add TITLE --goal {id}")),
+        (true, Some(place)) => {
+            let number = place + 1;
+            let text = format!("criterion {number} of {id} is not shown yet");
+            let command = format!("evidence add POINTER --kind note --criterion {number} --goal {id}");
+            row("goal", id, text, command)
+        }
+        (true, None) => row("goal", id, format!("{id} can be closed"), format!("goal close {id} --achieved")),
+    })
+}

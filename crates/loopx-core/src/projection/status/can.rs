@@ -1,0 +1,168 @@
+//! Owns whether an agent can take something now. The rules are the kernel's; this loads what they ask for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::seen::Seen;
+use crate::{
+    authority::View,
+    error::{Code, Error, Result},
+    kernel::{Asker, Decided, Facts, READ_ROUNDS, Read, Reason, Terms, Viewer, decide_next, next_reads, reason, room, room_reads},
+    model::{Agent, AgentId, Goal, Timestamp, Todo, TodoId},
+};
+
+/// What some agent can take, or why none can.
+#[derive(Debug)]
+pub(super) enum Can {
+    /// This agent can take this Todo.
+    Take(AgentId, TodoId),
+    /// Something can be taken, once the budget has room again.
+    Later(Option<Timestamp>),
+    /// Nothing can be taken.
+    Nothing {
+        /// The earliest moment at which time alone changes that.
+        until: Option<Timestamp>,
+        /// Whether time alone, or another Todo, is waited for at all.
+        waits: bool,
+        /// Whether an agent lacks a capability.
+        capability: bool,
+    },
+}
+
+/// What an agent should do now.
+///
+/// Errors: `not_found` for an agent that is not registered.
+pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &AgentId) -> Result<Decided> {
+    let mut facts = Facts::new(terms.clone());
+    view.load(&[Read::Agent(goal.goal_id.clone(), agent.clone())].into(), &mut facts)?;
+    let capabilities = facts
+        .agent(&(goal.goal_id.clone(), agent.clone()))?
+        .map(|row| row.capabilities.clone())
+        .unwrap_or_default();
+    let endpoint = agent.default_endpoint();
+    let asker = Asker {
+        viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
+        endpoint: &endpoint,
+        machine_id: None,
+        seen: BTreeMap::new(),
+        tried: BTreeSet::new(),
+    };
+    for _ in 0..READ_ROUNDS + 1 {
+        let missing = next_reads(&goal.goal_id, &asker, &facts);
+        if missing.is_empty() {
+            return decide_next(&facts, &goal.goal_id, &asker);
+        }
+        view.load(&missing, &mut facts)?;
+    }
+    Err(Error::from(Code::Internal).internal("a decision asks for more than its rounds"))
+}
+
+/// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
+/// none of them will do.
+pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
+    let mut later = None;
+    let mut rest = Rest::default();
+    for agent in &seen.agents {
+        let mut facts = Facts::new(seen.terms.clone());
+        let candidates = load(view, seen, agent, &mut facts, &seen.open)?;
+        let mut found = first(&facts, agent, candidates, &mut rest)?;
+        if found.is_none() && may_be_ready(seen) {
+            let ready = BTreeSet::from([Read::Ready(seen.goal.goal_id.clone(), agent.agent_id.clone())]);
+            view.load(&ready, &mut facts)?;
+            let more: Vec<_> = facts.rows().todos.values().cloned().collect();
+            let candidates = load(view, seen, agent, &mut facts, &more)?;
+            found = first(&facts, agent, candidates, &mut rest)?;
+        }
+        let Some(todo_id) = found else { continue };
+        match room(&facts, &seen.goal.goal_id, &agent.agent_id) {
+            Ok(()) => return Ok(Can::Take(agent.agent_id.clone(), todo_id)),
+            Err(error) if error.code() == Code::QuotaExhausted => {
+                let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
+                later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(match later {
+        Some(until) => Can::Later(until),
+        None => Can::Nothing { until: rest.until, waits: rest.waits, capability: rest.capability },
+    })
+}
+
+/// Whether the ready index can hold what the first page does not.
+fn may_be_ready(seen: &Seen<'_>) -> bool {
+    let looked = u64::try_from(seen.open.len()).unwrap_or(u64::MAX);
+    seen.count("open") + seen.count("monitor") > looked || seen.count("deferred") + seen.count("owned") > 0
+}
+
+fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What stands in the way of the Todos that were looked at.
+#[derive(Debug, Default)]
+struct Rest {
+    until: Option<Timestamp>,
+    waits: bool,
+    capability: bool,
+}
+
+/// Loads what the reasons of some Todos look at.
+fn load(view: &mut dyn View, seen: &Seen<'_>, agent: &Agent, facts: &mut Facts, todos: &[Todo]) -> Result<Vec<TodoId>> {
+    let goal = seen.goal;
+    let mut reads: BTreeSet<_> = todos.iter().map(|todo| Read::Todo(todo.todo_id.clone())).collect();
+    let scoped = goal.boundary.exclusive_workspace || todos.iter().any(|todo| !todo.requires.write_scopes.is_empty());
+    if let Some(workspace) = goal.workspace.clone().filter(|_| scoped) {
+        reads.insert(Read::Writers(workspace));
+    }
+    if !goal.boundary.needs_approval.is_empty() {
+        reads.insert(Read::Approvals(goal.goal_id.clone()));
+    }
+    reads.extend(todos.iter().filter(|todo| todo.turn_id.is_some()).map(|todo| Read::TodoGates(todo.todo_id.clone())));
+    reads.retain(|read| !facts.has(read));
+    view.load(&reads, facts)?;
+    for _ in 0..READ_ROUNDS {
+        let missing = room_reads(&goal.goal_id, &agent.agent_id, facts);
+        if missing.is_empty() {
+            break;
+        }
+        view.load(&missing, facts)?;
+    }
+    Ok(todos.iter().map(|todo| todo.todo_id.clone()).collect())
+}
+
+/// The best of some Todos that an agent can take.
+fn first(facts: &Facts, agent: &Agent, candidates: Vec<TodoId>, rest: &mut Rest) -> Result<Option<TodoId>> {
+    let viewer = Viewer {
+        agent_id: &agent.agent_id,
+        capabilities: agent.capabilities.clone(),
+        own_id: None,
+        workspace: None,
+    };
+    let mut best: Option<(crate::model::Priority, TodoId)> = None;
+    for id in candidates {
+        let Some(todo) = facts.todo(&id)? else { continue };
+        match reason(facts, todo, &viewer)? {
+            Reason::Claimable => {
+                let found = (todo.priority, id);
+                best = Some(best.map_or(found.clone(), |best| best.min(found)));
+            }
+            Reason::Time(at) => {
+                rest.waits = true;
+                rest.until = earlier(rest.until, at);
+            }
+            Reason::Deps => rest.waits = true,
+            Reason::Capability => rest.capability = true,
+            Reason::User(_)
+            | Reason::Unresolved(_)
+            | Reason::Held(..)
+            | Reason::Mine(_)
+            | Reason::Peer { .. }
+            | Reason::Gate
+            | Reason::Approval(_) => {}
+        }
+    }
+    Ok(best.map(|(_, id)| id))
+}

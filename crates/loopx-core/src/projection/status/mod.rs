@@ -1,0 +1,237 @@
+//! Owns the first screen: what each Goal waits for, whether an agent may continue, what must happen first, and
+//! what the last run proved or blocked.
+//!
+//! Costs the same at ten Todos and at a million: counts are read as counts, everything else is a bounded page.
+
+mod attention;
+mod can;
+mod seen;
+mod waiting;
+
+use serde::Serialize;
+
+use super::{gate::GateRow, goal::named, todo::OwnerRow, turn::TurnRow};
+use crate::{
+    authority::{Count, View},
+    error::Result,
+    kernel::{Decided, Terms},
+    model::{AgentId, Cause, Goal, GoalId, GoalState, Timestamp, TodoId},
+};
+use seen::Seen;
+
+/// How many Goals that are not closed are shown whole.
+const GOALS: usize = 50;
+/// How many Goals are looked at to find those.
+const GOALS_MAX: usize = 1000;
+
+/// What a Goal waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingOn {
+    /// A person.
+    User,
+    /// An agent: it works, or may take something.
+    Agent,
+    /// Room in the budget.
+    Quota,
+    /// Another agent's ownership.
+    Peer,
+    /// A moment, or something that has to come true.
+    Time,
+    /// The readback of something outside.
+    External,
+    /// The repair of a Turn whose outcome is not known.
+    Repair,
+    /// Nobody; it is closed.
+    Nobody,
+}
+
+impl WaitingOn {
+    /// The stable spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Quota => "quota",
+            Self::Peer => "peer",
+            Self::Time => "time",
+            Self::External => "external",
+            Self::Repair => "repair",
+            Self::Nobody => "nobody",
+        }
+    }
+}
+
+
+/// What must happen first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Next {
+    /// What, in one line.
+    pub text: String,
+    /// The command that does it.
+    pub command: String,
+}
+
+/// What the last run proved or blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastRun {
+    /// The Turn.
+    #[serde(flatten)]
+    pub turn: TurnRow,
+    /// In one line.
+    pub text: String,
+}
+
+/// Who owns a Todo now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Owned {
+    /// The Todo.
+    pub todo_id: TodoId,
+    /// Its title.
+    pub title: String,
+    /// Who, until when.
+    #[serde(flatten)]
+    pub owner: OwnerRow,
+}
+
+/// A Turn that does not go on by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stuck {
+    /// The Turn.
+    #[serde(flatten)]
+    pub turn: TurnRow,
+    /// What holds it, if it is held.
+    pub causes: Vec<Cause>,
+}
+
+/// Something that needs somebody, and the command that moves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attention {
+    /// What it is: `turn_unresolved`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
+    pub kind: &'static str,
+    /// The id it is about.
+    pub about: String,
+    /// In one line.
+    pub text: String,
+    /// The command, without the program's name.
+    pub command: String,
+    /// Since when, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<Timestamp>,
+}
+
+/// The status of one Goal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GoalStatus {
+    /// The slug.
+    pub goal_id: GoalId,
+    /// What should be true in the end.
+    pub objective: String,
+    /// `active`, `stopped` or `closed`.
+    pub state: &'static str,
+    /// What it waits for.
+    pub waiting_on: WaitingOn,
+    /// Why, in one line.
+    pub because: String,
+    /// Until when, if a moment is waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<Timestamp>,
+    /// Whether an agent works, or may take something, now.
+    pub may_continue: bool,
+    /// What must happen first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Next>,
+    /// What the last run proved or blocked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<LastRun>,
+    /// How many Todos stand where.
+    pub counts: Count,
+    /// Criteria that are shown or waived, and all of them.
+    pub criteria_met: usize,
+    /// All criteria.
+    pub criteria: usize,
+    /// Who owns what; the newest ones.
+    pub owners: Vec<Owned>,
+    /// Turns that are held or unresolved.
+    pub stuck: Vec<Stuck>,
+    /// Gates that block; the oldest ones.
+    pub gates: Vec<GateRow>,
+    /// What needs somebody, most urgent first.
+    pub attention: Vec<Attention>,
+    /// What the agent that was asked for should do now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decided>,
+    /// What deserves a second look, though nothing refuses it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The status of all Goals, or of one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// When it was read, by the ledger's clock.
+    pub now_ms: Timestamp,
+    /// Whether the clock jumped, so that nothing expires until a person accepts it.
+    pub clock_jump: bool,
+    /// Goals that are not closed, by slug; a closed one only when it was asked for by name.
+    pub goals: Vec<GoalStatus>,
+    /// How many closed Goals are left out.
+    pub closed: usize,
+    /// Whether there are more Goals than are shown.
+    pub more: bool,
+}
+
+/// Reads the status of one Goal, or of all that are not closed.
+///
+/// Errors: `not_found` for a Goal, or an agent, that is not there.
+pub fn status(view: &mut dyn View, terms: &Terms, goal: Option<&GoalId>, agent: Option<&AgentId>) -> Result<Status> {
+    let (goals, closed, more) = match goal {
+        Some(id) => (vec![named(view, terms, id)?], 0, false),
+        None => standing(view)?,
+    };
+    let goals: Result<Vec<_>> = goals.into_iter().map(|goal| of_goal(view, terms, &goal, agent)).collect();
+    Ok(Status { now_ms: terms.now, clock_jump: terms.clock_jump, goals: goals?, closed, more })
+}
+
+/// The Goals that are not closed, how many are, and whether some were not looked at.
+fn standing(view: &mut dyn View) -> Result<(Vec<Goal>, usize, bool)> {
+    let mut all = view.goals(None, GOALS_MAX + 1)?;
+    let mut more = all.len() > GOALS_MAX;
+    let seen = all.len();
+    all.retain(|goal| !matches!(goal.state, GoalState::Closed { .. }));
+    let closed = seen - all.len();
+    more |= all.len() > GOALS;
+    all.truncate(GOALS);
+    Ok((all, closed, more))
+}
+
+fn of_goal(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: Option<&AgentId>) -> Result<GoalStatus> {
+    let seen = Seen::look(view, terms, goal)?;
+    let decision = agent.map(|agent| can::decision(view, terms, goal, agent)).transpose()?;
+    let wait = match (agent, &decision) {
+        (Some(agent), Some(decision)) => waiting::for_agent(&seen, agent, decision),
+        (None, _) | (_, None) => waiting::for_all(view, &seen)?,
+    };
+    let attention = attention::rows(&seen, &wait);
+    let first = attention.first().map(|row| Next { text: row.text.clone(), command: row.command.clone() });
+    Ok(GoalStatus {
+        goal_id: goal.goal_id.clone(),
+        objective: goal.objective.to_string(),
+        state: super::goal::state(goal),
+        waiting_on: wait.on,
+        because: wait.because,
+        until_ms: wait.until,
+        may_continue: wait.may_continue,
+        first,
+        last_run: seen.last_run(),
+        criteria_met: goal.acceptance.iter().filter(|criterion| !criterion.state.is_open()).count(),
+        criteria: goal.acceptance.len(),
+        owners: seen.owners(),
+        gates: seen.gates.iter().map(|gate| GateRow::of(gate, terms)).collect(),
+        warnings: seen.warnings(),
+        stuck: seen.stuck,
+        counts: seen.counts,
+        attention,
+        decision,
+    })
+}

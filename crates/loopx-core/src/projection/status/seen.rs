@@ -1,0 +1,195 @@
+//! Owns what the status of one Goal looks at: a bounded page of each sort of row.
+
+use super::{LastRun, Owned, Stuck};
+use crate::{
+    authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
+    error::Result,
+    kernel::{Facts, Read, Terms},
+    model::{
+        Agent, Gate, Goal, Todo, Turn, TurnState, VerdictOutcome,
+    },
+    projection::{
+        todo::OwnerRow,
+        turn::{TurnRow, causes_of, word},
+    },
+};
+
+/// How many rows of each sort are looked at.
+const PAGE: usize = 16;
+/// How many Todos that wait for a person are looked at, of each sort.
+const FEW: usize = 4;
+
+/// What the status of one Goal looks at.
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) goal: &'a Goal,
+    pub(super) terms: &'a Terms,
+    pub(super) counts: Count,
+    pub(super) agents: Vec<Agent>,
+    /// Turns that have not ended, newest first.
+    pub(super) live: Vec<Turn>,
+    /// The Todos of those.
+    owned: Vec<Todo>,
+    /// Turns that are held or unresolved.
+    pub(super) stuck: Vec<Stuck>,
+    /// The last Turn of which something can be said.
+    last: Option<Turn>,
+    /// Gates that block, oldest first.
+    pub(super) gates: Vec<Gate>,
+    /// Todos that wait for a person.
+    pub(super) persons: Vec<Todo>,
+    /// The first open Todos that nobody owns.
+    pub(super) open: Vec<Todo>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn look(view: &mut dyn View, terms: &'a Terms, goal: &'a Goal) -> Result<Self> {
+        let id = &goal.goal_id;
+        let counts = view.counts(id)?;
+        let turns = |live| TurnFilter { goal: id, todo: None, agent: None, live };
+        let live = view.turns(&turns(true), None, PAGE)?;
+        let last = view.turns(&turns(false), None, FEW)?.into_iter().find(has_something_to_say);
+        let mut stuck = Vec::new();
+        for turn in &live {
+            let causes = match turn.state {
+                TurnState::Held { .. } => causes_of(view, terms, turn)?.into_iter().collect(),
+                TurnState::Unresolved { .. } => Vec::new(),
+                TurnState::Admitted
+                | TurnState::Dispatched
+                | TurnState::Candidate
+                | TurnState::Settled
+                | TurnState::Stopped { .. }
+                | TurnState::Failed { .. }
+                | TurnState::Fenced => continue,
+            };
+            stuck.push(Stuck { turn: TurnRow::of(turn), causes });
+        }
+        let mut some = |bucket: &'static str, limit: usize| {
+            if counts.get(bucket).is_none_or(|count| *count == 0) {
+                return Ok(Vec::new());
+            }
+            view.todos(&TodoFilter { goal: id, live: true, bucket: Some(bucket) }, 0, limit)
+        };
+        let mut persons = some("action", FEW)?;
+        persons.extend(some("blocker", FEW)?);
+        persons.extend(some("blocked", FEW)?);
+        let mut open = some("open", PAGE)?;
+        open.extend(some("monitor", FEW)?);
+        Ok(Self {
+            goal,
+            terms,
+            agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
+            owned: todos_of(view, terms, &live)?,
+            gates: view.gates(&GateFilter { goal: id, blocking: true }, None, PAGE)?,
+            counts,
+            live,
+            stuck,
+            last,
+            persons,
+            open,
+        })
+    }
+
+    /// How many Todos are counted under a bucket.
+    pub(super) fn count(&self, bucket: &str) -> u64 {
+        self.counts.get(bucket).copied().unwrap_or_default()
+    }
+
+    /// The Todo a live Turn works on.
+    pub(super) fn todo_of(&self, turn: &Turn) -> Option<&Todo> {
+        let id = turn.todo_id()?;
+        self.owned.iter().find(|todo| todo.todo_id == *id)
+    }
+
+    /// Whether a live Turn has an executor that still keeps others out.
+    pub(super) fn executes(&self, turn: &Turn) -> bool {
+        let running = matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate);
+        let owner = self.todo_of(turn).and_then(|todo| todo.ownership.as_ref());
+        running && owner.is_none_or(|own| !OwnerRow::of(own, self.terms).expired)
+    }
+
+    pub(super) fn owners(&self) -> Vec<Owned> {
+        let rows = self.owned.iter().filter_map(|todo| {
+            let owner = OwnerRow::of(todo.ownership.as_ref()?, self.terms);
+            Some(Owned { todo_id: todo.todo_id.clone(), title: todo.title.to_string(), owner })
+        });
+        rows.collect()
+    }
+
+    pub(super) fn last_run(&self) -> Option<LastRun> {
+        let turn = self.last.as_ref()?;
+        Some(LastRun { text: said(turn), turn: TurnRow::of(turn) })
+    }
+
+    /// Owners that share a work tree without saying what they write there.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let undeclared: Vec<_> = self
+            .owned
+            .iter()
+            .filter_map(|todo| todo.ownership.as_ref().map(|own| (todo, own)))
+            .filter(|(_, own)| own.scopes.is_empty() && own.workspace.is_some())
+            .collect();
+        for (place, (todo, own)) in undeclared.iter().enumerate() {
+            let shares = undeclared.iter().skip(place + 1).find(|(_, other)| other.workspace == own.workspace);
+            if let Some((other, _)) = shares {
+                warnings.push(format!(
+                    "{} and {} are worked on in one work tree, and neither says what it writes",
+                    todo.todo_id, other.todo_id
+                ));
+            }
+        }
+        let live = u64::try_from(self.live.len()).unwrap_or(u64::MAX);
+        if self.count("owned") > live {
+            warnings.push(format!("{} Todos are owned; the newest {live} were looked at", self.count("owned")));
+        }
+        warnings
+    }
+}
+
+/// Loads the Todos of Turns.
+fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Vec<Todo>> {
+    let mut facts = Facts::new(terms.clone());
+    view.load(&turns.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect(), &mut facts)?;
+    let mut todos = Vec::with_capacity(turns.len());
+    for id in turns.iter().filter_map(Turn::todo_id) {
+        todos.extend(facts.todo(id)?.cloned());
+    }
+    Ok(todos)
+}
+
+fn has_something_to_say(turn: &Turn) -> bool {
+    turn.is_terminal() || turn.candidate.is_some() || matches!(turn.state, TurnState::Unresolved { .. })
+}
+
+/// What a run proved or blocked, in one line.
+fn said(turn: &Turn) -> String {
+    let about = turn.todo_id().map_or_else(|| turn.turn_id.to_string(), ToString::to_string);
+    let proved = |verdict: VerdictOutcome| match verdict {
+        VerdictOutcome::Passed => "proved by its validators",
+        VerdictOutcome::Progress => "progress, by its validators",
+        VerdictOutcome::Failed => "refused by its validators",
+        VerdictOutcome::Inconclusive => "its validators could not tell",
+        VerdictOutcome::Unchecked => "not checked by any validator",
+    };
+    let verdict = turn.verdict.as_ref();
+    let mut text = match &turn.state {
+        TurnState::Settled => format!("{about} settled"),
+        TurnState::Failed { how: crate::model::FailedBy::Host(failure) } => {
+            format!("{about} failed: {}", failure.as_str())
+        }
+        TurnState::Failed { how: crate::model::FailedBy::Validate } => format!("{about} failed"),
+        TurnState::Stopped { why } => format!("{about} stopped: {}", word(why)),
+        TurnState::Fenced => format!("{about} was fenced by another ownership"),
+        TurnState::Held { .. } => format!("{about} is held"),
+        TurnState::Unresolved { why, .. } => format!("{about} is unresolved: {}", word(why)),
+        TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => format!("{about} has a result"),
+    };
+    if let Some(verdict) = verdict {
+        text = format!("{text}, {}", proved(verdict.outcome));
+    }
+    if let Some(summary) = turn.candidate.as_ref().and_then(|candidate| candidate.summary.as_ref()) {
+        text = format!("{text}: {summary}");
+    }
+    text
+}

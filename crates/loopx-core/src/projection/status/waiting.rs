@@ -1,0 +1,151 @@
+//! Owns what a Goal waits for, in one word and one line.
+
+use super::{
+    WaitingOn,
+    can::{Can, can},
+    seen::Seen,
+};
+use crate::{
+    authority::View,
+    error::Result,
+    kernel::{Action, Decided},
+    model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
+};
+
+/// What a Goal waits for.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub(super) on: WaitingOn,
+    pub(super) because: String,
+    pub(super) until: Option<Timestamp>,
+    pub(super) may_continue: bool,
+    /// What an agent can take now.
+    pub(super) take: Option<(AgentId, TodoId)>,
+    /// Whether nothing is left to do but to close it.
+    pub(super) is_over: bool,
+    /// Whether agents lack a capability.
+    pub(super) capability: bool,
+}
+
+impl Wait {
+    fn new(on: WaitingOn, because: impl Into<String>) -> Self {
+        Self {
+            on,
+            because: because.into(),
+            until: None,
+            may_continue: false,
+            take: None,
+            is_over: false,
+            capability: false,
+        }
+    }
+}
+
+/// What a Goal waits for, whoever asks.
+pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
+    match seen.goal.state {
+        GoalState::Closed { .. } => return Ok(Wait::new(WaitingOn::Nobody, "it is closed")),
+        GoalState::Stopped => return Ok(Wait::new(WaitingOn::User, "it is stopped")),
+        GoalState::Active => {}
+    }
+    let running = seen.live.iter().filter(|turn| seen.executes(turn)).count();
+    if running > 0 {
+        let because = match running {
+            1 => "an agent works".to_owned(),
+            n => format!("{n} agents work"),
+        };
+        return Ok(Wait { may_continue: true, ..Wait::new(WaitingOn::Agent, because) });
+    }
+    if seen.goal.goal_gates > 0 {
+        return Ok(Wait::new(WaitingOn::User, "a question blocks the whole Goal"));
+    }
+    let can = can(view, seen)?;
+    let (until, waits, capability) = match can {
+        Can::Take(agent, todo) => {
+            let because = format!("{agent} can take {todo}");
+            let take = Some((agent, todo));
+            return Ok(Wait { may_continue: true, take, ..Wait::new(WaitingOn::Agent, because) });
+        }
+        Can::Later(until) => {
+            return Ok(Wait { until, ..Wait::new(WaitingOn::Quota, "the budget of Turns is used up") });
+        }
+        Can::Nothing { until, waits, capability } => (until, waits, capability),
+    };
+    if seen.live.iter().any(|turn| matches!(turn.state, TurnState::Unresolved { .. })) {
+        return Ok(Wait::new(WaitingOn::Repair, "what a Turn did is not known"));
+    }
+    if let Some(because) = persons(seen, capability) {
+        return Ok(Wait { capability, ..Wait::new(WaitingOn::User, because) });
+    }
+    if waits || seen.count("deferred") > 0 || seen.count("monitor") > 0 {
+        return Ok(Wait { until, ..Wait::new(WaitingOn::Time, "everything left waits for its time") });
+    }
+    Ok(Wait { is_over: true, ..Wait::new(WaitingOn::User, over(seen)) })
+}
+
+/// Why a Goal waits for a person, if it does.
+fn persons(seen: &Seen<'_>, capability: bool) -> Option<String> {
+    let work = seen.count("open") + seen.count("monitor") + seen.count("deferred");
+    if work > 0 && seen.agents.is_empty() {
+        return Some("no agent is registered".to_owned());
+    }
+    if !seen.stuck.is_empty() {
+        return Some("a result is held".to_owned());
+    }
+    if !seen.gates.is_empty() {
+        return Some("a question is not answered".to_owned());
+    }
+    if let Some(todo) = seen.persons.first() {
+        return Some(format!("{} is a person's to move", todo.todo_id));
+    }
+    if let Some(todo) = seen.open.iter().find(|todo| super::attention::is_persons(todo)) {
+        return Some(format!("{} is a person's to move", todo.todo_id));
+    }
+    capability.then(|| "no agent has what is needed".to_owned())
+}
+
+fn over(seen: &Seen<'_>) -> &'static str {
+    let started = seen.counts.values().any(|count| *count > 0);
+    let gap = seen.goal.acceptance.iter().any(|criterion| criterion.state.is_open());
+    match (started, gap) {
+        (false, _) => "it has no Todo yet",
+        (true, true) => "nothing is left to do, and not every criterion is met",
+        (true, false) => "nothing is left to do",
+    }
+}
+
+/// What a Goal waits for, as the decision for one agent has it.
+pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) -> Wait {
+    match &decision.action {
+        Action::Run { todo_id, .. } => Wait {
+            may_continue: true,
+            take: Some((agent.clone(), todo_id.clone())),
+            ..Wait::new(WaitingOn::Agent, format!("{todo_id} is to be worked on"))
+        },
+        Action::Repair { todo_id, .. } => Wait {
+            may_continue: true,
+            take: Some((agent.clone(), todo_id.clone())),
+            ..Wait::new(WaitingOn::Repair, format!("{todo_id} is to be repaired"))
+        },
+        Action::Reconcile { turn_id, .. } => Wait {
+            may_continue: true,
+            ..Wait::new(WaitingOn::Repair, format!("what {turn_id} did is to be found out"))
+        },
+        Action::Wait { why, until } => {
+            let (on, because) = match *why {
+                "quota" => (WaitingOn::Quota, "the budget of Turns is used up"),
+                "goal_stopped" => (WaitingOn::User, "it is stopped"),
+                "owned_by_peers" => (WaitingOn::Peer, "other agents own what is left"),
+                "turn_running" | "turn_elsewhere" => (WaitingOn::Agent, "this agent works already"),
+                _ => (WaitingOn::Time, "everything left waits for its time"),
+            };
+            Wait { until: *until, ..Wait::new(on, because) }
+        }
+        Action::AskUser { asks } => {
+            let is_over = asks.iter().any(|ask| matches!(ask.why, "ready_to_close" | "acceptance_gap"));
+            let because = if is_over { over(seen) } else { "a person has to act" };
+            Wait { is_over, ..Wait::new(WaitingOn::User, because) }
+        }
+        Action::Closed => Wait::new(WaitingOn::Nobody, "it is closed"),
+    }
+}

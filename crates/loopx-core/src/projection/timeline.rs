@@ -1,0 +1,314 @@
+//! Owns what is shown of a Goal's history: each event as one line for people, and its parts for programs.
+//!
+//! The body of an event is not printed: it holds ownership tokens and the paths of validators.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{
+    goal::named,
+    page::{Listed, STEP, Slice, bad_cursor},
+    turn::word,
+};
+use crate::{
+    authority::{Envelope, EventFilter, View},
+    error::Result,
+    kernel::{
+        AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms, TodoEvent,
+        TurnEvent,
+    },
+    model::{
+        Actor, Answer, Blocks, End, GateId, GoalId, OperationId, Provenance, ShortText, Timestamp, TodoId, TurnId,
+        Wake,
+    },
+};
+
+/// One event, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogRow {
+    /// Its number in the Goal.
+    pub seq: u64,
+    /// When it was committed.
+    pub at_ms: Timestamp,
+    /// Its stable name.
+    pub kind: String,
+    /// Who asked.
+    pub actor: Actor,
+    /// Through which door, how surely.
+    pub provenance: Provenance,
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// The Todos it is about.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub todo_ids: BTreeSet<TodoId>,
+    /// The Turn it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// The gate it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate_id: Option<GateId>,
+    /// What happened, in one line.
+    pub text: String,
+}
+
+/// Which part of a Goal's history is shown.
+#[derive(Debug, Clone)]
+pub struct LogQuery<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only what is about this Todo.
+    pub todo: Option<&'a TodoId>,
+    /// Nothing before this moment.
+    pub since: Option<Timestamp>,
+}
+
+/// A page of a Goal's history, newest first; the cursor is the number of the last event that was shown.
+///
+/// Errors: `not_found`; `store_corrupt` for an event that cannot be read.
+pub fn log(view: &mut dyn View, terms: &Terms, query: &LogQuery<'_>, slice: Slice<'_>) -> Result<Listed<LogRow>> {
+    named(view, terms, query.goal)?;
+    let head = view.head(query.goal)?.map_or(0, |head| head.seq);
+    // Events below this number are still to be looked at.
+    let mut below = match slice.after {
+        Some(text) => text.parse::<u64>().map_err(|_| bad_cursor(text))?.min(head.saturating_add(1)),
+        None => head.saturating_add(1),
+    };
+    let step = slice.limit.map_or(STEP, |limit| limit.saturating_add(1).min(STEP));
+    let mut items: Vec<LogRow> = Vec::new();
+    while below > 1 {
+        let first = below.saturating_sub(u64::try_from(step).unwrap_or(u64::MAX)).max(1);
+        let count = usize::try_from(below - first).unwrap_or(STEP);
+        let mut records = view.events(&EventFilter { goal: query.goal, after: first - 1 }, count)?;
+        records.reverse();
+        for record in records {
+            let envelope = Envelope::decode(&record.payload)?;
+            if query.since.is_some_and(|since| envelope.at < since) {
+                return Ok(Listed { items, next_cursor: None });
+            }
+            if slice.is_full(items.len()) {
+                let next_cursor = Some((envelope.seq + 1).to_string());
+                return Ok(Listed { items, next_cursor });
+            }
+            let row = row(view, terms, envelope)?;
+            if query.todo.is_none_or(|todo| row.todo_ids.contains(todo)) {
+                items.push(row);
+            }
+        }
+        below = first;
+    }
+    Ok(Listed { items, next_cursor: None })
+}
+
+fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow> {
+    let mut subject = Subject::default();
+    let text = line(&envelope.body, &mut subject);
+    let Subject { mut todo_ids, turn_id, gate_id } = subject;
+    if todo_ids.is_empty() {
+        todo_ids = behind(view, terms, turn_id, gate_id)?;
+    }
+    Ok(LogRow {
+        seq: envelope.seq,
+        at_ms: envelope.at,
+        kind: envelope.kind.into(),
+        actor: envelope.actor,
+        provenance: envelope.provenance,
+        operation_id: envelope.operation_id,
+        todo_ids,
+        turn_id,
+        gate_id,
+        text,
+    })
+}
+
+/// The Todos behind an event that names only a Turn or a gate.
+fn behind(
+    view: &mut dyn View,
+    terms: &Terms,
+    turn_id: Option<TurnId>,
+    gate_id: Option<GateId>,
+) -> Result<BTreeSet<TodoId>> {
+    let mut reads = BTreeSet::new();
+    reads.extend(turn_id.map(Read::Turn));
+    reads.extend(gate_id.map(Read::Gate));
+    let mut facts = Facts::new(terms.clone());
+    view.load(&reads, &mut facts)?;
+    let mut todo_ids = BTreeSet::new();
+    if let Some(turn_id) = turn_id {
+        todo_ids.extend(facts.turn(&turn_id)?.and_then(|turn| turn.todo_id().cloned()));
+    }
+    if let Some(gate_id) = gate_id
+        && let Some(Blocks::Todos(ids)) = facts.gate(&gate_id)?.map(|gate| &gate.blocks)
+    {
+        todo_ids.extend(ids.iter().cloned());
+    }
+    Ok(todo_ids)
+}
+
+/// What an event is about.
+#[derive(Debug, Default)]
+struct Subject {
+    todo_ids: BTreeSet<TodoId>,
+    turn_id: Option<TurnId>,
+    gate_id: Option<GateId>,
+}
+
+fn line(event: &Event, subject: &mut Subject) -> String {
+    match event {
+        Event::Goal(event) => of_goal(event),
+        Event::Agent(AgentEvent::Registered { agent_id, .. }) => format!("agent {agent_id} registered"),
+        Event::Agent(AgentEvent::Retired { agent_id }) => format!("agent {agent_id} retired"),
+        Event::Quota(QuotaEvent::LimitSet { agent_id, limit }) => {
+            let whose = agent_id.as_ref().map_or_else(|| "the Goal".to_owned(), ToString::to_string);
+            match limit {
+                Some(limit) => format!("budget of {whose} set to {} Turns", limit.turns),
+                None => format!("budget of {whose} lifted"),
+            }
+        }
+        Event::Todo(event) => of_todo(event, subject),
+        Event::Claim(event) => of_claim(event, subject),
+        Event::Turn(event) => of_turn(event, subject),
+        Event::Gate(event) => of_gate(event, subject),
+        Event::Evidence(EvidenceEvent::Added { evidence }) => {
+            subject.todo_ids.extend(evidence.todo_id.clone());
+            subject.turn_id = evidence.turn_id;
+            let verdict = word(&evidence.verdict);
+            match evidence.criterion {
+                Some(criterion) => format!("evidence {verdict} for criterion {criterion}: {}", evidence.pointer),
+                None => format!("evidence {verdict}: {}", evidence.pointer),
+            }
+        }
+    }
+}
+
+fn of_goal(event: &GoalEvent) -> String {
+    match event {
+        GoalEvent::Started { new, .. } => format!("Goal started: {}", new.objective),
+        GoalEvent::Updated { .. } => "Goal changed".to_owned(),
+        GoalEvent::Stopped {} => "Goal stopped".to_owned(),
+        GoalEvent::Resumed {} => "Goal resumed".to_owned(),
+        GoalEvent::CriterionWaived { criterion, reason } => format!("criterion {criterion} waived: {reason}"),
+        GoalEvent::CriterionShown { criterion, .. } => format!("criterion {criterion} shown"),
+        GoalEvent::Closed { kind, reason } => because(format!("Goal closed, {}", word(kind)), reason.as_ref()),
+        GoalEvent::Reopened {} => "Goal reopened".to_owned(),
+    }
+}
+
+fn because(text: String, reason: Option<&ShortText>) -> String {
+    match reason {
+        Some(reason) => format!("{text}: {reason}"),
+        None => text,
+    }
+}
+
+fn of_todo(event: &TodoEvent, subject: &mut Subject) -> String {
+    let (todo_id, text) = match event {
+        TodoEvent::Added { todo_id, new, .. } => (todo_id, format!("added {}: {}", todo_id, new.title)),
+        TodoEvent::Updated { todo_id, .. } => (todo_id, format!("{todo_id} changed")),
+        TodoEvent::Linked { todo_id, depends_on } => (todo_id, format!("{todo_id} waits for {depends_on}")),
+        TodoEvent::Unlinked { todo_id, depends_on } => (todo_id, format!("{todo_id} no longer waits for {depends_on}")),
+        TodoEvent::Deferred { todo_id, wake } => (todo_id, format!("{todo_id} deferred {}", until(wake))),
+        TodoEvent::Woken { todo_id } => (todo_id, format!("{todo_id} woke up")),
+        TodoEvent::Blocked { todo_id, reason } => (todo_id, format!("{todo_id} blocked: {reason}")),
+        TodoEvent::Unblocked { todo_id } => (todo_id, format!("{todo_id} unblocked")),
+        TodoEvent::Paused { todo_id } => (todo_id, format!("{todo_id} on hold")),
+        TodoEvent::Unpaused { todo_id } => (todo_id, format!("{todo_id} off hold")),
+        TodoEvent::Completed { todo_id, completion } => {
+            (todo_id, because(format!("{todo_id} done"), completion.waived.as_ref()))
+        }
+        TodoEvent::LookedAt { todo_id, changed } => {
+            (todo_id, format!("{todo_id} looked at, {}", if *changed { "changed" } else { "unchanged" }))
+        }
+        TodoEvent::Cancelled { todo_id, reason, .. } => (todo_id, format!("{todo_id} cancelled: {reason}")),
+        TodoEvent::Reopened { todo_id } => (todo_id, format!("{todo_id} reopened")),
+    };
+    subject.todo_ids.insert(todo_id.clone());
+    text
+}
+
+fn until(wake: &Wake) -> String {
+    match wake {
+        Wake::After(_) => "until a time".to_owned(),
+        Wake::TodoDone(id) => format!("until {id} is done"),
+        Wake::Gate(id) => format!("until {id} is answered"),
+    }
+}
+
+fn of_claim(event: &ClaimEvent, subject: &mut Subject) -> String {
+    let (todo_id, text) = match event {
+        ClaimEvent::Claimed { todo_id, ownership, turn } => {
+            subject.turn_id = Some(turn.turn_id);
+            (todo_id, format!("{todo_id} claimed by {}, Turn {}", ownership.agent_id, turn.turn_no))
+        }
+        ClaimEvent::Renewed { todo_id, .. } => (todo_id, format!("{todo_id} kept for longer")),
+        ClaimEvent::Rearmed { todo_id, .. } => (todo_id, format!("{todo_id} kept on after it had run out")),
+        ClaimEvent::Reserved { todo_id, agent_id, .. } => (todo_id, format!("{todo_id} handed to {agent_id}")),
+    };
+    subject.todo_ids.insert(todo_id.clone());
+    text
+}
+
+fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
+    let (turn_id, text) = match event {
+        TurnEvent::Dispatched { turn_id, attempt, .. } => {
+            (turn_id, format!("attempt {} started with {}", attempt.number, attempt.host))
+        }
+        TurnEvent::AttemptEnded { turn_id, failure: Some(failure) } => {
+            (turn_id, format!("attempt ended: {}", failure.as_str()))
+        }
+        TurnEvent::AttemptEnded { turn_id, failure: None } => (turn_id, "attempt ended".to_owned()),
+        TurnEvent::CandidateRecorded { turn_id, candidate, .. } => {
+            let said = format!("result: {}", word(&candidate.kind));
+            (turn_id, because(said, candidate.summary.as_ref()))
+        }
+        TurnEvent::Validated { turn_id, verdict } => {
+            let said = format!("validators: {}", word(&verdict.outcome));
+            (turn_id, because(said, verdict.note.as_ref()))
+        }
+        TurnEvent::TreeMoved { turn_id, .. } => (turn_id, "the tree moved while validators ran".to_owned()),
+        TurnEvent::Held { turn_id, .. } => (turn_id, "result held".to_owned()),
+        TurnEvent::Returned { turn_id, renewed: true, .. } => (turn_id, "result accepted for the new text".to_owned()),
+        TurnEvent::Returned { turn_id, renewed: false, .. } => (turn_id, "result is to be proved again".to_owned()),
+        TurnEvent::Unresolved { turn_id, why, .. } => (turn_id, format!("Turn unresolved: {}", word(why))),
+        TurnEvent::ExecutorGone { turn_id } => (turn_id, "the executor was proved gone".to_owned()),
+        TurnEvent::StopWished { turn_id } => (turn_id, "Turn is to be stopped".to_owned()),
+        TurnEvent::Ended { turn_id, end, note, .. } => (turn_id, because(ended(end), note.as_ref())),
+    };
+    subject.turn_id = Some(*turn_id);
+    text
+}
+
+fn ended(end: &End) -> String {
+    match end {
+        End::Settled => "Turn settled".to_owned(),
+        End::Stopped(why) => format!("Turn stopped, {}", word(why)),
+        End::Failed(crate::model::FailedBy::Host(failure)) => format!("Turn failed, {}", failure.as_str()),
+        End::Failed(crate::model::FailedBy::Validate) => "Turn failed its validators".to_owned(),
+        End::Fenced => "Turn fenced by another ownership".to_owned(),
+    }
+}
+
+fn of_gate(event: &GateEvent, subject: &mut Subject) -> String {
+    let (gate_id, text) = match event {
+        GateEvent::Opened { gate_id, new, accepts } => {
+            subject.turn_id = *accepts;
+            if let Blocks::Todos(ids) = &new.blocks {
+                subject.todo_ids.extend(ids.iter().cloned());
+            }
+            (gate_id, format!("{} asked: {}", new.kind.as_str(), new.question))
+        }
+        GateEvent::Resolved { gate_id, answer } => {
+            let text = match answer {
+                Answer::Approve => "gate approved".to_owned(),
+                Answer::Deny { reason } => because("gate denied".to_owned(), reason.as_ref()),
+                Answer::Answer { text } => format!("gate answered: {text}"),
+                Answer::Defer { .. } => "gate put off".to_owned(),
+            };
+            (gate_id, text)
+        }
+        GateEvent::Withdrawn { gate_id } => (gate_id, "gate withdrawn".to_owned()),
+        GateEvent::Reopened { gate_id } => (gate_id, "gate asked again".to_owned()),
+    };
+    subject.gate_id = Some(*gate_id);
+    text
+}

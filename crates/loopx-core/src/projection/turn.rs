@@ -1,0 +1,97 @@
+//! Owns what is shown of a Turn beside other nouns, and what holds one now.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::{
+    authority::View,
+    error::Result,
+    kernel::{Facts, Read, Terms, turn},
+    model::{AgentId, Cause, EndpointId, Executor, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
+};
+
+/// A Turn in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnRow {
+    /// Its id.
+    pub turn_id: TurnId,
+    /// The Todo it works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub todo_id: Option<TodoId>,
+    /// For whom.
+    pub agent_id: AgentId,
+    /// Through which endpoint.
+    pub endpoint: EndpointId,
+    /// Who runs the executor.
+    pub executor: Executor,
+    /// Where it stands.
+    pub state: &'static str,
+    /// Why, where the state has a reason: `lapsed`, `validate`, `lost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What its executor says it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What its validators said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictOutcome>,
+    /// When it was admitted.
+    pub admitted_at_ms: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at_ms: Option<Timestamp>,
+}
+
+impl TurnRow {
+    pub(super) fn of(turn: &Turn) -> Self {
+        Self {
+            turn_id: turn.turn_id,
+            todo_id: turn.todo_id().cloned(),
+            agent_id: turn.agent_id.clone(),
+            endpoint: turn.endpoint.clone(),
+            executor: turn.executor,
+            state: turn.state.as_str(),
+            why: why(&turn.state),
+            summary: turn.candidate.as_ref().and_then(|candidate| candidate.summary.as_ref()).map(ToString::to_string),
+            verdict: turn.verdict.as_ref().map(|verdict| verdict.outcome),
+            admitted_at_ms: turn.admitted_at,
+            ended_at_ms: turn.ended_at,
+        }
+    }
+}
+
+/// The reason that a state carries, as the wire spells it.
+fn why(state: &TurnState) -> Option<String> {
+    match state {
+        TurnState::Unresolved { why, .. } => Some(word(why)),
+        TurnState::Stopped { why } => Some(word(why)),
+        TurnState::Failed { how: crate::model::FailedBy::Host(failure) } => Some(failure.as_str().to_owned()),
+        TurnState::Failed { how } => Some(word(how)),
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Candidate
+        | TurnState::Held { .. }
+        | TurnState::Settled
+        | TurnState::Fenced => None,
+    }
+}
+
+/// The wire's word for a value of an enum without fields.
+pub(super) fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(text)) => text,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+/// What holds a held Turn now; empty when nothing does.
+pub fn causes_of(view: &mut dyn View, terms: &Terms, turn: &Turn) -> Result<BTreeSet<Cause>> {
+    let mut facts = Facts::new(terms.clone());
+    let mut reads = BTreeSet::from([Read::Goal(turn.goal_id.clone()), Read::Turn(turn.turn_id)]);
+    reads.extend(turn.todo_id().cloned().map(Read::TodoGates));
+    reads.extend(turn.acceptance_gate.map(Read::Gate));
+    view.load(&reads, &mut facts)?;
+    turn::causes(&facts, turn)
+}
