@@ -87,6 +87,8 @@ pub(super) fn cursor<T: FromStr<Err = Error>>(text: Option<&str>) -> Result<Opti
 pub trait Tx: View {
     /// Founds the ledger, before its first commit.
     fn found(&mut self, meta: &Meta) -> Result<()>;
+    /// Notes another time of the last commit, after a person accepted a jump of the clock.
+    fn restamp(&mut self, stamp: &Stamp) -> Result<()>;
     /// Stores one decision: deltas, rows, events, receipt, time.
     fn store(&mut self, commit: Commit<'_>) -> Result<()>;
 }

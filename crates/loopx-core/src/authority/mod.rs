@@ -11,7 +11,7 @@ pub mod profile;
 pub mod sqlite;
 mod submit;
 
-pub use chain::{Envelope, Head, Record};
+pub use chain::{Envelope, Head, Record, verify};
 pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };

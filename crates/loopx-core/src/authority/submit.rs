@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{self, Command, Facts, Input, Minted, READ_ROUNDS, Step, Terms},
+    kernel::{self, Command, Facts, Input, Minted, Outcome, READ_ROUNDS, Step, Terms},
     model::{AuthorityId, IncarnationId, Operation, OperationId, Receipt, Timestamp, uuid_v7},
 };
 
@@ -64,12 +64,22 @@ impl Authority {
     /// A receipt can be a no that was accepted and written: see [`Receipt::negative`]. Errors: every code of the
     /// kernel, `operation_conflict`, `store_*`.
     pub fn submit(&mut self, operation: Operation<Command>) -> Result<Receipt> {
-        self.write(&operation.map(Input::Command))
+        self.write(&operation.map(Input::Command), &mut |_| Ok(()))
+    }
+
+    /// As [`Authority::submit`], with something to take before the commit: a lock that is named after what was just
+    /// made. Not called for a replay. If it fails nothing is written.
+    pub(crate) fn submit_holding(
+        &mut self,
+        operation: Operation<Command>,
+        hold: &mut dyn FnMut(&Outcome) -> Result<()>,
+    ) -> Result<Receipt> {
+        self.write(&operation.map(Input::Command), hold)
     }
 
     /// Writes a step of a Turn. Only the driver of that Turn, or what ran its validators, may call it.
     pub(crate) fn submit_step(&mut self, operation: Operation<Step>) -> Result<Receipt> {
-        self.write(&operation.map(Input::Step))
+        self.write(&operation.map(Input::Step), &mut |_| Ok(()))
     }
 
     /// Reads one consistent state.
@@ -108,7 +118,7 @@ impl Authority {
             let reading = clock.read()?;
             jumped = clock::advance(&meta.stamp, &reading).clock_jump;
             if jumped {
-                tx.found(&Meta { stamp: clock::accept(&meta.stamp, &reading), ..meta })?;
+                tx.restamp(&clock::accept(&meta.stamp, &reading))?;
             }
             Ok(())
         })?;
@@ -151,7 +161,11 @@ impl Authority {
         Ok(made)
     }
 
-    fn write(&mut self, operation: &Operation<Input>) -> Result<Receipt> {
+    fn write(
+        &mut self,
+        operation: &Operation<Input>,
+        hold: &mut dyn FnMut(&Outcome) -> Result<()>,
+    ) -> Result<Receipt> {
         let digest = operation.digest()?;
         let seed = random::<32>()?;
         let Self { ledger, clock, strict } = self;
@@ -168,7 +182,7 @@ impl Authority {
             let reading = clock.read()?;
             let stamp = clock::advance(&meta.stamp, &reading);
             let minted = Minted::new(seed, Timestamp::from_ms(reading.wall_ms));
-            let stored = decide(tx, operation, digest, terms(&meta, &stamp, *strict), minted, stamp)?;
+            let stored = decide(tx, operation, digest, terms(&meta, &stamp, *strict), minted, stamp, hold)?;
             receipt = Some(stored.into_receipt(operation.operation_id.clone(), false));
             Ok(())
         })?;
@@ -229,6 +243,7 @@ fn decide(
     terms: Terms,
     mut minted: Minted,
     stamp: Stamp,
+    hold: &mut dyn FnMut(&Outcome) -> Result<()>,
 ) -> Result<StoredReceipt> {
     let now = terms.now;
     let mut facts = Facts::new(terms);
@@ -236,6 +251,7 @@ fn decide(
     let mut head = tx.head(&operation.goal_id)?.unwrap_or(Head::START);
     let standing = facts.goal(&operation.goal_id)?.map(|goal| goal.instance);
     let decision = kernel::decide(facts, operation, &mut minted)?;
+    hold(&decision.outcome)?;
     let started = decision.writes.rows.goals.get(&operation.goal_id).map(|goal| goal.instance);
     let goal_instance = standing.or(started).ok_or_else(|| Error::from(Code::Internal))?;
     let linking = Linking {

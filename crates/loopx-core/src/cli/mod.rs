@@ -7,6 +7,7 @@ mod builtin;
 mod config;
 mod context;
 mod env;
+mod handlers;
 mod page;
 mod parse;
 mod project;
@@ -48,13 +49,16 @@ impl Preset {
     /// The kernel's commands: `loopx-core`, and the minimal preset of `loopx`.
     pub const CORE: Self = Self {
         commands: &[CORE],
-        handlers: &[&[
-            ("completions", builtin::completions),
-            ("man", builtin::man),
-            ("config get", config::get),
-            ("config set", config::set),
-            ("config explain", config::explain),
-        ]],
+        handlers: &[
+            &[
+                ("completions", builtin::completions),
+                ("man", builtin::man),
+                ("config get", config::get),
+                ("config set", config::set),
+                ("config explain", config::explain),
+            ],
+            handlers::NOUNS,
+        ],
         inner: &[("__reference", reference)],
     };
 

@@ -287,7 +287,11 @@ fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
 fn gate_ask(gate: &crate::model::Gate) -> Ask {
     let id = gate.gate_id;
     let denied = matches!(gate.state, crate::model::GateState::Denied { .. });
-    let command = if denied { format!("gate withdraw {id}") } else { format!("gate resolve {id}") };
+    let command = match (denied, gate.kind.is_approval()) {
+        (true, _) => format!("gate withdraw {id}"),
+        (false, true) => format!("gate resolve {id} --approve"),
+        (false, false) => format!("gate resolve {id} --answer TEXT"),
+    };
     Ask { why: "gate", about: id.to_string(), command }
 }
 
@@ -339,7 +343,7 @@ fn user_command(why: UserWhy, todo: &Todo) -> String {
         UserWhy::Action => format!("todo done {id}"),
         UserWhy::Blocker => format!("todo resolve {id}"),
         UserWhy::Excluded => format!("todo show {id}"),
-        UserWhy::DependencyCancelled => format!("todo update {id}"),
+        UserWhy::DependencyCancelled => format!("todo show {id}"),
     }
 }
 
@@ -347,7 +351,7 @@ fn user_command(why: UserWhy, todo: &Todo) -> String {
 fn close_ask(facts: &Facts, goal_id: &GoalId) -> Result<Ask> {
     let refusal = goal::close_refusal(facts, goal_id)?;
     Ok(match refusal {
-        None => Ask { why: "ready_to_close", about: goal_id.to_string(), command: format!("goal close {goal_id}") },
+        None => Ask { why: "ready_to_close", about: goal_id.to_string(), command: format!("goal close {goal_id} --achieved") },
         Some(error) => Ask {
             why: "acceptance_gap",
             about: goal_id.to_string(),

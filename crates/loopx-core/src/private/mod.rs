@@ -64,6 +64,8 @@ kinds! {
     Result "result" 64 * 1024, "What a host printed as its result, unscreened.";
     Diagnostics "diagnostics" 1024 * 1024, "What a host or a validator printed beside it.";
     Handle "handle" 4 * 1024, "What a host calls its session.";
+    Hosting "hosting" 32 * 1024, "How the host of a Turn is started, so that a recovery can start it again.";
+    Folder "folder" 4 * 1024, "Where a work tree lies on this machine.";
 }
 
 /// Where a body is found.
@@ -163,6 +165,23 @@ impl PrivateStore {
         }
     }
 
+    /// Finds the body that was put last under a kind and an id; `None` where there is none.
+    ///
+    /// For what no fact carries the digest of: an id that names its own content, or a spool. Errors: as
+    /// [`PrivateStore::get`].
+    pub fn latest(&mut self, kind: Kind, id: &str) -> Result<Option<Body>> {
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        let snapshot = reader.snapshot()?;
+        let found = find_latest(&snapshot, kind, id).map_err(|e| typed(&e, NAME))?;
+        match found {
+            Some((body, digest)) if body.key().digest != digest => Err(Error::new(
+                Code::StoreCorrupt,
+                format!("the {} body {id} does not have its digest", kind.as_str()),
+            )),
+            other => Ok(other.map(|(body, _)| body)),
+        }
+    }
+
     /// Deletes bodies in one commit and says how many were there. Errors: `store_*`; then all are there still.
     pub fn delete(&mut self, keys: &[Key]) -> Result<usize> {
         if keys.is_empty() || !self.exists()? {
@@ -251,6 +270,20 @@ fn find(snapshot: &Snapshot<'_>, key: &Key) -> rusqlite::Result<Option<Body>> {
                 created_at_ms: row.get(1)?,
                 bytes: row.get(2)?,
             })
+        })
+        .optional()
+}
+
+fn find_latest(snapshot: &Snapshot<'_>, kind: Kind, id: &str) -> rusqlite::Result<Option<(Body, [u8; 32])>> {
+    snapshot
+        .prepare_cached(
+            "SELECT owner_turn, created_at_ms, bytes, digest FROM bodies WHERE kind=?1 AND id=?2
+             ORDER BY created_at_ms DESC LIMIT 1",
+        )?
+        .query_row(params![kind.as_str(), id], |row| {
+            let body =
+                Body { kind, id: id.to_owned(), owner_turn: row.get(0)?, created_at_ms: row.get(1)?, bytes: row.get(2)? };
+            Ok((body, row.get(3)?))
         })
         .optional()
 }

@@ -109,8 +109,8 @@ fn state(gate: &Gate, terms: &Terms) -> &'static str {
 /// Which gates are listed.
 #[derive(Debug, Clone)]
 pub struct GateQuery<'a> {
-    /// Of which Goal.
-    pub goal: &'a GoalId,
+    /// Of which Goal; none for all of them.
+    pub goal: Option<&'a GoalId>,
     /// Only in one of these states; none: those that block.
     pub states: BTreeSet<&'a str>,
     /// Only of one of these kinds.
@@ -119,9 +119,51 @@ pub struct GateQuery<'a> {
     pub todo: Option<&'a TodoId>,
 }
 
-/// A page of gates of one Goal, oldest first.
+/// A page of gates, oldest first within their Goal.
 pub fn gates(view: &mut dyn View, terms: &Terms, query: &GateQuery<'_>, slice: Slice<'_>) -> Result<Listed<GateRow>> {
-    let filter = GateFilter { goal: query.goal, blocking: query.states.is_empty() };
+    match query.goal {
+        Some(goal) => of_goal(view, terms, query, goal, slice),
+        None => of_all(view, terms, query, slice),
+    }
+}
+
+/// Goes through the Goals by slug; the cursor is `<goal>/<gate>`.
+fn of_all(view: &mut dyn View, terms: &Terms, query: &GateQuery<'_>, slice: Slice<'_>) -> Result<Listed<GateRow>> {
+    let mut items = Vec::new();
+    let (mut goal, mut after) = match slice.after {
+        None => (first_goal(view, None)?, None),
+        Some(text) => {
+            let (goal, gate) = text.split_once('/').ok_or_else(|| bad_cursor(text))?;
+            (Some(goal.parse().map_err(|_| bad_cursor(text))?), Some(gate.to_owned()).filter(|gate| !gate.is_empty()))
+        }
+    };
+    while let Some(id) = goal {
+        if slice.is_full(items.len()) {
+            return Ok(Listed { items, next_cursor: Some(format!("{id}/{}", after.unwrap_or_default())) });
+        }
+        let limit = slice.limit.map(|limit| limit - items.len());
+        let page = of_goal(view, terms, query, &id, Slice { after: after.as_deref(), limit })?;
+        items.extend(page.items);
+        if let Some(cursor) = page.next_cursor {
+            return Ok(Listed { items, next_cursor: Some(format!("{id}/{cursor}")) });
+        }
+        (goal, after) = (first_goal(view, Some(&id))?, None);
+    }
+    Ok(Listed { items, next_cursor: None })
+}
+
+fn first_goal(view: &mut dyn View, after: Option<&GoalId>) -> Result<Option<GoalId>> {
+    Ok(view.goals(after, 1)?.pop().map(|goal| goal.goal_id))
+}
+
+fn of_goal(
+    view: &mut dyn View,
+    terms: &Terms,
+    query: &GateQuery<'_>,
+    goal: &GoalId,
+    slice: Slice<'_>,
+) -> Result<Listed<GateRow>> {
+    let filter = GateFilter { goal, blocking: query.states.is_empty() };
     let names = |gate: &Gate| match (&gate.blocks, query.todo) {
         (_, None) => true,
         (Blocks::Goal, Some(_)) => false,

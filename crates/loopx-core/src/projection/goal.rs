@@ -112,6 +112,16 @@ pub(super) fn named(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<G
     })
 }
 
+/// Refuses a Goal that is not there, at the cost of one indexed row.
+///
+/// Errors: `not_found`.
+pub fn known(view: &mut dyn View, id: &GoalId) -> Result<()> {
+    let found = view.head(id)?.map(drop);
+    found.ok_or_else(|| {
+        Error::new(Code::NotFound, format!("there is no Goal {id}")).detail("goal_id", id.as_str()).hint("goal list")
+    })
+}
+
 /// The page of a Goal.
 ///
 /// Errors: `not_found`.

@@ -78,7 +78,7 @@ fn why(state: &TurnState) -> Option<String> {
 }
 
 /// The wire's word for a value of an enum without fields.
-pub(super) fn word(value: &impl Serialize) -> String {
+pub fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,
         Ok(other) => other.to_string(),

@@ -2,4 +2,7 @@
 //!
 //! It must not know any one host.
 
+mod workspace;
 pub mod wire;
+
+pub use workspace::{folder, identify, remember};

@@ -1,7 +1,7 @@
 //! Owns the storing of one decision in memory.
 
 use super::{
-    super::{Commit, Meta, Tx},
+    super::{Commit, Meta, Tx, clock::Stamp},
     State,
 };
 use crate::{
@@ -12,6 +12,13 @@ use crate::{
 impl Tx for State {
     fn found(&mut self, meta: &Meta) -> Result<()> {
         self.meta = Some(meta.clone());
+        Ok(())
+    }
+
+    fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
+        if let Some(meta) = &mut self.meta {
+            meta.stamp = stamp.clone();
+        }
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Owns the rows of `agent`.
 
 use super::{
-    flags::{ALL, CURSOR, LIMIT, REASON},
+    flags::{ALL, CURSOR, LIMIT},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;
@@ -28,8 +28,8 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows one agent and 
 
 const RETIRE: Command = Command::verb("retire", Access::Writes, "Lets an agent claim nothing more.")
     .long(&["Its attached and held Turns end with it."])
-    .args(&[ID, REASON])
-    .examples(&[example("agent retire coder --reason 'replaced'", "end its work")])
+    .args(&[ID])
+    .examples(&[example("agent retire coder", "end its work")])
     .codes(&[Code::TurnRunning, Code::GoalClosed, Code::UserOnly, Code::Unauthenticated]);
 
 pub(super) const AGENT: Command =

@@ -9,7 +9,8 @@ use crate::error::Code;
 const ADD: Command = Command::verb("add", Access::Writes, "Records what shows a result.")
     .args(&[
         Arg::positional("pointer", "POINTER", Kind::Text, "A URL, a commit or a relative path"),
-        Arg::option("kind", "KIND", Kind::Text, "What it is: test, commit, report, …").required(),
+        Arg::option("kind", "KIND", Kind::Choice(&["file", "commit", "url", "check", "note"]), "What it points at")
+            .required(),
         Arg::option("todo", "TODO", Kind::Id, "The Todo it belongs to"),
         Arg::option("criterion", "N", Kind::Number { min: 1, max: 32 }, "The criterion of the Goal it meets, from 1"),
         Arg::option("digest", "SHA256", Kind::Text, "The SHA-256 of what it points at, 64 hex digits"),
@@ -18,13 +19,12 @@ const ADD: Command = Command::verb("add", Access::Writes, "Records what shows a 
             "verdict",
             "VERDICT",
             Kind::Choice(&["accepted", "rejected", "unchecked"]),
-            "What a person says of it",
-        )
-        .default("unchecked"),
+            "What a person says of it; accepted where a person says nothing, else unchecked",
+        ),
     ])
     .examples(&[
-        example("evidence add reports/import.txt --kind report --todo importer.3", "for a Todo"),
-        example("evidence add out.txt --kind test --criterion 1 --verdict accepted", "for a criterion"),
+        example("evidence add reports/import.txt --kind file --todo importer.3", "for a Todo"),
+        example("evidence add out.txt --kind check --criterion 1 --verdict accepted", "for a criterion"),
     ])
     .codes(&[Code::GoalClosed, Code::ActorNotAllowed, Code::UserOnly]);
 
@@ -46,7 +46,7 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists evidence.")
     .examples(&[example("evidence list --todo importer.3", "what shows that it is done")]);
 
 const SHOW: Command = Command::verb("show", Access::Reads, "Shows one piece of evidence.")
-    .args(&[Arg::positional("id", "EVIDENCE", Kind::Id, "The evidence: `evd_…`, or a unique start of what follows")])
+    .args(&[Arg::positional("id", "EVIDENCE", Kind::Id, "The evidence: `evd_…`, or the start of its last 16 characters, as lists show it")])
     .examples(&[example("evidence show 0v7k3", "by the start of its id")]);
 
 pub(super) const EVIDENCE: Command =

@@ -1,12 +1,12 @@
 //! Owns the rows of `gate`.
 
 use super::{
-    flags::{ALL, CURSOR, LIMIT, REASON},
+    flags::{ALL, CURSOR, LIMIT},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;
 
-const ID: Arg = Arg::positional("id", "GATE", Kind::Id, "The gate: `gate_…`, or a unique start of what follows");
+const ID: Arg = Arg::positional("id", "GATE", Kind::Id, "The gate: `gate_…`, or the start of its last 16 characters, as lists show it");
 const KINDS: &[&str] = &["decision", "approval", "credential", "access", "publication", "direction"];
 
 const OPEN: Command = Command::verb("open", Access::Writes, "Asks a person, and blocks until there is an answer.")
@@ -72,7 +72,7 @@ const RESOLVE: Command = Command::verb("resolve", Access::Writes, "Answers a gat
         Arg::switch("deny", "No"),
         Arg::option("defer", "WHEN", Kind::When, "Not before this: a time, or a duration from now"),
         Arg::switch("reopen", "Ask again what was denied"),
-        REASON,
+        Arg::option("reason", "TEXT", Kind::Text, "Why it is denied; goes into the log"),
     ])
     .one_of(&["answer", "approve", "deny", "defer", "reopen"])
     .examples(&[
@@ -84,8 +84,8 @@ const RESOLVE: Command = Command::verb("resolve", Access::Writes, "Answers a gat
     .codes(&[Code::InvalidTransition, Code::GoalClosed, Code::UserOnly, Code::Unauthenticated]);
 
 const WITHDRAW: Command = Command::verb("withdraw", Access::Writes, "Takes a question back.")
-    .args(&[ID, REASON])
-    .examples(&[example("gate withdraw 0v7k3 --reason 'found in the docs'", "nobody needs to answer")])
+    .args(&[ID])
+    .examples(&[example("gate withdraw 0v7k3", "nobody needs to answer")])
     .codes(&[Code::InvalidTransition, Code::GoalClosed, Code::ActorNotAllowed, Code::UserOnly]);
 
 pub(super) const GATE: Command = Command::noun("gate", Group::Work, "Questions that wait for a person.")

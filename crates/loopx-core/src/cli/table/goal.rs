@@ -130,12 +130,12 @@ const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a 
     .codes(&[Code::StaleRevision, Code::GoalClosed, Code::UserOnly, Code::Unauthenticated]);
 
 const STOP: Command = Command::verb("stop", Access::Writes, "Admits nothing new; what runs goes on.")
-    .args(&[WHICH, REASON])
-    .examples(&[example("goal stop importer --reason 'release freeze'", "stop it for now")])
+    .args(&[WHICH])
+    .examples(&[example("goal stop importer", "stop it for now")])
     .codes(&[Code::InvalidTransition, Code::GoalClosed]);
 
 const RESUME: Command = Command::verb("resume", Access::Writes, "Lets a stopped Goal go on.")
-    .args(&[WHICH, REASON])
+    .args(&[WHICH])
     .examples(&[example("goal resume importer", "go on")])
     .codes(&[Code::InvalidTransition, Code::GoalClosed, Code::UserOnly, Code::Unauthenticated]);
 
@@ -163,8 +163,8 @@ const CLOSE: Command = Command::verb("close", Access::Writes, "Closes a Goal as 
     ]);
 
 const REOPEN: Command = Command::verb("reopen", Access::Writes, "Makes a closed Goal active again.")
-    .args(&[WHICH, REASON])
-    .examples(&[example("goal reopen importer --reason 'a regression'", "take it up again")])
+    .args(&[WHICH])
+    .examples(&[example("goal reopen importer", "take it up again")])
     .codes(&[Code::InvalidTransition, Code::UserOnly, Code::Unauthenticated]);
 
 const EXPORT: Command = Command::verb("export", Access::Reads, "Prints a Goal with its whole history.")

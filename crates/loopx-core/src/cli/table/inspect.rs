@@ -7,7 +7,7 @@ use super::{
 use crate::error::Code;
 
 pub(super) const FIND: Command =
-    Command::lone("find", Group::Start, Access::Reads, "Finds Goals, Todos and gates by id or text.")
+    Command::lone("find", Group::Start, Access::Reads, "Finds Goals and Todos by id or text.")
         .long(&["Looks for the text, upper and lower case alike, in ids and titles of all Goals; `--goal` narrows."])
         .args(&[
             Arg::positional("text", "TEXT", Kind::Text, "A part of an id or a title"),
@@ -32,12 +32,11 @@ pub(super) const DOCTOR: Command =
     Command::lone("doctor", Group::Trust, Access::Reads, "Checks the installation and the ledger.")
         .long(&["Each finding names the command that mends it. It changes nothing without a flag that says so."])
         .args(&[
-            Arg::switch("repair", "Mend what can be mended; what is taken out is kept").writes(),
             Arg::switch("accept-clock", "Take the present time after a jump of the clock").writes(),
             DRY_RUN,
         ])
         .examples(&[
             example("doctor", "look"),
-            example("doctor --repair --dry-run", "what a repair would do"),
+            example("doctor --accept-clock --dry-run", "whether the clock jumped"),
         ])
         .codes(&[Code::CheckFailed, Code::UserOnly, Code::Unauthenticated]);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::Code;
 
-pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`");
+pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`; `N` alone for one of the folder's Goal");
 pub(super) const PRIORITIES: Kind = Kind::Choice(&["P0", "P1", "P2", "P3", "P4"]);
 
 const DETAIL: Arg = Arg::option("detail", "TEXT", Kind::Text, "What the title cannot say, at most 4 KiB");
@@ -129,12 +129,10 @@ const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a 
         PROGRESS_EXIT,
         TIMEOUT,
         VALIDATOR_ENV,
-        EVERY,
-        UNCHANGED_LIMIT,
         Arg::option(
             "clear",
             "LIST",
-            Kind::Choice(&["detail", "capability", "scope", "effect", "exclude", "validator"]),
+            Kind::Choice(&["capability", "scope", "effect", "exclude", "validator"]),
             "Empty this",
         )
         .many(),

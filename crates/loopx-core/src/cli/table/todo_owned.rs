@@ -1,7 +1,7 @@
 //! Owns the rows of `todo` that begin, keep and end an ownership.
 
 use super::{
-    flags::{OWN, REASON, TTL, WORKSPACE},
+    flags::{OWN, TTL, WORKSPACE},
     shape::{Access, Arg, Command, Kind, example},
     todo::ID,
 };
@@ -25,7 +25,6 @@ pub(super) const CLAIM: Command = Command::verb("claim", Access::Writes, "Claims
         ID,
         TTL,
         WORKSPACE,
-        Arg::option("capability", "KEY", Kind::Text, "Narrow the agent's capabilities to these").many(),
     ])
     .examples(&[
         example("todo claim importer.3 --as agent:coder@shell", "own it for the default time"),
@@ -48,7 +47,7 @@ pub(super) const CLAIM: Command = Command::verb("claim", Access::Writes, "Claims
     ]);
 
 pub(super) const RENEW: Command = Command::verb("renew", Access::Writes, "Keeps an ownership for longer.")
-    .args(&[ID, OWN, TTL])
+    .args(&[ID, OWN])
     .examples(&[example("todo renew importer.3 --own own_0v7k", "from now on, the same time again")])
     .codes(OWNER_CODES);
 
@@ -131,11 +130,11 @@ pub(super) const RELEASE: Command = Command::verb("release", Access::Writes, "Gi
     .args(&[
         ID,
         OWN,
-        REASON,
-        Arg::switch("force", "End somebody else's ownership").needs(&["reason"]).conflicts(&["own"]),
+        Arg::switch("force", "End somebody else's ownership").needs(&["reason"]),
+        Arg::option("reason", "TEXT", Kind::Text, "Why it is taken away; goes into the log").needs(&["force"]),
     ])
     .examples(&[
-        example("todo release importer.3 --own own_0v7k --reason 'wrong repository'", "give it back"),
+        example("todo release importer.3 --own own_0v7k", "give it back"),
         example("todo release importer.3 --force --reason 'its machine is gone'", "take it away"),
     ])
     .codes(&[
@@ -151,7 +150,7 @@ pub(super) const RELEASE: Command = Command::verb("release", Access::Writes, "Gi
 pub(super) const TRANSFER: Command =
     Command::verb("transfer", Access::Writes, "Gives a Todo to another agent of the Goal.")
         .long(&["The other agent has ten minutes in which nobody else can claim it."])
-        .args(&[ID, OWN, Arg::option("to", "AGENT", Kind::Id, "Who gets it").required(), REASON])
+        .args(&[ID, OWN, Arg::option("to", "AGENT", Kind::Id, "Who gets it").required()])
         .examples(&[example("todo transfer importer.3 --own own_0v7k --to reviewer", "hand it over")])
         .codes(&[
             Code::OwnRequired,

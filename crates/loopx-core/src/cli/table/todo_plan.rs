@@ -41,7 +41,6 @@ pub(super) const DEFER: Command = Command::verb("defer", Access::Writes, "Puts a
         ID,
         Arg::option("wake", "WAKE", Kind::Wake, "Until after:WHEN, todo_done:TODO or gate:GATE").required(),
         OWN,
-        REASON,
         EXPECT,
     ])
     .examples(&[
@@ -57,18 +56,18 @@ pub(super) const BLOCK: Command = Command::verb("block", Access::Writes, "Says t
     .codes(MOVE_CODES);
 
 pub(super) const UNBLOCK: Command = Command::verb("unblock", Access::Writes, "Says that a Todo can go on.")
-    .args(&[ID, REASON, EXPECT])
+    .args(&[ID, EXPECT])
     .examples(&[example("todo unblock importer.5", "it can go on")])
     .codes(MOVE_CODES);
 
 pub(super) const HOLD: Command = Command::verb("hold", Access::Writes, "Lets nobody start a Todo.")
     .long(&["Under a running Turn it holds when the result is there."])
-    .args(&[ID, REASON, EXPECT])
-    .examples(&[example("todo hold importer.5 --reason 'wait for the review'", "hold it")])
+    .args(&[ID, EXPECT])
+    .examples(&[example("todo hold importer.5", "hold it")])
     .codes(MOVE_CODES);
 
 pub(super) const UNHOLD: Command = Command::verb("unhold", Access::Writes, "Ends a hold.")
-    .args(&[ID, REASON, EXPECT])
+    .args(&[ID, EXPECT])
     .examples(&[example("todo unhold importer.5", "let it go on")])
     .codes(MOVE_CODES);
 
@@ -76,10 +75,9 @@ pub(super) const RESOLVE: Command = Command::verb("resolve", Access::Writes, "Re
     .args(&[
         ID,
         Arg::option("evidence", "EVIDENCE", Kind::Id, "What shows it; an agent needs some").many(),
-        REASON,
         EXPECT,
     ])
-    .examples(&[example("todo resolve importer.7 --reason 'the account exists now'", "it blocks no longer")])
+    .examples(&[example("todo resolve importer.7", "it blocks no longer")])
     .codes(MOVE_CODES);
 
 pub(super) const CANCEL: Command = Command::verb("cancel", Access::Writes, "Ends a Todo without doing it.")
@@ -97,6 +95,6 @@ pub(super) const CANCEL: Command = Command::verb("cancel", Access::Writes, "Ends
     .codes(MOVE_CODES);
 
 pub(super) const REOPEN: Command = Command::verb("reopen", Access::Writes, "Opens an ended Todo again.")
-    .args(&[ID, MUST_REASON, EXPECT])
-    .examples(&[example("todo reopen importer.3 --reason 'it fails on the new input'", "do it again")])
+    .args(&[ID, EXPECT])
+    .examples(&[example("todo reopen importer.3", "do it again")])
     .codes(MOVE_CODES);

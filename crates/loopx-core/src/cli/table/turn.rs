@@ -77,7 +77,6 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Turns; without
                 "admitted",
                 "dispatched",
                 "candidate",
-                "validated",
                 "held", // same spelling: a state
                 "unresolved",
                 "settled",

@@ -131,7 +131,7 @@ fn what_lists_or_shows_reads_and_what_moves_writes() {
         }
     }
     assert!(!parsed("doctor").unwrap().writes());
-    assert!(parsed("doctor --repair").unwrap().writes());
+    assert!(parsed("doctor --accept-clock").unwrap().writes());
 }
 
 #[test]

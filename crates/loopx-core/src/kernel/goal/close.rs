@@ -14,6 +14,17 @@ pub(super) fn close(
     reason: Option<&ShortText>,
     waive: &[(u8, ShortText)],
 ) -> Result<Decided2> {
+    self::waive(draft, waive)?;
+    match kind {
+        CloseKind::Achieved => achieved(draft)?,
+        CloseKind::Abandoned => abandoned(draft, reason)?,
+    }
+    draft.emit(Event::Closed { kind, reason: reason.cloned() })?;
+    Ok(done())
+}
+
+/// Lets criteria go, each counted from 1 and with a reason.
+pub(super) fn waive(draft: &mut Draft<'_>, waive: &[(u8, ShortText)]) -> Result<()> {
     let criteria = current(draft)?.acceptance.len();
     for (criterion, reason) in waive {
         if *criterion == 0 || usize::from(*criterion) > criteria {
@@ -24,12 +35,7 @@ pub(super) fn close(
         }
         draft.emit(Event::CriterionWaived { criterion: *criterion, reason: reason.clone() })?;
     }
-    match kind {
-        CloseKind::Achieved => achieved(draft)?,
-        CloseKind::Abandoned => abandoned(draft, reason)?,
-    }
-    draft.emit(Event::Closed { kind, reason: reason.cloned() })?;
-    Ok(done())
+    Ok(())
 }
 
 /// What refuses an achieved end now, first failure first; none when it would be accepted.
@@ -82,7 +88,7 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
         let number = place + 1;
         Error::new(Code::NotReady, format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver"))
             .detail("criterion", number)
-            .hint(format!("evidence add --goal {goal_id} --criterion {number} --kind note --pointer TEXT"))
+            .hint(format!("evidence add POINTER --kind note --criterion {number} --goal {goal_id}"))
     }))
 }
 

@@ -25,6 +25,13 @@ pub enum Command {
     Start(Box<NewGoal>),
     /// Changes what is given, and leaves the rest.
     Update(Box<GoalChange>),
+    /// Lets one criterion go.
+    Waive {
+        /// Counted from 1.
+        criterion: u8,
+        /// Why.
+        reason: ShortText,
+    },
     /// Admits nothing new.
     Stop,
     /// Admits again.
@@ -120,7 +127,7 @@ impl Command {
     pub(super) fn verb(&self) -> Verb {
         match self {
             Self::Start(_) => Verb::GoalStart,
-            Self::Update(_) => Verb::GoalUpdate,
+            Self::Update(_) | Self::Waive { .. } => Verb::GoalUpdate,
             Self::Stop => Verb::GoalStop,
             Self::Resume => Verb::GoalResume,
             Self::Close { .. } => Verb::GoalClose,
@@ -131,7 +138,7 @@ impl Command {
 
     pub(super) fn reads(&self, goal: &GoalId, wanted: &mut Wanted<'_>) {
         match self {
-            Self::Start(_) | Self::Update(_) | Self::Stop | Self::Resume | Self::Reopen => {}
+            Self::Start(_) | Self::Update(_) | Self::Waive { .. } | Self::Stop | Self::Resume | Self::Reopen => {}
             Self::Incarnate => wanted.want(Read::LiveTurns(goal.clone())),
             Self::Close { .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
@@ -145,6 +152,10 @@ impl Command {
         match self {
             Self::Start(new) => start(draft, new),
             Self::Update(change) => update(draft, change),
+            Self::Waive { criterion, reason } => {
+                close::waive(draft, &[(*criterion, reason.clone())])?;
+                Ok(done())
+            }
             Self::Stop => {
                 if !matches!(current(draft)?.state, GoalState::Stopped) {
                     draft.emit(Event::Stopped {})?;

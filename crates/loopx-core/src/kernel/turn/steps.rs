@@ -2,7 +2,7 @@
 //!
 //! No door offers them: what a validator said can only be submitted by the module that ran it.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Event, causes, end, may_live_until, named, no_move, settle, turn_reads};
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
 };
 
 /// A step of a Turn.
+///
+/// Invariant: its digest covers what was asked, never what the submitting process saw or measured; so the same
+/// verb, given again after a crash, is the same operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -25,6 +28,7 @@ pub enum Step {
         /// Its ownership.
         own_id: OwnId,
         /// The attempt; its number and moment are set here.
+        #[serde(skip_serializing)]
         attempt: Box<Attempt>,
         /// How long it may take.
         wall_ms: Duration,
@@ -37,6 +41,7 @@ pub enum Step {
         #[serde(skip_serializing_if = "Option::is_none")]
         own_id: Option<OwnId>,
         /// The result; its moment and requirement are set here.
+        #[serde(serialize_with = "claimed")]
         candidate: Box<Candidate>,
         /// What a result of kind `wait` waits for; 15 minutes unless said.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,8 +54,10 @@ pub enum Step {
         /// Its ownership.
         own_id: OwnId,
         /// What they said; its moment is set here.
+        #[serde(skip_serializing)]
         verdict: Box<Verdict>,
         /// Whether the tree moved while they ran.
+        #[serde(skip_serializing)]
         moved: bool,
     },
     /// Records that an attempt ended without a result.
@@ -75,7 +82,7 @@ pub enum Step {
         /// Whether its executor was proved gone.
         executor_gone: bool,
         /// The tree as it is now, where that can be told.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing)]
         tree: Option<Digest>,
     },
     /// Records that what happened cannot be told.
@@ -96,6 +103,14 @@ pub enum Step {
         /// What was found.
         found: Found,
     },
+}
+
+/// What an executor claims, without what was seen around it.
+#[expect(clippy::borrowed_box, reason = "serde passes the field by reference")]
+fn claimed<S: Serializer>(candidate: &Box<Candidate>, serializer: S) -> Result<S::Ok, S::Error> {
+    let nothing = Timestamp::default();
+    let claim = Candidate { tree: None, outside: [].into(), at: nothing, requirement_revision: 0, ..(**candidate).clone() };
+    claim.serialize(serializer)
 }
 
 /// What a recovery found.
@@ -288,7 +303,7 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
 
 fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
     let may = match turn.state {
-        TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || turn.open_attempt().is_some()),
+        TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || may_have_result(turn)),
         TurnState::Candidate | TurnState::Held { .. } => !turn.is_driven(),
         TurnState::Admitted
         | TurnState::Unresolved { .. }
@@ -301,6 +316,12 @@ fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wak
         return Err(no_move(turn, "take a result"));
     }
     record(draft, turn, candidate, wake)
+}
+
+/// Whether the last attempt may have left a result: it is open, or was proved gone without being judged.
+fn may_have_result(turn: &Turn) -> bool {
+    let failed = |attempt: &Attempt| attempt.end.as_ref().is_some_and(|end| end.failure.is_some());
+    turn.attempts.last().is_some_and(|attempt| !failed(attempt))
 }
 
 /// Records a result, and ends the Turn at once where there is nothing to validate.

@@ -11,7 +11,7 @@ use super::{
     state::{State, column, encode, row_id, signed},
 };
 use crate::{
-    authority::{Commit, Head, Meta, Record, Tx},
+    authority::{Commit, Head, Meta, Record, Tx, clock::Stamp},
     error::{Code, Error, Result},
     kernel::{Index, Rows, index},
     model::{Blocks, Evidence, Gate, GateState, GoalId, Timestamp, Todo, TodoId, Turn},
@@ -58,7 +58,10 @@ impl Tx for State<'_> {
         }
         let sql = "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)";
         self.run(sql, params![commit.operation_id.as_str(), encode(&commit.receipt)?])?;
-        let stamp = &commit.stamp;
+        self.restamp(&commit.stamp)
+    }
+
+    fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
         let sql = "UPDATE meta SET boot_id=?1, boot_ms=?2, now_ms=?3, clock_jump=?4 WHERE one=1";
         self.run(sql, params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump]).map(drop)
     }

@@ -1,0 +1,109 @@
+//! Owns who asks: the actor of a command, how sure LoopX is of it, and whether it runs below a Turn.
+//!
+//! Knows no verb and no right; the kernel's table decides what each may do.
+
+use super::desk::{Desk, wall};
+use crate::{
+    authority::{TurnFilter, View},
+    cli::{Args, Context, Var},
+    error::{Code, Error, Result},
+    kernel::{Facts, Read},
+    model::{Actor, Assurance, Door, GoalId, Provenance, Turn, TurnId},
+    process,
+};
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Caller {
+    /// The actor.
+    pub(in crate::cli) actor: Actor,
+    /// Through which door, how surely.
+    pub(in crate::cli) provenance: Provenance,
+    /// Whether a token proved it.
+    pub(in crate::cli) by_token: bool,
+}
+
+/// How many Goals and Turns of each are looked at for the Turn of a key.
+const LOOKED_AT: usize = 1000;
+
+/// Finds who asks: below a Turn its agent; else whom the token names; else `--as`, `LOOPX_ACTOR`, and on a
+/// terminal the login name.
+///
+/// Errors: `missing_actor`; `unauthenticated` for a token that proves nothing, or another actor;
+/// `actor_not_allowed` below something of ours that cannot be told.
+pub(in crate::cli) fn caller(context: &Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<Caller> {
+    let named = args.text("as").map(str::parse::<Actor>).transpose()?;
+    if let Some(turn) = contained(context, desk)? {
+        let actor = named.unwrap_or(Actor::Agent(turn.agent_id, turn.endpoint));
+        let provenance =
+            Provenance { door: Door::Cli, assurance: Assurance::Stated, contained: Some(turn.turn_id) };
+        return Ok(Caller { actor, provenance, by_token: false });
+    }
+    let outside = |assurance| Provenance { door: Door::Cli, assurance, contained: None };
+    if let Some(secret) = context.token(args)? {
+        let token = desk.tokens().prove(&secret, wall()?)?;
+        if named.as_ref().is_some_and(|named| *named != token.actor) {
+            let message = format!("the token names {}, not who is given as the actor", token.actor);
+            return Err(Error::new(Code::Unauthenticated, message).hint("token list"));
+        }
+        return Ok(Caller { actor: token.actor, provenance: outside(Assurance::Proven), by_token: true });
+    }
+    let actor = match named {
+        Some(actor) => actor,
+        None => context.actor(args)?.parse()?,
+    };
+    Ok(Caller { actor, provenance: outside(Assurance::Stated), by_token: false })
+}
+
+/// The Turn below which this process runs, if it does.
+fn contained(context: &Context<'_, '_>, desk: &mut Desk) -> Result<Option<Turn>> {
+    let mark = context.env.text(Var::LoopxContainment)?.map(str::to_owned);
+    if let Some(mark) = mark.or_else(process::token_above) {
+        // `<turn>.<attempt>`, or `<turn>.v` for its validators.
+        let id = mark.split('.').next().and_then(|id| id.parse::<TurnId>().ok()).ok_or_else(strange)?;
+        return desk
+            .look(|view, terms| {
+                let mut facts = Facts::new(terms.clone());
+                view.load(&[Read::Turn(id)].into(), &mut facts)?;
+                Ok(facts.turn(&id)?.cloned())
+            })?
+            .map(Some)
+            .ok_or_else(strange);
+    }
+    let Some(key) = context.env.text(Var::LoopxTurnKey)?.map(str::to_owned) else { return Ok(None) };
+    desk.look(|view, _| of_key(view, &key))?.map(Some).ok_or_else(strange)
+}
+
+/// The Turn of a key, among those that have not ended.
+fn of_key(view: &mut dyn View, key: &str) -> Result<Option<Turn>> {
+    for goal in view.goals(None, LOOKED_AT)? {
+        let filter = TurnFilter { goal: &goal.goal_id, todo: None, agent: None, live: true };
+        let turns = view.turns(&filter, None, LOOKED_AT)?;
+        if let Some(turn) = turns.into_iter().find(|turn| turn.turn_key.to_string() == key) {
+            return Ok(Some(turn));
+        }
+    }
+    Ok(None)
+}
+
+fn strange() -> Error {
+    Error::new(Code::ActorNotAllowed, "this runs below a Turn that is not known here, so it may write nothing")
+}
+
+/// Refuses an agent that came by a token after it was retired.
+///
+/// Errors: `unauthenticated`.
+pub(super) fn check_retired(desk: &mut Desk, caller: &Caller, goal: &GoalId) -> Result<()> {
+    let (true, Some((agent, _))) = (caller.by_token, caller.actor.agent()) else { return Ok(()) };
+    let key = (goal.clone(), agent.clone());
+    let retired = desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Agent(key.0.clone(), key.1.clone())].into(), &mut facts)?;
+        Ok(facts.agent(&key)?.is_some_and(|agent| !agent.is_registered()))
+    })?;
+    if retired {
+        return Err(Error::new(Code::Unauthenticated, format!("the token's agent {agent} is retired in {goal}"))
+            .hint(format!("agent show {agent} --goal {goal}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Owns what a handler works at: the settings that hold, the profile, its ledger.
+//!
+//! Opens no file but those of the profile, and none before it is asked. Knows no verb.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    authority::{
+        Authority, View,
+        clock::{Clock as _, SystemClock},
+        profile::{self, HostFilesystem, NewProfile, Place, Profile},
+    },
+    cli::{Args, Context, Format, Project, Settings, Var},
+    error::{Code, Error, Result},
+    kernel::Terms,
+    model::{ProfileId, Timestamp, uuid_v7},
+    private::Tokens,
+};
+
+/// What a handler works at.
+#[derive(Debug)]
+pub(in crate::cli) struct Desk {
+    /// The settings that hold for this command.
+    pub(in crate::cli) settings: Settings,
+    /// The binding of the present folder.
+    pub(in crate::cli) project: Option<Project>,
+    /// The profile.
+    pub(in crate::cli) profile: Profile,
+    /// Its ledger.
+    pub(in crate::cli) authority: Authority,
+    /// Where the profile's state lies.
+    pub(in crate::cli) env: profile::Env,
+    /// Whether only exact ids are taken.
+    pub(in crate::cli) exact: bool,
+}
+
+impl Desk {
+    /// Takes the profile that a command means; it must be there.
+    ///
+    /// Errors: `not_found` before `init`; as the settings, the profile and the ledger.
+    pub(in crate::cli) fn open(context: &Context<'_, '_>, args: &Args) -> Result<Self> {
+        let (settings, project, env) = around(context, args)?;
+        let place = Place::resolve(&env)?;
+        let profile = Profile::open(&place, &env, &HostFilesystem)?;
+        let authority = Authority::open(&profile, &env)?;
+        Ok(Self::of(context, settings, project, profile, authority, env))
+    }
+
+    /// Takes the profile that a command means, and makes it where it is missing; says whether it did.
+    ///
+    /// Errors: as the settings, the profile and the ledger; `disk_full`.
+    pub(in crate::cli) fn create(context: &Context<'_, '_>, args: &Args) -> Result<(Self, bool)> {
+        let (settings, project, env) = around(context, args)?;
+        let place = Place::resolve(&env)?;
+        let now = wall()?;
+        let id = ProfileId::from_bytes(uuid_v7(now, random()?));
+        let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
+        let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
+        let authority = Authority::create(&profile, &env)?;
+        Ok((Self::of(context, settings, project, profile, authority, env), made))
+    }
+
+    fn of(
+        context: &Context<'_, '_>,
+        settings: Settings,
+        project: Option<Project>,
+        profile: Profile,
+        authority: Authority,
+        env: profile::Env,
+    ) -> Self {
+        let authority = authority.strict(settings.text("actors.assurance") == Some("strict"));
+        Self { settings, project, profile, authority, env, exact: context.look.format == Format::Json }
+    }
+
+    /// Whether a person's every verb needs proof.
+    pub(in crate::cli) fn is_strict(&self) -> bool {
+        self.settings.text("actors.assurance") == Some("strict")
+    }
+
+    /// Reads one consistent state, under now.
+    pub(in crate::cli) fn look<T>(&mut self, job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
+        self.authority.look(job)
+    }
+
+    /// The tokens of the profile.
+    pub(in crate::cli) fn tokens(&self) -> Tokens {
+        Tokens::at(self.profile.place())
+    }
+
+    /// How many rows a page has: a flag, else the setting; none for all rows.
+    pub(in crate::cli) fn page(&self, args: &Args) -> Result<Option<usize>> {
+        let has_all = args.command().args.iter().any(|arg| arg.id == "all");
+        if has_all && args.switch("all") {
+            return Ok(None);
+        }
+        Ok(Some(usize::try_from(self.settings.count("list.page")?).unwrap_or(usize::MAX)))
+    }
+}
+
+/// The settings, the folder's binding, and where the profile's state lies.
+pub(super) fn around(
+    context: &Context<'_, '_>,
+    args: &Args,
+) -> Result<(Settings, Option<Project>, profile::Env)> {
+    let project = context.project()?;
+    let settings = Settings::load(args, context.env, project.as_ref())?;
+    let path = |var: Var| context.env.get(var).map(PathBuf::from);
+    let env = profile::Env {
+        loopx_home: path(Var::LoopxHome),
+        xdg_data_home: path(Var::XdgDataHome),
+        xdg_runtime_dir: path(Var::XdgRuntimeDir),
+        home: path(Var::Home),
+        profile: settings.text("profile").map(str::to_owned),
+        allow_filesystem: args.switch("allow-filesystem"),
+    };
+    Ok((settings, project, env))
+}
+
+/// The root of the git work tree that a folder lies in, else the folder that is bound, else none.
+pub(in crate::cli) fn tree_of(folder: &Path, project: Option<&Project>) -> Option<PathBuf> {
+    let git = folder.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    git.map(Path::to_owned).or_else(|| project.map(|project| project.root.clone()))
+}
+
+/// The wall clock.
+pub(in crate::cli) fn wall() -> Result<Timestamp> {
+    Ok(Timestamp::from_ms(SystemClock::new().read()?.wall_ms))
+}
+
+pub(in crate::cli) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| Error::new(Code::Internal, "no random numbers").internal(e))?;
+    Ok(bytes)
+}

@@ -1,0 +1,276 @@
+//! Owns the handler of `doctor`: what is looked at, what is found, and what mends it.
+//!
+//! Changes nothing without a flag that says so.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    caller::caller,
+    desk::{self, Desk},
+    schema,
+};
+use crate::{
+    authority::{
+        EventFilter, Head, View,
+        clock::{Clock as _, SystemClock},
+        profile::{HostFilesystem, Place, Profile, filesystem},
+        verify,
+    },
+    cli::{Args, Context, Document, Format, Rendered},
+    error::{Code, Error, Result},
+    kernel::Terms,
+    model::{Assurance, Goal},
+};
+
+/// How many events of a Goal's chain are checked, the newest ones.
+const EVENTS_MAX: u64 = 10_000;
+/// How many Goals are looked at.
+const GOALS_MAX: usize = 1000;
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Standing {
+    Good,
+    Doubtful,
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+struct Finding {
+    check: &'static str,
+    standing: Standing,
+    text: String,
+    /// The command that mends it, without the program's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+}
+
+impl Finding {
+    fn new(check: &'static str, standing: Standing, text: impl Into<String>) -> Self {
+        Self { check, standing, text: text.into(), command: None }
+    }
+
+    fn good(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Standing::Good, text)
+    }
+
+    /// What an error says of what was looked at.
+    fn bad(check: &'static str, error: &Error) -> Self {
+        let finding = Self::new(check, Standing::Bad, format!("{}: {}", error.code(), error.message()));
+        Self { command: error.hint_args().map(str::to_owned), ..finding }
+    }
+
+    fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+}
+
+/// `doctor`.
+pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    if args.switch("accept-clock") {
+        return accept_clock(context, args);
+    }
+    let mut findings = vec![composition(context)];
+    look(context, args, &mut findings)?;
+    let bad = findings.iter().filter(|finding| finding.standing == Standing::Bad).count();
+    let error = || {
+        let shown = serde_json::to_value(&findings).unwrap_or_default();
+        Error::new(Code::CheckFailed, format!("{bad} of {} checks failed", findings.len())).detail("findings", shown)
+    };
+    if bad > 0 && context.look.format == Format::Json {
+        return Err(error());
+    }
+    let word = |standing| match standing {
+        Standing::Good => "good",
+        Standing::Doubtful => "look",
+        Standing::Bad => "BAD",
+    };
+    let program = context.program;
+    let rows = findings.iter().map(|finding| {
+        let command = finding.command.as_ref().map_or_else(|| "-".to_owned(), |args| format!("{program} {args}"));
+        vec![finding.check.to_owned(), word(finding.standing).to_owned(), finding.text.clone(), command]
+    });
+    let document = Document::new().table(&["CHECK", "IS", "FOUND", "COMMAND"], rows.collect());
+    let rendered = Rendered::new(schema::DOCTOR, &json!({"findings": findings}), document)?;
+    Ok(if bad > 0 { rendered.exit(Code::CheckFailed.class().exit()) } else { rendered })
+}
+
+/// What this build is made of.
+fn composition(context: &Context<'_, '_>) -> Finding {
+    let commands: usize = context.preset.commands.iter().map(|table| table.len()).sum();
+    let text = format!(
+        "{} {}, {commands} commands, {} verbs, SQLite {}",
+        context.program,
+        env!("CARGO_PKG_VERSION"),
+        context.preset.handlers.iter().map(|table| table.len()).sum::<usize>(),
+        rusqlite::version()
+    );
+    Finding::good("composition", text)
+}
+
+/// Looks at folder, profile, ledger and chains, as far as each lets the next be looked at.
+fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>) -> Result<()> {
+    let (_, project, env) = desk::around(context, args)?;
+    findings.push(match project {
+        Some(project) => {
+            let goal = project.goal.unwrap_or_else(|| "no Goal".to_owned());
+            let profile = project.profile.unwrap_or_else(|| "default".to_owned());
+            Finding::good("folder", format!("bound to {goal} in the profile {profile}"))
+        }
+        None => Finding::new("folder", Standing::Doubtful, "not bound").command("init"),
+    });
+    let place = Place::resolve(&env)?;
+    let profile = match Profile::open(&place, &env, &HostFilesystem) {
+        Ok(profile) => profile,
+        Err(error) => {
+            findings.push(Finding::bad("profile", &error));
+            return Ok(());
+        }
+    };
+    findings.push(Finding::good("profile", format!("{}, {}", place.name(), profile.profile_id())));
+    findings.push(permissions(&place));
+    findings.push(match profile.filesystem() {
+        filesystem::Kind::Local => Finding::good("filesystem", "local"),
+        filesystem::Kind::Doubtful => {
+            Finding::new("filesystem", Standing::Doubtful, "another program answers for it; locks may not hold")
+        }
+        filesystem::Kind::Network(name) => {
+            Finding::new("filesystem", Standing::Doubtful, format!("{name}, allowed by a flag; locks may not hold"))
+        }
+    });
+    findings.push(match profile.run_dir() {
+        Ok(_) => Finding::good("doorbell", "its folder is there"),
+        Err(error) => {
+            let text = format!("{}; the next write makes it again", error.message());
+            Finding::new("doorbell", Standing::Doubtful, text)
+        }
+    });
+    let mut desk = match Desk::open(context, args) {
+        Ok(desk) => desk,
+        Err(error) => {
+            findings.push(Finding::bad("ledger", &error));
+            return Ok(());
+        }
+    };
+    findings.push(tokens(&desk));
+    let seen = desk.look(|view, terms| ledger(view, terms));
+    match seen {
+        Ok(more) => findings.extend(more),
+        Err(error) => findings.push(Finding::bad("ledger", &error)),
+    }
+    Ok(())
+}
+
+/// Whether nobody else can enter the profile's folder.
+fn permissions(place: &Place) -> Finding {
+    const OTHERS: u32 = 0o077;
+    match std::fs::metadata(place.dir()) {
+        Ok(found) if found.mode() & OTHERS == 0 => Finding::good("permissions", "only you can enter the profile"),
+        Ok(_) => Finding::new("permissions", Standing::Doubtful, "others can enter the profile's folder"),
+        Err(_) => Finding::new("permissions", Standing::Bad, "the profile's folder cannot be looked at"),
+    }
+}
+
+fn tokens(desk: &Desk) -> Finding {
+    let counted = desk.tokens().list().and_then(|tokens| {
+        let now = desk::wall()?;
+        Ok(tokens.iter().filter(|token| token.state(now) == "valid").count())
+    });
+    match counted {
+        Ok(count) => Finding::good("tokens", format!("{count} valid")),
+        Err(error) => Finding::bad("tokens", &error),
+    }
+}
+
+fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
+    let mut findings =
+        vec![Finding::good("ledger", format!("readable; {}, {}", terms.authority_id, terms.incarnation))];
+    findings.push(clock(terms)?);
+    let goals = view.goals(None, GOALS_MAX + 1)?;
+    let mut events = 0;
+    for goal in goals.iter().take(GOALS_MAX) {
+        match chain(view, goal) {
+            Ok(checked) => events += checked,
+            Err(error) => {
+                let goal_id = &goal.goal_id;
+                let text = format!("{goal_id}: {}", error.message());
+                findings.push(Finding::new("chain", Standing::Bad, text).command(format!("log --goal {goal_id}")));
+            }
+        }
+    }
+    let shown = goals.len().min(GOALS_MAX);
+    findings.push(Finding::good("chains", format!("{events} events of {shown} Goals fit each other")));
+    Ok(findings)
+}
+
+fn clock(terms: &Terms) -> Result<Finding> {
+    if terms.clock_jump {
+        let text = "the clock jumped; nothing expires until a person accepts it";
+        return Ok(Finding::new("clock", Standing::Doubtful, text).command("doctor --accept-clock"));
+    }
+    let apart = SystemClock::new().read()?.wall_ms.abs_diff(terms.now.as_ms());
+    const APART_MS: u64 = 60_000;
+    if apart > APART_MS {
+        let text = format!("the ledger's time and the wall clock are {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
+        return Ok(Finding::new("clock", Standing::Doubtful, text));
+    }
+    Ok(Finding::good("clock", "steady"))
+}
+
+/// Walks the newest events of a Goal's chain up to its head; says how many.
+fn chain(view: &mut dyn View, goal: &Goal) -> Result<u64> {
+    let Some(head) = view.head(&goal.goal_id)? else { return Ok(0) };
+    let first = head.seq.saturating_sub(EVENTS_MAX);
+    let mut at = match first {
+        0 => Head::START,
+        // The event before the first one tells where the walk starts.
+        _ => {
+            let before = view.events(&EventFilter { goal: &goal.goal_id, after: first - 1 }, 1)?.pop();
+            let before = before.ok_or_else(|| Error::new(Code::StoreCorrupt, format!("event {first} is missing")))?;
+            Head { seq: before.seq, hash: before.hash }
+        }
+    };
+    const STEP: usize = 256;
+    while at.seq < head.seq {
+        let records = view.events(&EventFilter { goal: &goal.goal_id, after: at.seq }, STEP)?;
+        if records.is_empty() {
+            return Err(Error::new(Code::StoreCorrupt, format!("events after {} are missing", at.seq)));
+        }
+        at = verify(at, &records)?;
+    }
+    if at != head {
+        return Err(Error::new(Code::StoreCorrupt, format!("the chain ends at {}, not at {}", at.seq, head.seq)));
+    }
+    Ok(head.seq - first)
+}
+
+/// `doctor --accept-clock`: a proven person stands by the present time.
+fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let caller = caller(context, args, &mut desk)?;
+    if !caller.actor.is_user() || caller.provenance.contained.is_some() {
+        return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
+    }
+    let jumped = desk.look(|_, terms| Ok(terms.clock_jump))?;
+    if args.switch("dry-run") || !jumped {
+        let text = if jumped { "would take the present time" } else { "the clock did not jump" };
+        let body = json!({"clock_jump": jumped, "accepted": false});
+        return Rendered::new(schema::DOCTOR, &body, Document::new().line(text));
+    }
+    if caller.provenance.assurance != Assurance::Proven {
+        let question = format!("{}: take the present time as {}?", context.program, caller.actor);
+        if context.confirm(&question)? != Some(true) {
+            return Err(Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor))
+                .hint("doctor --help"));
+        }
+    }
+    let accepted = desk.authority.accept_clock()?;
+    let body = json!({"clock_jump": jumped, "accepted": accepted});
+    Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))
+}

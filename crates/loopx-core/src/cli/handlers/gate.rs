@@ -1,0 +1,147 @@
+//! Owns the handlers of `gate`.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::{
+    desk::Desk,
+    given, names, schema,
+    show::{self, Facts},
+    submit::{Wish, Written, operation_id, submit, written},
+};
+use crate::{
+    cli::{Args, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::{Command, GateCommand, NewGate},
+    model::{Answer, Blocks, GateId, GoalId, Timestamp},
+    projection::{self, GateQuery, GateRow, Slice},
+};
+
+/// `gate open`.
+pub(in crate::cli) fn open(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let (goal, blocks) = blocks(&mut desk, args)?;
+    let standing_until = match args.when("expires") {
+        Some(when) => Some(given::moment(&mut desk, &operation_id(args)?, when)?),
+        None => None,
+    };
+    let new = NewGate {
+        kind: given::word(args.needed("kind")?)?,
+        question: given::needed(args, "question")?,
+        options: given::all(args, "option")?,
+        blocks,
+        scope: given::parsed(args, "scope")?,
+        standing_until,
+    };
+    let command = Command::Gate(GateCommand::Open(Box::new(new)));
+    let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
+    let gate_id = done.outcome.gate_id.ok_or_else(|| Error::from(Code::Internal))?;
+    let document = Document::new()
+        .line(format!("asked; gate {gate_id}"))
+        .line(format!("a person answers with `{} gate resolve {}`", context.program, names::short(&gate_id)));
+    answer(gate_id, &done, document)
+}
+
+/// What `--blocks` names, and in which Goal.
+fn blocks(desk: &mut Desk, args: &Args) -> Result<(GoalId, Blocks)> {
+    let words: Vec<_> = args.texts("blocks").collect();
+    if words == ["goal"] {
+        return Ok((names::goal(desk, None)?, Blocks::Goal));
+    }
+    if words.contains(&"goal") {
+        return Err(Error::new(Code::InvalidArgument, "a gate blocks Todos, or `goal` alone")
+            .hint("gate open --help")
+            .detail("argument", "--blocks"));
+    }
+    let ids: BTreeSet<_> = names::todos(desk, args, "blocks")?.into_iter().collect();
+    let goal = ids.first().map(|id| id.goal().clone()).ok_or_else(|| Error::from(Code::Internal))?;
+    Ok((goal, Blocks::Todos(ids)))
+}
+
+fn answer(gate_id: GateId, done: &Written, document: Document) -> Result<Rendered> {
+    let goal = done.receipt.goal_id();
+    written(schema::GATE, "gate", &json!({"gate_id": gate_id, "goal_id": goal}), done, &[], document)
+}
+
+/// `gate resolve`.
+pub(in crate::cli) fn resolve(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let gate_id = names::gate(&mut desk, args.needed("id")?)?;
+    let goal = names::gate_row(&mut desk, gate_id)?.goal_id;
+    let resolve = |answer| GateCommand::Resolve { gate_id, answer };
+    let (command, said) = if args.switch("approve") {
+        (resolve(Answer::Approve), "approved")
+    } else if args.switch("deny") {
+        (resolve(Answer::Deny { reason: given::parsed(args, "reason")? }), "denied")
+    } else if args.switch("reopen") {
+        (GateCommand::Reopen { gate_id }, "asked again")
+    } else if let Some(when) = args.when("defer") {
+        let until = given::moment(&mut desk, &operation_id(args)?, when)?;
+        (resolve(Answer::Defer { until }), "put off")
+    } else {
+        (resolve(Answer::Answer { text: given::needed(args, "answer")? }), "answered")
+    };
+    if args.text("reason").is_some() && !args.switch("deny") {
+        return Err(Error::new(Code::InvalidArgument, "only a denial has a reason")
+            .hint("gate resolve --help")
+            .detail("argument", "--reason"));
+    }
+    let done = submit(context, args, &mut desk, Wish::new(goal, Command::Gate(command)))?;
+    answer(gate_id, &done, Document::new().line(format!("gate {} {said}", names::short(&gate_id))))
+}
+
+/// `gate withdraw`.
+pub(in crate::cli) fn withdraw(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let gate_id = names::gate(&mut desk, args.needed("id")?)?;
+    let goal = names::gate_row(&mut desk, gate_id)?.goal_id;
+    let command = Command::Gate(GateCommand::Withdraw { gate_id });
+    let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
+    answer(gate_id, &done, Document::new().line(format!("gate {} withdrawn", names::short(&gate_id))))
+}
+
+/// `gate list`: of one Goal, or of all of them.
+pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let todo = args.text("todo").map(|word| names::todo(&mut desk, word)).transpose()?;
+    let goal = match &todo {
+        Some(todo) => Some(todo.goal().clone()),
+        None => names::goal_given(args)?,
+    };
+    let states: BTreeSet<&str> = args.texts("state").collect();
+    let kinds: BTreeSet<&str> = args.texts("kind").collect();
+    let (after, limit) = (args.text("cursor"), desk.page(args)?);
+    let query = GateQuery { goal: goal.as_ref(), states: states.clone(), kinds, todo: todo.as_ref() };
+    let (page, now) =
+        desk.look(|view, terms| Ok((projection::gates(view, terms, &query, Slice { after, limit })?, terms.now)))?;
+    let empty = if states.is_empty() { "No gate blocks anything." } else { "There is no such gate." };
+    show::listed(schema::GATE_LIST, &page, show::GATE_HEAD, |row| show::gate(row, now), empty)
+}
+
+/// `gate show`.
+pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::gate(&mut desk, args.needed("id")?)?;
+    let (gate, now) = desk.look(|view, terms| Ok((projection::gate(view, terms, &id)?, terms.now)))?;
+    let document = page(&gate, now);
+    Rendered::new(schema::GATE, &json!({"gate": gate}), document)
+}
+
+fn page(gate: &GateRow, now: Timestamp) -> Document {
+    let facts = Facts::default()
+        .add("gate", gate.gate_id)
+        .add("kind", gate.kind.as_str())
+        .add("state", gate.state)
+        .add("blocks", show::blocks(gate))
+        .list("options", &gate.options)
+        .maybe("covers", gate.scope.as_ref())
+        .maybe("stands until", gate.standing_until_ms.map(show::utc))
+        .add("asked", format!("{} by {}", show::when(gate.opened_at_ms, now), gate.opened_by))
+        .maybe("until", gate.deferred_until_ms.map(|at| show::when(at, now)))
+        .maybe("answer", gate.answer.as_ref())
+        .maybe("by", gate.resolved_by.as_ref())
+        .maybe("resolved", gate.resolved_at_ms.map(|at| show::when(at, now)))
+        .add("revision", gate.revision);
+    Document::new().heading(&gate.question).with(facts.block())
+}

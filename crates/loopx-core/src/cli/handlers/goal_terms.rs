@@ -1,0 +1,131 @@
+//! Owns how arguments become the terms of a Goal: acceptance, boundary, validators, sources.
+
+use super::{desk::Desk, given};
+use crate::{
+    cli::{Args, Context},
+    error::{Code, Error, Result},
+    kernel::{GoalChange, GoalCommand, NewGoal},
+    model::{Boundary, Criterion, CriterionState, Goal, ShortText, Text, Unvalidated},
+};
+
+/// The Goal that `goal start` asks for.
+pub(super) fn new_goal(context: &Context<'_, '_>, args: &Args, desk: &Desk, objective: Text) -> Result<NewGoal> {
+    let unvalidated: Unvalidated = given::word(args.needed("unvalidated")?)?;
+    Ok(NewGoal {
+        acceptance: checked(context, args, desk, criteria(given::all(args, "acceptance")?))?,
+        non_goals: given::all(args, "non-goal")?,
+        boundary: Boundary {
+            write_scopes: given::all(args, "scope")?,
+            needs_approval: given::set(args, "needs-approval")?,
+            exclusive_workspace: args.switch("exclusive-workspace"),
+        },
+        stop_conditions: given::all(args, "stop-condition")?,
+        validators: given::validators(context, args, desk)?,
+        authority_sources: given::all(args, "source")?,
+        unvalidated,
+        ..bare(objective)
+    })
+}
+
+/// A Goal with an objective and nothing else.
+pub(super) fn bare(objective: Text) -> NewGoal {
+    NewGoal {
+        objective,
+        acceptance: Vec::new(),
+        non_goals: Vec::new(),
+        boundary: Boundary::default(),
+        stop_conditions: Vec::new(),
+        validators: Vec::new(),
+        authority_sources: Vec::new(),
+        origin: None,
+        workspace: None,
+        unvalidated: Unvalidated::Ask,
+    }
+}
+
+/// Open criteria of these texts.
+pub(super) fn criteria(texts: Vec<ShortText>) -> Vec<Criterion> {
+    texts.into_iter().map(|text| Criterion { text, check: None, state: CriterionState::Open }).collect()
+}
+
+/// Gives criteria the checks of `--check N=COMMAND`.
+fn checked(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &Desk,
+    mut criteria: Vec<Criterion>,
+) -> Result<Vec<Criterion>> {
+    let count = criteria.len();
+    for (number, argv) in args.numbered_argvs("check") {
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let criterion = place.and_then(|place| criteria.get_mut(place)).ok_or_else(|| {
+            Error::new(Code::InvalidArgument, format!("there is no criterion {number}; the Goal has {count}"))
+                .hint(format!("{} --help", args.path()))
+                .detail("argument", "--check")
+        })?;
+        criterion.check = Some(given::validator(context, args, desk, argv, None)?);
+    }
+    Ok(criteria)
+}
+
+/// What `goal update` asks for: a waiver, or a change.
+///
+/// Errors: `invalid_argument` for both at once, or for a list that is set and emptied.
+pub(super) fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Result<GoalCommand> {
+    let change = terms(context, args, desk, goal)?;
+    let Some(number) = args.number("criterion") else { return Ok(GoalCommand::Update(Box::new(change))) };
+    if change != GoalChange::default() {
+        return Err(Error::new(Code::InvalidArgument, "a criterion is waived alone, without other changes")
+            .hint("goal update --help"));
+    }
+    let criterion = u8::try_from(number).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    Ok(GoalCommand::Waive { criterion, reason: given::needed(args, "waive")? })
+}
+
+fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Result<GoalChange> {
+    let cleared: Vec<&str> = args.texts("clear").collect();
+    if let Some(both) = cleared.iter().find(|list| !args.values(list).is_empty()) {
+        return Err(Error::new(Code::InvalidArgument, format!("`--{both}` is given and cleared"))
+            .hint("goal update --help")
+            .detail("argument", "--clear"));
+    }
+    let touched = |id: &str| !args.values(id).is_empty() || cleared.contains(&id);
+    let texts = |id: &str| -> Result<Option<Vec<ShortText>>> {
+        touched(id).then(|| given::all(args, id)).transpose()
+    };
+    let acceptance = if touched("acceptance") {
+        Some(checked(context, args, desk, criteria(given::all(args, "acceptance")?))?)
+    } else if touched("check") {
+        Some(checked(context, args, desk, goal.acceptance.clone())?)
+    } else {
+        None
+    };
+    let validators =
+        touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
+    Ok(GoalChange {
+        objective: given::parsed(args, "objective")?,
+        acceptance,
+        non_goals: texts("non-goal")?,
+        boundary: boundary(args, goal, &touched)?,
+        stop_conditions: texts("stop-condition")?,
+        validators,
+        authority_sources: texts("source")?,
+        workspace: None,
+    })
+}
+
+/// The boundary with what is given replaced; none when nothing of it is.
+fn boundary(args: &Args, goal: &Goal, touched: &dyn Fn(&str) -> bool) -> Result<Option<Boundary>> {
+    let mut boundary = goal.boundary.clone();
+    if touched("scope") {
+        boundary.write_scopes = given::all(args, "scope")?;
+    }
+    if touched("needs-approval") {
+        boundary.needs_approval = given::set(args, "needs-approval")?;
+    }
+    if let Some(word) = args.text("exclusive-workspace") {
+        boundary.exclusive_workspace = word == "yes";
+    }
+    let any = ["scope", "needs-approval", "exclusive-workspace"].into_iter().any(touched);
+    Ok(any.then_some(boundary))
+}

@@ -1,0 +1,234 @@
+//! Owns the handler of `init`: profile, ledger, the first user's token, the folder's binding, the first Goal.
+//!
+//! Invariant: again it changes nothing and finds the same Goal.
+
+use std::{fs, io, path::Path};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    caller::{Caller, caller},
+    desk::{self, Desk},
+    given, goal, goal_terms, schema,
+    submit::{Wish, Written, operation_id, submit_as},
+};
+use crate::{
+    authority::profile::replace_whole,
+    cli::{Args, Context, Document, Project, Rendered, Var, bind},
+    error::{Code, Error, Result},
+    kernel::{Command, Facts, GoalCommand, NewGoal, Read},
+    model::{Actor, Assurance, Door, Goal, GoalId, Provenance, Text},
+};
+
+/// How many slugs of one objective are tried.
+const SLUGS_MAX: u32 = 1000;
+
+/// The name of the first user's token in the profile's folder.
+const TOKEN_FILE: &str = "user.token";
+
+/// `init`.
+pub(in crate::cli) fn init(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let title: Option<Text> = given::parsed(args, "goal")?;
+    let folder = context.folder()?.to_owned();
+    if args.switch("dry-run") {
+        return preview(context, args, &folder, title.as_ref());
+    }
+    // Who asks is known before anything is made.
+    let first = first_user(context, args)?;
+    let (mut desk, new_profile) = Desk::create(context, args)?;
+    let caller = who(context, args, &mut desk, &first)?;
+    let new_token = leave_token(&desk, &first)?;
+    let started = match title {
+        Some(title) => Some(start(context, args, &mut desk, caller, title)?),
+        None => None,
+    };
+    let bound = bound(&mut desk, &folder, started.as_ref())?;
+    let done = Done { new_profile, new_token, started, bound };
+    done.rendered(context, &desk, &folder)
+}
+
+/// What `init` did.
+struct Done {
+    new_profile: bool,
+    new_token: bool,
+    started: Option<Started>,
+    bound: Bound,
+}
+
+struct Started {
+    goal: GoalId,
+    created: bool,
+    written: Option<Written>,
+}
+
+struct Bound {
+    goal: Option<String>,
+    created: bool,
+    excluded: bool,
+}
+
+/// The person who begins: whoever is named, else the login name, since nobody else can be meant here.
+///
+/// Errors: `missing_actor` where there is neither.
+fn first_user(context: &Context<'_, '_>, args: &Args) -> Result<Actor> {
+    if let Some(named) = args.text("as") {
+        return named.parse();
+    }
+    match context.env.text(Var::User)?.or(context.env.text(Var::Logname)?) {
+        Some(login) => format!("user:{login}").parse(),
+        None => context.actor(args)?.parse(),
+    }
+}
+
+/// Who asks, below a Turn its agent all the same.
+fn who(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, first: &Actor) -> Result<Caller> {
+    match caller(context, args, desk) {
+        Err(error) if error.code() == Code::MissingActor => {
+            let provenance = Provenance { door: Door::Cli, assurance: Assurance::Stated, contained: None };
+            Ok(Caller { actor: first.clone(), provenance, by_token: false })
+        }
+        other => other,
+    }
+}
+
+/// Leaves the first user's token in a new profile, where only its owner can read it; says whether it did.
+fn leave_token(desk: &Desk, first: &Actor) -> Result<bool> {
+    let tokens = desk.tokens();
+    if !first.is_user() || !tokens.list()?.is_empty() {
+        return Ok(false);
+    }
+    let (_, secret) = tokens.issue(first.clone(), desk::wall()?, None)?;
+    replace_whole(&desk.profile.place().dir().join(TOKEN_FILE), format!("{secret}\n").as_bytes())?;
+    Ok(true)
+}
+
+/// Starts the Goal, or finds the one that was started with this objective.
+fn start(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    caller: Caller,
+    title: Text,
+) -> Result<Started> {
+    let slug = goal::slug(title.as_str()).ok_or_else(goal::no_slug)?;
+    for n in 1..=SLUGS_MAX {
+        let id: GoalId = goal::nth_slug(&slug, n).parse()?;
+        match found(desk, &id)? {
+            Some(goal) if goal.objective == title => return Ok(Started { goal: id, created: false, written: None }),
+            Some(_) => {}
+            None => {
+                let new = NewGoal {
+                    acceptance: goal_terms::criteria(given::all(args, "acceptance")?),
+                    workspace: Some(goal::workspace(context, desk, Some(Path::new(".")))?),
+                    ..goal_terms::bare(title)
+                };
+                let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Start(Box::new(new))));
+                let written = submit_as(context, args, desk, caller, operation_id(args)?, wish)?;
+                return Ok(Started { goal: id, created: true, written: Some(written) });
+            }
+        }
+    }
+    Err(Error::new(Code::GoalExists, format!("{SLUGS_MAX} Goals are called {slug}")).hint("goal list"))
+}
+
+fn found(desk: &mut Desk, id: &GoalId) -> Result<Option<Goal>> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Goal(id.clone())].into(), &mut facts)?;
+        Ok(facts.goal(id)?.cloned())
+    })
+}
+
+/// Binds the folder: to the profile, and to the Goal that was named now or before.
+fn bound(desk: &mut Desk, folder: &Path, started: Option<&Started>) -> Result<Bound> {
+    let here = desk.project.take().filter(|project| project.root == folder);
+    let goal = started.map(|started| started.goal.to_string()).or_else(|| here.and_then(|project| project.goal));
+    let profile = Some(desk.profile.place().name().to_owned());
+    let made = bind(&Project { root: folder.to_owned(), profile, goal: goal.clone() })?;
+    Ok(Bound { goal, created: made.created, excluded: made.excluded })
+}
+
+impl Done {
+    fn rendered(&self, context: &Context<'_, '_>, desk: &Desk, folder: &Path) -> Result<Rendered> {
+        let created = self.started.as_ref().map_or(self.new_profile || self.bound.created, |started| started.created);
+        let mut body = Map::new();
+        let receipt = self.started.as_ref().and_then(|started| started.written.as_ref()).map(|done| &done.receipt);
+        let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
+        body.insert("receipt".to_owned(), value(serde_json::to_value(receipt))?);
+        body.insert("created".to_owned(), created.into());
+        if let Some(goal) = &self.bound.goal {
+            let made = self.started.as_ref().is_some_and(|started| started.created);
+            body.insert("goal".to_owned(), json!({"goal_id": goal, "created": made}));
+        }
+        let profile = desk.profile.place().name();
+        body.insert("profile".to_owned(), json!({"profile": profile, "created": self.new_profile}));
+        body.insert("bound".to_owned(), self.bound.created.into());
+        let rendered = Rendered::new(schema::INIT, &body, self.document(context, desk, folder))?;
+        Ok(match receipt {
+            Some(receipt) => rendered.note(format!("operation {}", receipt.operation_id())),
+            None => rendered,
+        })
+    }
+
+    fn document(&self, context: &Context<'_, '_>, desk: &Desk, folder: &Path) -> Document {
+        let program = context.program;
+        let name = desk.profile.place().name();
+        let mut document = Document::new();
+        if self.new_profile {
+            document = document.line(format!("made the profile {name}"));
+        }
+        if self.new_token {
+            let path = desk.profile.place().dir().join(TOKEN_FILE);
+            document = document.line(format!("your token, for scripts: {}", path.display()));
+        }
+        let shown = folder.display();
+        document = match (&self.bound.goal, self.bound.created) {
+            (Some(goal), true) => document.line(format!("bound {shown} to the Goal {goal}")),
+            (Some(goal), false) => document.line(format!("{shown} is bound to the Goal {goal}")),
+            (None, true) => document.line(format!("bound {shown} to the profile {name}")),
+            (None, false) => document.line(format!("{shown} is bound to the profile {name}")),
+        };
+        if self.bound.excluded {
+            document = document.line("git ignores .loopx/ here, by its own list of this clone");
+        }
+        document.line(match &self.bound.goal {
+            Some(_) => format!("next: `{program} todo add TITLE`"),
+            None => format!("next: `{program} init --goal TITLE`"),
+        })
+    }
+}
+
+/// What `init` would do, with nothing made.
+fn preview(
+    context: &Context<'_, '_>,
+    args: &Args,
+    folder: &Path,
+    title: Option<&Text>,
+) -> Result<Rendered> {
+    let (settings, project, env) = desk::around(context, args)?;
+    let place = crate::authority::profile::Place::resolve(&env)?;
+    let new_profile = match fs::symlink_metadata(place.profile_json()) {
+        Ok(_) => false,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => true,
+        Err(e) => return Err(crate::authority::profile::unreadable(place.dir(), &e)),
+    };
+    let slug = title.map(|title| goal::slug(title.as_str()).ok_or_else(goal::no_slug)).transpose()?;
+    let is_bound = project.is_some_and(|project| project.root == folder);
+    let profile = settings.text("profile").unwrap_or_default();
+    let mut document = Document::new();
+    if new_profile {
+        document = document.line(format!("would make the profile {profile}"));
+    }
+    if let Some(slug) = &slug {
+        document = document.line(format!("would start the Goal {slug}, unless it is there"));
+    }
+    let verb = if is_bound { "would bind again" } else { "would bind" };
+    document = document.line(format!("{verb} {}", folder.display()));
+    let body = json!({
+        "dry_run": true,
+        "profile": {"profile": profile, "created": new_profile},
+        "goal": slug.map(|slug| json!({"goal_id": slug})),
+        "bound": !is_bound,
+    });
+    Rendered::new(schema::INIT, &body, document)
+}

@@ -1,0 +1,55 @@
+//! Owns the handlers of `log` and `find`.
+
+use super::{desk::Desk, names, schema, show};
+use crate::{
+    cli::{Args, Context, Rendered, When},
+    error::Result,
+    model::{Duration, Timestamp},
+    projection::{self, Listed, LogQuery, Slice},
+};
+
+/// `log`.
+pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let todo = args.text("todo").map(|word| names::todo(&mut desk, word)).transpose()?;
+    let goal = match &todo {
+        Some(todo) => {
+            names::todo_row(&mut desk, todo)?;
+            todo.goal().clone()
+        }
+        None => names::goal(&mut desk, None)?,
+    };
+    let since = args.when("since");
+    let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
+    let page = desk.look(|view, terms| {
+        let since = since.map(|when| match when {
+            When::At(ms) => Timestamp::from_ms(ms),
+            When::Span(ms) => terms.now.minus(Duration::from_ms(ms)),
+        });
+        projection::log(view, terms, &LogQuery { goal: &goal, todo: todo.as_ref(), since }, slice)
+    })?;
+    show::listed(
+        schema::LOG,
+        &page,
+        &["EVENT", "WHEN", "WHO", "WHAT"],
+        |row| vec![row.seq.to_string(), show::utc(row.at_ms), row.actor.to_string(), row.text.clone()],
+        "Nothing happened yet.",
+    )
+}
+
+/// `find`.
+pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let goal = names::goal_given(args)?;
+    let text = args.needed("text")?;
+    let limit = desk.page(args)?.unwrap_or(projection::PAGE_MAX);
+    let items = desk.look(|view, _| projection::find(view, text, goal.as_ref(), limit))?;
+    let shown = crate::cli::parse::bounded(text).into_owned();
+    show::listed(
+        schema::FIND,
+        &Listed { items, next_cursor: None },
+        &["NOUN", "ID", "TITLE"],
+        |row| vec![row.noun.to_owned(), row.id.clone(), row.title.clone()],
+        &format!("Nothing holds `{shown}`."),
+    )
+}

@@ -1,0 +1,79 @@
+//! Owns what the verbs of the nouns do: parsed arguments in, an operation or a read model, an answer out.
+//!
+//! Knows no rule and no SQL: what may be written the kernel decides, what is shown `projection` reads.
+
+mod agent;
+mod caller;
+mod desk;
+mod doctor;
+mod evidence;
+mod gate;
+mod given;
+mod goal;
+mod goal_terms;
+mod init;
+mod log;
+mod names;
+mod schema;
+mod show;
+mod status;
+mod submit;
+mod todo;
+mod todo_owned;
+mod todo_plan;
+mod todo_show;
+mod token;
+
+use super::Handler;
+
+/// The verbs of the nouns, by their words.
+pub(super) const NOUNS: &[(&str, Handler)] = &[
+    ("init", init::init),
+    ("status", status::status),
+    ("find", log::find),
+    ("log", log::log),
+    ("doctor", doctor::doctor),
+    ("goal start", goal::start),
+    ("goal show", goal::show),
+    ("goal list", goal::list),
+    ("goal update", goal::update),
+    ("goal stop", goal::stop),
+    ("goal resume", goal::resume),
+    ("goal close", goal::close),
+    ("goal reopen", goal::reopen),
+    ("goal export", goal::export),
+    ("todo add", todo::add),
+    ("todo list", todo::list),
+    ("todo show", todo_show::show),
+    ("todo update", todo::update),
+    ("todo claim", todo_owned::claim),
+    ("todo renew", todo_owned::renew),
+    ("todo done", todo_owned::done),
+    ("todo release", todo_owned::release),
+    ("todo transfer", todo_owned::transfer),
+    ("todo link", todo_plan::link),
+    ("todo unlink", todo_plan::unlink),
+    ("todo defer", todo_plan::defer),
+    ("todo block", todo_plan::block),
+    ("todo unblock", todo_plan::unblock),
+    ("todo hold", todo_plan::hold),
+    ("todo unhold", todo_plan::unhold),
+    ("todo resolve", todo_plan::resolve),
+    ("todo cancel", todo_plan::cancel),
+    ("todo reopen", todo_plan::reopen),
+    ("gate open", gate::open),
+    ("gate list", gate::list),
+    ("gate show", gate::show),
+    ("gate resolve", gate::resolve),
+    ("gate withdraw", gate::withdraw),
+    ("agent add", agent::add),
+    ("agent list", agent::list),
+    ("agent show", agent::show),
+    ("agent retire", agent::retire),
+    ("evidence add", evidence::add),
+    ("evidence list", evidence::list),
+    ("evidence show", evidence::show),
+    ("token issue", token::issue),
+    ("token list", token::list),
+    ("token revoke", token::revoke),
+];

@@ -1,0 +1,181 @@
+//! Owns how a word of the command line becomes an id: exact, a unique start, or what the folder means.
+//!
+//! An exact id always wins. For programs, with `--json`, nothing else is taken.
+
+use std::str::FromStr;
+
+use super::desk::Desk;
+use crate::{
+    cli::Args,
+    error::{Code, Error, Result},
+    kernel::{Facts, Read},
+    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Todo, TodoId, Turn, TurnId},
+};
+
+/// The Goal that a command means: a word of its own, `--goal`, the folder's, else the only one there is.
+///
+/// Errors: `invalid_id`; `not_found` where there is none; `invalid_argument` where several are.
+pub(in crate::cli) fn goal(desk: &mut Desk, word: Option<&str>) -> Result<GoalId> {
+    if let Some(word) = word {
+        return word.parse();
+    }
+    if let Some(word) = desk.settings.text("goal") {
+        return word.parse();
+    }
+    let goals = desk.look(|view, _| view.goals(None, 2))?;
+    match goals.as_slice() {
+        [only] => Ok(only.goal_id.clone()),
+        [] => Err(Error::new(Code::NotFound, "there is no Goal yet").hint("goal start OBJECTIVE")),
+        _ => Err(Error::new(Code::InvalidArgument, "no Goal is named, and the folder is bound to none")
+            .hint("goal list")
+            .detail("argument", "--goal")),
+    }
+}
+
+/// The Goals that a command over all Goals means: `--goal` alone, else none for all of them.
+pub(in crate::cli) fn goal_given(args: &Args) -> Result<Option<GoalId>> {
+    args.text("goal").map(str::parse).transpose()
+}
+
+/// The row of a Goal.
+///
+/// Errors: `not_found`.
+pub(in crate::cli) fn goal_row(desk: &mut Desk, id: &GoalId) -> Result<Goal> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Goal(id.clone())].into(), &mut facts)?;
+        facts.goal(id)?.cloned().ok_or_else(|| {
+            Error::new(Code::NotFound, format!("there is no Goal {id}"))
+                .hint("goal list")
+                .detail("goal_id", id.as_str())
+        })
+    })
+}
+
+/// The Todo that a word means: `goal.7`, or `7` and `#7` in the Goal that is meant.
+///
+/// Errors: `invalid_id`; as [`goal`].
+pub(in crate::cli) fn todo(desk: &mut Desk, word: &str) -> Result<TodoId> {
+    let exact = word.parse::<TodoId>();
+    if exact.is_ok() || desk.exact {
+        return exact;
+    }
+    let number = word.strip_prefix('#').unwrap_or(word);
+    if number.is_empty() || number.starts_with('0') || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return exact.map_err(|error| error.hint("todo list"));
+    }
+    format!("{}.{number}", goal(desk, None)?).parse()
+}
+
+/// All Todos of an argument that may be given several times.
+pub(in crate::cli) fn todos(desk: &mut Desk, args: &Args, id: &str) -> Result<Vec<TodoId>> {
+    args.texts(id).map(|word| todo(desk, word)).collect()
+}
+
+/// The row of a Todo.
+///
+/// Errors: `not_found`.
+pub(in crate::cli) fn todo_row(desk: &mut Desk, id: &TodoId) -> Result<Todo> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Todo(id.clone())].into(), &mut facts)?;
+        facts.todo(id)?.cloned().ok_or_else(|| {
+            Error::new(Code::NotFound, format!("there is no Todo {id}"))
+                .hint(format!("todo list --goal {}", id.goal()))
+                .detail("todo_id", id.to_string())
+        })
+    })
+}
+
+/// The agent that a word names.
+pub(in crate::cli) fn agent(word: &str) -> Result<AgentId> {
+    word.parse()
+}
+
+/// The gate that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn gate(desk: &mut Desk, word: &str) -> Result<GateId> {
+    minted(desk, word, GateId::PREFIX, "gate")
+}
+
+/// The row of a gate.
+///
+/// Errors: `not_found`.
+pub(in crate::cli) fn gate_row(desk: &mut Desk, id: GateId) -> Result<Gate> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Gate(id)].into(), &mut facts)?;
+        facts.gate(&id)?.cloned().ok_or_else(|| none("gate", &id.to_string()))
+    })
+}
+
+/// The piece of evidence that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn evidence(desk: &mut Desk, word: &str) -> Result<EvidenceId> {
+    minted(desk, word, EvidenceId::PREFIX, "evidence")
+}
+
+/// The Turn that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn turn(desk: &mut Desk, word: &str) -> Result<TurnId> {
+    minted(desk, word, TurnId::PREFIX, "turn")
+}
+
+/// The row of a Turn.
+///
+/// Errors: `not_found`.
+pub(in crate::cli) fn turn_row(desk: &mut Desk, id: TurnId) -> Result<Turn> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Turn(id)].into(), &mut facts)?;
+        facts.turn(&id)?.cloned().ok_or_else(|| none("turn", &id.to_string()))
+    })
+}
+
+fn none(noun: &str, id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no {noun} {id}")).hint(format!("{noun} list")).detail("id", id)
+}
+
+fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, noun: &str) -> Result<T> {
+    let exact = word.parse::<T>();
+    if exact.is_ok() || desk.exact {
+        return exact;
+    }
+    let tail = word.strip_prefix(prefix).unwrap_or(word);
+    let is_plain = tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    if !(1..=TAIL).contains(&tail.len()) || !is_plain {
+        return exact.map_err(|error| error.hint(format!("{noun} list")));
+    }
+    let found = desk.look(|view, _| view.tails(prefix, tail, SEVERAL))?;
+    one(found, tail, noun)?.parse()
+}
+
+/// How long the random tail of a minted id is.
+const TAIL: usize = 16;
+/// How many ids an ambiguous start shows.
+const SEVERAL: usize = 8;
+
+/// The only one of several ids.
+pub(super) fn one(found: Vec<String>, tail: &str, noun: &str) -> Result<String> {
+    match found.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(none(noun, tail)),
+        _ => Err(Error::new(Code::AmbiguousId, format!("several {noun} ids start with {tail}"))
+            .hint(format!("{noun} list"))
+            .detail("ids", found)),
+    }
+}
+
+/// The start of an id's random tail that lists show to people.
+pub(in crate::cli) fn short(id: &impl ToString) -> String {
+    let id = id.to_string();
+    tail(&id).and_then(|tail| tail.get(..8)).map_or_else(|| id.clone(), str::to_owned)
+}
+
+/// The random tail of a minted id; what stands before it is its time.
+pub(super) fn tail(id: &str) -> Option<&str> {
+    id.rsplit('_').next().and_then(|rest| rest.get(10..))
+}

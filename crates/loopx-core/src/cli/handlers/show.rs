@@ -1,0 +1,176 @@
+//! Owns how times, counts, lists and pages are put for people.
+
+use serde::Serialize;
+
+use super::names::short;
+use crate::{
+    cli::{Block, Document, Rendered, parse::show_duration_ms},
+    error::Result,
+    model::Timestamp,
+    projection::{GateRow, Listed, TodoRow},
+};
+
+const MINUTE_MS: u64 = 60_000;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
+const DAY_MS: u64 = 24 * HOUR_MS;
+
+/// A moment as a person reads it: `3h ago`, `in 44m`, `now`.
+pub(in crate::cli) fn when(at: Timestamp, now: Timestamp) -> String {
+    let past = now.since(at).as_ms();
+    let ahead = at.since(now).as_ms();
+    match (past, ahead) {
+        (past, 0) if past < 1000 => "now".to_owned(),
+        (past, 0) => format!("{} ago", span(past)),
+        (_, ahead) => format!("in {}", span(ahead)),
+    }
+}
+
+/// The greatest unit of a length of time.
+fn span(ms: u64) -> String {
+    let unit = [DAY_MS, HOUR_MS, MINUTE_MS, 1000].into_iter().find(|unit| ms >= *unit).unwrap_or(1000);
+    show_duration_ms(ms.max(1000) / unit * unit)
+}
+
+/// A moment in UTC, to the second.
+pub(in crate::cli) fn utc(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.as_ms())
+        .map_or_else(|_| at.as_ms().to_string(), |time| time.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
+}
+
+/// The answer of a list: its page for programs, a table or a sentence for people.
+pub(in crate::cli) fn listed<T: Serialize>(
+    schema: &'static str,
+    page: &Listed<T>,
+    head: &[&str],
+    row: impl Fn(&T) -> Vec<String>,
+    empty: &str,
+) -> Result<Rendered> {
+    let document = if page.items.is_empty() {
+        Document::new().para(empty)
+    } else {
+        Document::new().table(head, page.items.iter().map(row).collect())
+    };
+    let rendered = Rendered::new(schema, page, document)?;
+    Ok(match &page.next_cursor {
+        Some(cursor) => rendered.note(format!("there is more: --cursor {cursor}, or --all")),
+        None => rendered,
+    })
+}
+
+/// The row of a Todo in a table; see [`TODO_HEAD`].
+pub(in crate::cli) fn todo(row: &TodoRow, now: Timestamp) -> Vec<String> {
+    let kind = match row.kind {
+        crate::model::TodoKind::Advance => "",
+        kind => kind.as_str(),
+    };
+    vec![row.todo_id.to_string(), row.priority.as_str().to_owned(), state(row), owner(row, now), {
+        let title = &row.title;
+        if kind.is_empty() { title.clone() } else { format!("{title} ({kind})") }
+    }]
+}
+
+/// The head of a table of Todos.
+pub(in crate::cli) const TODO_HEAD: &[&str] = &["TODO", "PRIO", "STATE", "OWNER", "TITLE"];
+
+/// The state of a Todo with what stands in its way.
+fn state(row: &TodoRow) -> String {
+    let mut words = vec![row.state.to_owned()];
+    if row.hold {
+        words.push("on hold".to_owned());
+    }
+    if row.blocking_gates > 0 {
+        words.push("gated".to_owned());
+    }
+    if row.unmet > 0 {
+        words.push(format!("waits for {}", row.unmet));
+    }
+    words.join(", ")
+}
+
+/// Who owns a Todo, until when.
+pub(in crate::cli) fn owner(row: &TodoRow, now: Timestamp) -> String {
+    match &row.owner {
+        None => "-".to_owned(),
+        Some(owner) if owner.frozen => format!("{}, held", owner.agent_id),
+        Some(owner) if owner.expired => format!("{}, ran out {}", owner.agent_id, when(owner.expires_at_ms, now)),
+        Some(owner) => format!("{}, {}", owner.agent_id, left(owner.expires_at_ms, now)),
+    }
+}
+
+fn left(until: Timestamp, now: Timestamp) -> String {
+    format!("{} left", span(until.since(now).as_ms()))
+}
+
+/// The row of a gate in a table; see [`GATE_HEAD`].
+pub(in crate::cli) fn gate(row: &GateRow, now: Timestamp) -> Vec<String> {
+    vec![
+        short(&row.gate_id),
+        row.kind.as_str().to_owned(),
+        row.state.to_owned(),
+        blocks(row),
+        when(row.opened_at_ms, now),
+        row.question.clone(),
+    ]
+}
+
+/// The head of a table of gates.
+pub(in crate::cli) const GATE_HEAD: &[&str] = &["GATE", "KIND", "STATE", "BLOCKS", "ASKED", "QUESTION"];
+
+/// What a gate stops.
+pub(in crate::cli) fn blocks(row: &GateRow) -> String {
+    match &row.blocks {
+        crate::model::Blocks::Goal => row.goal_id.to_string(),
+        crate::model::Blocks::Todos(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Names and values, those without a value left out.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Facts(Vec<(String, String)>);
+
+impl Facts {
+    /// Adds a value.
+    pub(in crate::cli) fn add(mut self, name: &str, value: impl ToString) -> Self {
+        self.0.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Adds a value, if there is one.
+    pub(in crate::cli) fn maybe(self, name: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.add(name, value),
+            None => self,
+        }
+    }
+
+    /// Adds a list, if it holds something.
+    pub(in crate::cli) fn list<T: ToString>(self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+        let values: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
+        if values.is_empty() { self } else { self.add(name, values.join(", ")) }
+    }
+
+    /// The block.
+    pub(in crate::cli) fn block(self) -> Block {
+        Block::Terms(self.0)
+    }
+}
+
+/// A command as it is typed.
+pub(in crate::cli) fn typed(argv: &[Box<str>]) -> String {
+    shlex::try_join(argv.iter().map(AsRef::as_ref)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_put_by_its_greatest_unit() {
+        let now = Timestamp::from_ms(10_000_000_000);
+        let at = |ms: i64| when(Timestamp::from_ms(10_000_000_000 + ms), now);
+        assert_eq!(
+            [at(0), at(-999), at(-1000), at(-5_400_000), at(2_699_000), at(172_900_000), at(5)],
+            ["now", "now", "1s ago", "1h ago", "in 44m", "in 2d", "in 1s"]
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Owns the handler of `status`: four answers a Goal, then what needs somebody.
+
+use super::{desk::Desk, names, schema, show};
+use crate::{
+    cli::{Args, Context, Document, Rendered},
+    error::Result,
+    model::Timestamp,
+    projection::{self, GoalStatus, Status},
+};
+
+/// How many rows of attention a Goal shows to a person.
+const ROWS: usize = 8;
+
+/// `status`.
+pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let goal = names::goal_given(args)?;
+    let agent = args.text("agent").map(names::agent).transpose()?;
+    let agents_goal = match (&goal, &agent) {
+        // An agent is one of a Goal; the folder's is meant where none is named.
+        (None, Some(_)) => Some(names::goal(&mut desk, None)?),
+        _ => goal,
+    };
+    let status = desk.look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref()))?;
+    let document = document(&status, context.program);
+    Rendered::new(schema::STATUS, &status, document)
+}
+
+fn document(status: &Status, program: &str) -> Document {
+    let mut document = Document::new();
+    if status.clock_jump {
+        document = document.para(format!(
+            "The clock jumped: nothing expires until you look at it and run `{program} doctor --accept-clock`."
+        ));
+    }
+    for goal in &status.goals {
+        document = of_goal(document, goal, status.now_ms, program);
+    }
+    if status.goals.is_empty() {
+        let text = if status.closed > 0 { "Every Goal is closed" } else { "There is no Goal yet" };
+        document = document.para(format!("{text}; `{program} init --goal TITLE` starts one."));
+    }
+    if status.more {
+        document = document.para(format!("There are more Goals; `{program} goal list` lists all of them."));
+    }
+    document
+}
+
+fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str) -> Document {
+    let until = goal.until_ms.map(|at| format!(", {}", show::when(at, now))).unwrap_or_default();
+    let counts = goal.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
+    let criteria = (goal.criteria > 0).then(|| format!("{}/{} shown", goal.criteria_met, goal.criteria));
+    let facts = show::Facts::default()
+        .add("waits for", format!("{}: {}{until}", goal.waiting_on.as_str(), goal.because))
+        .add("an agent may go on", if goal.may_continue { "yes" } else { "no" })
+        .add("first", first(goal, program))
+        .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
+        .list("Todos", counts)
+        .maybe("criteria", criteria)
+        .maybe("agent", goal.decision.as_ref().map(|decided| decided.action.name()))
+        .list("warning", &goal.warnings);
+    let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
+    let mut document = document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
+    let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
+    if !owners.is_empty() {
+        document = document.table(&["OWNED", "BY", "UNTIL", "TITLE"], owners);
+    }
+    // The first row is said above already.
+    let rows: Vec<_> =
+        goal.attention.iter().skip(1).take(ROWS).map(|row| vec![row.text.clone(), row.command.clone()]).collect();
+    if !rows.is_empty() {
+        document = document.table(&["THEN", "COMMAND"], rows);
+    }
+    document
+}
+
+fn first(goal: &GoalStatus, program: &str) -> String {
+    match &goal.first {
+        Some(next) => format!("{} — `{program} {}`", next.text, next.command),
+        None if goal.may_continue => "nothing; an agent works".to_owned(),
+        None => "nothing".to_owned(),
+    }
+}
+
+fn owner(owned: &projection::Owned, now: Timestamp) -> Vec<String> {
+    let until = match (owned.owner.frozen, owned.owner.expired) {
+        (true, _) => "held".to_owned(),
+        (false, true) => format!("ran out {}", show::when(owned.owner.expires_at_ms, now)),
+        (false, false) => show::when(owned.owner.expires_at_ms, now),
+    };
+    vec![owned.todo_id.to_string(), owned.owner.agent_id.to_string(), until, owned.title.clone()]
+}

@@ -1,0 +1,174 @@
+//! Owns the way of one write from parsed arguments to its answer: id, proof, submission, receipt.
+//!
+//! Knows no rule: what is refused, and how, the authority says.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{
+    caller::{Caller, caller, check_retired},
+    desk::{Desk, random, wall},
+};
+use crate::{
+    cli::{Args, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::{Command, Input, Outcome, Person},
+    model::{Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
+};
+
+/// What a command asks to be written.
+#[derive(Debug)]
+pub(in crate::cli) struct Wish {
+    /// The Goal.
+    pub(in crate::cli) goal_id: GoalId,
+    /// What.
+    pub(in crate::cli) command: Command,
+    /// What the caller believes.
+    pub(in crate::cli) expected: Expected,
+}
+
+impl Wish {
+    /// A wish that believes nothing.
+    pub(in crate::cli) fn new(goal_id: GoalId, command: Command) -> Self {
+        Self { goal_id, command, expected: Expected::default() }
+    }
+}
+
+/// What was written, and what the receipt says of it.
+#[derive(Debug)]
+pub(in crate::cli) struct Written {
+    /// The receipt.
+    pub(in crate::cli) receipt: Receipt,
+    /// What it did.
+    pub(in crate::cli) outcome: Outcome,
+}
+
+/// The id of a command's operation: the caller's, or a new one.
+///
+/// Errors: `invalid_id`.
+pub(in crate::cli) fn operation_id(args: &Args) -> Result<OperationId> {
+    match args.text("op-id") {
+        Some(text) => text.parse(),
+        None => {
+            let id = Digest::of(&uuid_v7(wall()?, random()?)).to_string();
+            format!("op_{}", id.get(..26).unwrap_or(&id)).parse()
+        }
+    }
+}
+
+/// Submits a wish as whoever asks.
+///
+/// Errors: those of the authority; a negative end, with its receipt among the details; as [`caller`].
+pub(in crate::cli) fn submit(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    wish: Wish,
+) -> Result<Written> {
+    let caller = caller(context, args, desk)?;
+    submit_as(context, args, desk, caller, operation_id(args)?, wish)
+}
+
+/// Submits a wish under an id as somebody who is known already.
+///
+/// Errors: as [`submit`].
+pub(in crate::cli) fn submit_as(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    mut caller: Caller,
+    operation_id: OperationId,
+    wish: Wish,
+) -> Result<Written> {
+    check_retired(desk, &caller, &wish.goal_id)?;
+    let input = Input::Command(wish.command.clone());
+    let needs = match input.verb().rights().person {
+        Person::Never => false,
+        Person::Stated => desk.is_strict(),
+        Person::Proven => true,
+    };
+    prove(context, args, &mut caller, needs, desk, &operation_id)?;
+    let receipt = desk.authority.submit(Operation {
+        operation_id,
+        actor: caller.actor,
+        provenance: caller.provenance,
+        goal_id: wish.goal_id,
+        command: wish.command,
+        expected: wish.expected,
+    });
+    answered(receipt.map_err(|error| with_proof_hint(error, args))?)
+}
+
+/// Asks the person on the terminal for the word that proves who asks, where a verb needs it.
+///
+/// Errors: `unauthenticated` when the answer was not `yes`.
+fn prove(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    caller: &mut Caller,
+    needs: bool,
+    desk: &mut Desk,
+    operation_id: &OperationId,
+) -> Result<()> {
+    let stated = caller.provenance.assurance == Assurance::Stated;
+    if !(needs && stated && caller.actor.is_user() && caller.provenance.contained.is_none()) {
+        return Ok(());
+    }
+    // A replay returns what was returned before; there is nothing to agree to.
+    if args.text("op-id").is_some() && desk.authority.read(|view| Ok(view.receipt(operation_id)?.is_some()))? {
+        return Ok(());
+    }
+    match context.confirm(&format!("{}: {} as {}?", context.program, args.path(), caller.actor))? {
+        Some(true) => caller.provenance.assurance = Assurance::Proven,
+        Some(false) => {
+            return Err(Error::new(Code::Unauthenticated, format!("`{}` was not agreed to", args.path())));
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// Says how a person proves who asks.
+fn with_proof_hint(error: Error, args: &Args) -> Error {
+    if error.code() == Code::Unauthenticated && error.hint_args().is_none() {
+        let path = args.path();
+        return error.hint(format!("{path} --help")).detail(
+            "proof",
+            "answer on a terminal, or give --token-file or LOOPX_TOKEN; `init` leaves your first token in the profile",
+        );
+    }
+    error
+}
+
+/// Turns a receipt into what was written, or a negative end into its error.
+pub(in crate::cli) fn answered(receipt: Receipt) -> Result<Written> {
+    let outcome: Outcome = receipt.outcome()?;
+    let Some(code) = receipt.negative() else { return Ok(Written { receipt, outcome }) };
+    let shown = serde_json::to_value(&receipt).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut error = Error::from(code).detail("receipt", shown);
+    if let Some(gate_id) = outcome.gate_id {
+        error = Error::new(code, format!("the gate {gate_id} was opened and waits for a person"))
+            .hint(format!("gate show {gate_id}"))
+            .detail("receipt", error.details().get("receipt").cloned().unwrap_or_default());
+    }
+    Err(error)
+}
+
+/// The answer of a write: `{schema_version, receipt, <noun>: {…}, …}`, and a few lines for people.
+pub(in crate::cli) fn written(
+    schema: &'static str,
+    noun: &'static str,
+    object: &impl Serialize,
+    written: &Written,
+    more: &[(&str, Value)],
+    document: Document,
+) -> Result<Rendered> {
+    let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
+    let mut body = Map::new();
+    body.insert("receipt".to_owned(), value(serde_json::to_value(&written.receipt))?);
+    body.insert(noun.to_owned(), value(serde_json::to_value(object))?);
+    body.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    let replayed = if written.receipt.is_replayed() { ", as before" } else { "" };
+    let note = format!("operation {}{replayed}", written.receipt.operation_id());
+    Ok(Rendered::new(schema, &body, document)?.note(note))
+}

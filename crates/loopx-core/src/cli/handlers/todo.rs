@@ -1,0 +1,158 @@
+//! Owns the handlers of `todo` that make, list and change one. What moves the plan stands in `todo_plan`, what an
+//! owner does in `todo_owned`.
+
+use serde_json::json;
+
+use super::{
+    desk::Desk,
+    given, names, schema, show,
+    submit::{Wish, Written, operation_id, submit, written},
+};
+use crate::{
+    cli::{Args, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::{Change, Command, NewTodo, TodoCommand},
+    model::{AgentId, Duration, Expected, Requires, Text, Todo, TodoId},
+    projection::{self, Slice, TodoQuery},
+};
+
+/// `todo add`.
+pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let goal = names::goal(&mut desk, None)?;
+    let wake = given::wake(&mut desk, args, &operation_id(args)?)?;
+    let new = NewTodo {
+        detail: given::parsed(args, "detail")?,
+        priority: given::word(args.needed("priority")?)?,
+        depends_on: names::todos(&mut desk, args, "depends-on")?.into_iter().collect(),
+        wake,
+        blocked: given::parsed(args, "blocked")?,
+        requires: Requires {
+            capabilities: given::set(args, "capability")?,
+            write_scopes: given::set(args, "scope")?,
+            effects: given::set(args, "effect")?,
+            publish: args.switch("publish"),
+        },
+        excluded_agents: given::set(args, "exclude")?,
+        validators: given::validators(context, args, &desk)?,
+        every_ms: args.millis("every").map(Duration::from_ms),
+        unchanged_limit: args.number("unchanged-limit").and_then(|limit| u32::try_from(limit).ok()),
+        reviews: args.text("reviews").map(|word| names::todo(&mut desk, word)).transpose()?,
+        coordinates: args.text("coordinates").map(|word| names::todo(&mut desk, word)).transpose()?,
+        hold: args.switch("hold"),
+        ..NewTodo::titled(given::needed(args, "title")?, given::word(args.needed("kind")?)?)
+    };
+    let kind = new.kind;
+    let command = Command::Todo(TodoCommand::Add(Box::new(new)));
+    let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
+    let id = done.outcome.todo_ids.first().cloned().ok_or_else(|| Error::from(Code::Internal))?;
+    let document = Document::new().line(format!("added {id}"));
+    let program = context.program;
+    let document = if kind.is_executable() {
+        document.line(format!("an agent takes it with `{program} todo claim {id} --as agent:AGENT`"))
+    } else {
+        document
+    };
+    answer(&id, &done, document)
+}
+
+/// The answer of a write about one Todo.
+pub(super) fn answer(id: &TodoId, done: &Written, document: Document) -> Result<Rendered> {
+    let mut object = json!({"todo_id": id, "goal_id": id.goal()});
+    if let (Some(fields), false) = (object.as_object_mut(), done.outcome.affected.is_empty()) {
+        fields.insert("affected".to_owned(), json!(done.outcome.affected));
+    }
+    written(schema::TODO, "todo", &object, done, &[], document)
+}
+
+/// What a command believes of a Todo's revision.
+pub(super) fn expected(args: &Args, id: &TodoId) -> Expected {
+    let todos = args.number("expect").map(|revision| (id.clone(), revision)).into_iter().collect();
+    Expected { todos, ..Expected::default() }
+}
+
+/// Submits a command about one Todo.
+pub(super) fn submit_on(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    id: &TodoId,
+    command: Command,
+) -> Result<Written> {
+    let expected = if args.command().args.iter().any(|arg| arg.id == "expect") {
+        expected(args, id)
+    } else {
+        Expected::default()
+    };
+    submit(context, args, desk, Wish { goal_id: id.goal().clone(), command, expected })
+}
+
+/// `todo update`.
+pub(in crate::cli) fn update(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let todo = names::todo_row(&mut desk, &id)?;
+    let change = change(context, args, &desk, &todo)?;
+    let command = Command::Todo(TodoCommand::Update { todo_id: id.clone(), change: Box::new(change) });
+    let done = submit_on(context, args, &mut desk, &id, command)?;
+    answer(&id, &done, Document::new().line(format!("changed {id}")))
+}
+
+fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, todo: &Todo) -> Result<Change> {
+    let cleared: Vec<&str> = args.texts("clear").collect();
+    if let Some(both) = cleared.iter().find(|list| !args.values(list).is_empty()) {
+        return Err(Error::new(Code::InvalidArgument, format!("`--{both}` is given and cleared"))
+            .hint("todo update --help")
+            .detail("argument", "--clear"));
+    }
+    let touched = |id: &str| !args.values(id).is_empty() || cleared.contains(&id);
+    let mut requires = todo.requires.clone();
+    if touched("capability") {
+        requires.capabilities = given::set(args, "capability")?;
+    }
+    if touched("scope") {
+        requires.write_scopes = given::set(args, "scope")?;
+    }
+    if touched("effect") {
+        requires.effects = given::set(args, "effect")?;
+    }
+    if let Some(word) = args.text("publish") {
+        requires.publish = word == "yes";
+    }
+    let excluded = touched("exclude").then(|| given::set::<AgentId>(args, "exclude")).transpose()?;
+    let validators = touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
+    let detail: Option<Text> = given::parsed(args, "detail")?;
+    Ok(Change {
+        title: given::parsed(args, "title")?,
+        detail,
+        priority: args.text("priority").map(given::word).transpose()?,
+        requires: Some(requires).filter(|requires| *requires != todo.requires),
+        excluded_agents: excluded,
+        validators,
+    })
+}
+
+/// `todo list`.
+pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let goal = names::goal(&mut desk, None)?;
+    let agent = args.text("agent").map(names::agent).transpose()?;
+    let query = TodoQuery {
+        goal: &goal,
+        states: args.texts("state").collect(),
+        kinds: args.texts("kind").collect(),
+        priorities: args.texts("priority").collect(),
+        agent: agent.as_ref(),
+    };
+    let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
+    let (page, now) = desk.look(|view, terms| {
+        projection::known(view, &goal)?;
+        Ok((projection::todos(view, terms, &query, slice)?, terms.now))
+    })?;
+    let empty = if query.states.is_empty() {
+        format!("{goal} has no open Todo; `todo add TITLE` adds one.")
+    } else {
+        format!("{goal} has no such Todo.")
+    };
+    show::listed(schema::TODO_LIST, &page, show::TODO_HEAD, |row| show::todo(row, now), &empty)
+}

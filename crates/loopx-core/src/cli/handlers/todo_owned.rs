@@ -1,0 +1,140 @@
+//! Owns the handlers of `todo` that begin, keep, hand over and end an ownership without a result, and what a
+//! person completes. What an agent completes runs validators, and stands with the Turn.
+
+use serde_json::{Value, json};
+
+use super::{
+    desk::{Desk, tree_of},
+    given, goal, names, schema,
+    submit::{Written, written},
+    todo::{answer, submit_on},
+};
+use crate::{
+    cli::{Args, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::{ClaimCommand, Command, TodoCommand, claim::Claim},
+    model::{Continuation, Duration, Executor, TodoId, Workspace},
+};
+
+/// `todo claim`.
+pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let command = Claim {
+        todo_id: id.clone(),
+        executor_of: None,
+        executor: Executor::Attached,
+        machine_id: None,
+        ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
+        workspace: elsewhere(context, args, &desk)?,
+    };
+    let command = Command::Claim(ClaimCommand::Claim(Box::new(command)));
+    let done = submit_on(context, args, &mut desk, &id, command)?;
+    let Some(own_id) = done.outcome.own_id else { return Err(Error::from(Code::Internal)) };
+    let program = context.program;
+    let document = Document::new()
+        .line(format!("{id} is yours"))
+        .line(format!("own_id {own_id}"))
+        .line(format!("when it is finished: `{program} todo done {id} --own {own_id}`"));
+    owned(&id, &done, document)
+}
+
+/// The work tree a claim writes in, where that is not the Goal's own.
+fn elsewhere(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Result<Option<Workspace>> {
+    if let Some(path) = args.file("workspace") {
+        return goal::workspace(context, desk, Some(path)).map(Some);
+    }
+    let Some(folder) = context.env.folder() else { return Ok(None) };
+    let bound = desk.project.as_ref().map(|project| project.root.as_path());
+    match tree_of(folder, desk.project.as_ref()) {
+        // The folder that `init` bound is the Goal's.
+        Some(tree) if bound != Some(tree.as_path()) => goal::workspace(context, desk, Some(&tree)).map(Some),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// The answer of a verb that tells an owner what it holds.
+fn owned(id: &TodoId, done: &Written, document: Document) -> Result<Rendered> {
+    let outcome = &done.outcome;
+    let object = json!({
+        "todo_id": id,
+        "goal_id": id.goal(),
+        "own_id": outcome.own_id,
+        "turn_id": outcome.turn_id,
+        "expires_at_ms": outcome.expires_at_ms,
+    });
+    let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
+    let more = [
+        ("own_id", value(serde_json::to_value(outcome.own_id))?),
+        ("turn_id", value(serde_json::to_value(outcome.turn_id))?),
+        ("expires_at_ms", value(serde_json::to_value(outcome.expires_at_ms))?),
+    ];
+    written(schema::TODO, "todo", &object, done, &more, document)
+}
+
+/// `todo renew`.
+pub(in crate::cli) fn renew(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let command = ClaimCommand::Renew { todo_id: id.clone(), own_id: given::parsed(args, "own")? };
+    let done = submit_on(context, args, &mut desk, &id, Command::Claim(command))?;
+    let until = done.outcome.expires_at_ms.map(super::show::utc).unwrap_or_default();
+    owned(&id, &done, Document::new().line(format!("{id} is yours until {until}")))
+}
+
+/// `todo release`.
+pub(in crate::cli) fn release(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let todo_id = id.clone();
+    let (command, said) = if args.switch("force") {
+        (ClaimCommand::ForceRelease { todo_id, reason: given::needed(args, "reason")? }, "taken back")
+    } else {
+        (ClaimCommand::Release { todo_id, own_id: given::parsed(args, "own")? }, "given back")
+    };
+    let done = submit_on(context, args, &mut desk, &id, Command::Claim(command))?;
+    answer(&id, &done, Document::new().line(format!("{id} {said}")))
+}
+
+/// `todo transfer`.
+pub(in crate::cli) fn transfer(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let to = names::agent(args.needed("to")?)?;
+    let command =
+        ClaimCommand::Transfer { todo_id: id.clone(), own_id: given::parsed(args, "own")?, to: to.clone() };
+    let done = submit_on(context, args, &mut desk, &id, Command::Claim(command))?;
+    let document = Document::new().line(format!("{id} waits ten minutes for {to}"));
+    answer(&id, &done, document)
+}
+
+/// `todo done`: of a person, who completes without an ownership.
+///
+/// Errors: `own_required` for an agent, whose completion runs validators.
+pub(in crate::cli) fn done(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    complete(context, args, &mut desk, &id)
+}
+
+/// A person completes a Todo.
+pub(in crate::cli) fn complete(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    id: &TodoId,
+) -> Result<Rendered> {
+    let continuation = continuation(desk, args)?;
+    let command = TodoCommand::Complete { todo_id: id.clone(), continuation, waive: given::parsed(args, "waive")? };
+    let done = submit_on(context, args, desk, id, Command::Todo(command))?;
+    answer(id, &done, Document::new().line(format!("{id} is done")))
+}
+
+/// What a completion says of what follows.
+pub(in crate::cli) fn continuation(desk: &mut Desk, args: &Args) -> Result<Continuation> {
+    if args.switch("no-followup") {
+        return Ok(Continuation::NoFollowup);
+    }
+    let todo_ids = names::todos(desk, args, "successor")?;
+    Ok(if todo_ids.is_empty() { Continuation::ActiveGoal } else { Continuation::Successor { todo_ids } })
+}

@@ -1,0 +1,88 @@
+//! Owns the page of one Todo.
+
+use serde_json::json;
+
+use super::{
+    desk::Desk,
+    names, schema,
+    show::{self, Facts},
+};
+use crate::{
+    cli::{Args, Context, Document, Rendered},
+    error::Result,
+    model::{Timestamp, Wake},
+    projection::{self, TodoPage, TurnRow},
+};
+
+/// `todo show`.
+pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let (page, now) = desk.look(|view, terms| Ok((projection::todo(view, terms, &id)?, terms.now)))?;
+    let document = document(&page, now);
+    Rendered::new(schema::TODO, &json!({"todo": page}), document)
+}
+
+fn document(page: &TodoPage, now: Timestamp) -> Document {
+    let row = &page.row;
+    let waits = row.wake.as_ref().map(|wake| match wake {
+        Wake::After(at) => show::when(*at, now),
+        Wake::TodoDone(id) => format!("until {id} is done"),
+        Wake::Gate(id) => format!("until {id} is answered"),
+    });
+    let requires = &page.requires;
+    let facts = Facts::default()
+        .add("Todo", &row.todo_id)
+        .add("state", row.state)
+        .maybe("waits", waits)
+        .maybe("because", row.reason.as_ref())
+        .maybe("on hold", row.hold.then_some("yes"))
+        .add("kind", row.kind.as_str())
+        .add("priority", row.priority.as_str())
+        .maybe("owner", row.owner.as_ref().map(|_| show::owner(row, now)))
+        .maybe("reserved for", page.reserved.as_ref().map(|reserved| &reserved.agent_id))
+        .list("depends on", &page.depends_on)
+        .list("capabilities", &requires.capabilities)
+        .list("write scopes", &requires.write_scopes)
+        .list("effects", &requires.effects)
+        .maybe("publishes", requires.publish.then_some("yes"))
+        .list("not for", &page.excluded_agents)
+        .list("validators", page.validators.iter().map(|validator| show::typed(&validator.argv)))
+        .maybe("every", page.monitor.as_ref().map(|m| crate::cli::parse::show_duration_ms(m.every_ms.as_ms())))
+        .maybe("reviews", page.reviews.as_ref())
+        .maybe("last Turn", page.last_end.as_ref().and_then(|end| end.note.as_ref()))
+        .maybe("done by", page.completion.as_ref().map(|done| format!("{}, {}", done.by, show::when(done.at, now))))
+        .maybe("waived", page.completion.as_ref().and_then(|done| done.waived.as_ref()))
+        .add("added", format!("{} by {}", show::when(page.made_at_ms, now), page.made_by))
+        .add("revision", row.revision);
+    let mut document = Document::new().heading(&row.title).with(facts.block());
+    if let Some(detail) = &page.detail {
+        document = document.verbatim(detail);
+    }
+    if !page.gates.is_empty() {
+        document = document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
+    }
+    if !page.turns.is_empty() {
+        document = document.table(TURN_HEAD, page.turns.iter().map(|row| turn(row, now)).collect());
+    }
+    document
+}
+
+/// The head of a table of Turns.
+pub(super) const TURN_HEAD: &[&str] = &["TURN", "TODO", "STATE", "AGENT", "ADMITTED", "RESULT"];
+
+/// The row of a Turn in a table; see [`TURN_HEAD`].
+pub(super) fn turn(row: &TurnRow, now: Timestamp) -> Vec<String> {
+    let state = match &row.why {
+        Some(why) => format!("{}, {why}", row.state),
+        None => row.state.to_owned(),
+    };
+    vec![
+        names::short(&row.turn_id),
+        row.todo_id.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+        state,
+        row.agent_id.to_string(),
+        show::when(row.admitted_at_ms, now),
+        row.summary.clone().unwrap_or_else(|| "-".to_owned()),
+    ]
+}
