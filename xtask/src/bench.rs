@@ -50,17 +50,61 @@ struct Group {
 }
 
 const GROUPS: &[Group] = &[
-    Group { name: "size", large: false, measure: starts::size },
-    Group { name: "startup", large: false, measure: starts::startup },
-    Group { name: "reads", large: false, measure: oneshot::reads },
-    Group { name: "list-all", large: false, measure: oneshot::list_all },
-    Group { name: "claim", large: false, measure: oneshot::claim },
-    Group { name: "wal", large: false, measure: oneshot::wal },
-    Group { name: "claims", large: false, measure: workers::claims },
-    Group { name: "contention", large: false, measure: workers::contention },
-    Group { name: "wake", large: false, measure: ring::wake },
-    Group { name: "turn", large: false, measure: turns::turn },
-    Group { name: "growth", large: true, measure: growth::growth },
+    Group {
+        name: "size",
+        large: false,
+        measure: starts::size,
+    },
+    Group {
+        name: "startup",
+        large: false,
+        measure: starts::startup,
+    },
+    Group {
+        name: "reads",
+        large: false,
+        measure: oneshot::reads,
+    },
+    Group {
+        name: "list-all",
+        large: false,
+        measure: oneshot::list_all,
+    },
+    Group {
+        name: "claim",
+        large: false,
+        measure: oneshot::claim,
+    },
+    Group {
+        name: "wal",
+        large: false,
+        measure: oneshot::wal,
+    },
+    Group {
+        name: "claims",
+        large: false,
+        measure: workers::claims,
+    },
+    Group {
+        name: "contention",
+        large: false,
+        measure: workers::contention,
+    },
+    Group {
+        name: "wake",
+        large: false,
+        measure: ring::wake,
+    },
+    Group {
+        name: "turn",
+        large: false,
+        measure: turns::turn,
+    },
+    Group {
+        name: "growth",
+        large: true,
+        measure: growth::growth,
+    },
 ];
 
 /// The names `--only` takes.
@@ -89,9 +133,11 @@ pub fn run(root: &Path, options: &Options, out: &mut dyn Write) -> io::Result<bo
         }
         stage.say(&format!("-- {}", group.name))?;
         // One group that cannot be measured must not hide the others.
-        rows.extend((group.measure)(&mut stage).unwrap_or_else(|e| vec![Row::unmeasured(group.name, &e.to_string())]));
+        rows.extend(
+            (group.measure)(&mut stage).unwrap_or_else(|e| vec![Row::unmeasured(group.name, &e.to_string())]),
+        );
     }
-    let machine = machine::describe(stage.scratch(), before);
+    let machine = machine::describe(stage.scratch(), before.as_deref());
     drop(stage);
     report::table(&rows, out)?;
     report::write(root, &rows, &machine)?;

@@ -12,7 +12,8 @@ mod stage;
 
 fn main() -> Outcome<()> {
     let words = Words::of_process();
-    let (from, step, warm): (u32, u32, u32) = (words.get("from")?, words.get_or("step", 1)?, words.get("warm")?);
+    let (from, step, warm): (u32, u32, u32) =
+        (words.get("from")?, words.get_or("step", 1)?, words.get("warm")?);
     let count: u32 = words.get_or("count", u32::MAX)?;
     let window_ns = words.get_or("window_ms", u64::from(u32::MAX))? * 1_000_000;
     let last: u32 = words.get("last")?;

@@ -3,5 +3,8 @@
 //! Knows nothing of LoopX. `--help` and `--version` of the product are compared with it.
 
 fn main() {
-    clap::Command::new("empty_clap").version("0.0.0").about("Does nothing").get_matches();
+    clap::Command::new("empty_clap")
+        .version("0.0.0")
+        .about("Does nothing")
+        .get_matches();
 }

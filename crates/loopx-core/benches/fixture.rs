@@ -23,7 +23,11 @@ const BATCH: u32 = 10_000;
 fn main() -> Outcome<()> {
     let words = Words::of_process();
     let (todos, done, agents) = (words.get("todos")?, words.get("done")?, words.get("agents")?);
-    let mut maker = Maker { authority: words.create()?, operations: Operations::new()?, longest_ns: 0 };
+    let mut maker = Maker {
+        authority: words.create()?,
+        operations: Operations::new()?,
+        longest_ns: 0,
+    };
     maker.start()?;
     for from in (1..=todos).step_by(BATCH as usize) {
         maker.add(from..=todos.min(from + BATCH - 1))?;
@@ -32,7 +36,10 @@ fn main() -> Outcome<()> {
         maker.complete(from..=done.min(from + BATCH - 1))?;
     }
     for number in 1..=agents {
-        let add = AgentCommand::Add { agent_id: agent_id(number)?, capabilities: [].into() };
+        let add = AgentCommand::Add {
+            agent_id: agent_id(number)?,
+            capabilities: [].into(),
+        };
         maker.submit(Command::Agent(add))?;
     }
     let longest_ns = maker.longest_ns;
@@ -89,23 +96,39 @@ impl Maker {
         self.submit(Command::Batch(items))?;
         let took_ns = now_ns() - started_ns;
         self.longest_ns = self.longest_ns.max(took_ns);
-        Ok(writeln!(std::io::stderr(), "a batch in {} ms", took_ns / 1_000_000)?)
+        Ok(writeln!(
+            std::io::stderr(),
+            "a batch in {} ms",
+            took_ns / 1_000_000
+        )?)
     }
 
     fn add(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
         let item = |number: u32| -> Outcome<BatchItem> {
-            let title = parsed(&format!("Todo {number}: port one more module and prove it with its tests"))?;
+            let title = parsed(&format!(
+                "Todo {number}: port one more module and prove it with its tests"
+            ))?;
             let mut new = NewTodo::titled(title, TodoKind::Advance);
             let priorities = Priority::ALL.iter().cycle();
-            new.priority = priorities.copied().nth(usize::try_from(number % 5)?).unwrap_or_default();
-            Ok(BatchItem::Add { new: Box::new(new), after_items: [].into() })
+            new.priority = priorities
+                .copied()
+                .nth(usize::try_from(number % 5)?)
+                .unwrap_or_default();
+            Ok(BatchItem::Add {
+                new: Box::new(new),
+                after_items: [].into(),
+            })
         };
         let items = numbers.map(item).collect::<Outcome<_>>()?;
         self.batch(items)
     }
 
     fn complete(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
-        let item = |number| Ok(BatchItem::Complete { todo: BatchRef::Todo(todo_id(number)?) });
+        let item = |number| {
+            Ok(BatchItem::Complete {
+                todo: BatchRef::Todo(todo_id(number)?),
+            })
+        };
         let items = numbers.map(item).collect::<Outcome<_>>()?;
         self.batch(items)
     }

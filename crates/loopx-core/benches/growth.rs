@@ -18,7 +18,12 @@ mod stage;
 fn main() -> Outcome<()> {
     let words = Words::of_process();
     let (from, count): (u32, u32) = (words.get("from")?, words.get("count")?);
-    let mut worker = Worker { authority: words.authority()?, operations: Operations::new()?, from, count };
+    let mut worker = Worker {
+        authority: words.authority()?,
+        operations: Operations::new()?,
+        from,
+        count,
+    };
     // The first pass fills the caches of the process: warm is what is asked for.
     worker.claims()?;
     let claims = worker.claims()?;
@@ -60,7 +65,10 @@ impl Worker {
         }
         for agent in 1..=self.count {
             let todo_id = todo_id(self.from + agent - 1)?;
-            let free = ClaimCommand::ForceRelease { todo_id, reason: parsed("measured")? };
+            let free = ClaimCommand::ForceRelease {
+                todo_id,
+                reason: parsed("measured")?,
+            };
             self.timed_by_person(Command::Claim(free))?;
         }
         Ok(spread(all_ns))
@@ -75,7 +83,10 @@ impl Worker {
             turns.extend(outcome.turn_id);
         }
         for turn_id in turns {
-            self.timed_by_person(Command::Turn(TurnCommand::Stop { turn_id, own_id: None }))?;
+            self.timed_by_person(Command::Turn(TurnCommand::Stop {
+                turn_id,
+                own_id: None,
+            }))?;
         }
         Ok(spread(all_ns))
     }
@@ -91,8 +102,9 @@ impl Worker {
         let mut all_ns = Vec::new();
         for _ in 0..self.count {
             let began_ns = now_ns();
-            let status =
-                self.authority.look(|view, terms| projection::status(view, terms, Some(&goal), None))?;
+            let status = self
+                .authority
+                .look(|view, terms| projection::status(view, terms, Some(&goal), None))?;
             std::hint::black_box(status);
             all_ns.push(now_ns() - began_ns);
         }

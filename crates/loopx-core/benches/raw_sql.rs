@@ -61,7 +61,10 @@ fn main() -> Outcome<()> {
 
 /// Opens the file as the ledger opens it.
 fn open(path: &Path) -> Outcome<Connection> {
-    let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch("PRAGMA temp_store=MEMORY; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF")?;
@@ -82,18 +85,26 @@ impl Sample {
         )?;
         let todo = row_id(goal, number.into());
         let (todo_body, free_at) =
-            conn.query_row("SELECT body, free_at FROM todos WHERE id=?1", [todo], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            conn.query_row("SELECT body, free_at FROM todos WHERE id=?1", [todo], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         let turn_body = conn.query_row("SELECT body FROM turns WHERE todo=?1", [todo], |row| row.get(0))?;
-        let payload =
-            conn.query_row("SELECT payload FROM events WHERE id=?1", [row_id(goal, head_seq)], |row| row.get(0))?;
+        let payload = conn.query_row(
+            "SELECT payload FROM events WHERE id=?1",
+            [row_id(goal, head_seq)],
+            |row| row.get(0),
+        )?;
         let receipt_body = conn.query_row(
             "SELECT body FROM receipts WHERE body LIKE ?1",
             [format!("%\"seq\":{head_seq},%")],
             |row| row.get(0),
         )?;
-        let bucket = conn.query_row("SELECT max(bucket) FROM meters WHERE goal=?1", [goal], |row| row.get(0))?;
-        let (boot_id, now_ms) =
-            conn.query_row("SELECT boot_id, now_ms FROM meta", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let bucket = conn.query_row("SELECT max(bucket) FROM meters WHERE goal=?1", [goal], |row| {
+            row.get(0)
+        })?;
+        let (boot_id, now_ms) = conn.query_row("SELECT boot_id, now_ms FROM meta", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
         Ok(Self {
             goal,
             todo_body,
@@ -111,20 +122,29 @@ impl Sample {
 
     /// Stores what a claim of a Todo by the agent of its number stores.
     fn claim(&self, conn: &Connection, number: u32) -> rusqlite::Result<()> {
-        let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| conn.prepare_cached(sql)?.execute(values).map(drop);
+        let run =
+            |sql: &str, values: &[&dyn rusqlite::ToSql]| conn.prepare_cached(sql)?.execute(values).map(drop);
         let (goal, agent) = (self.goal, format!("a{number}"));
         let todo = row_id(goal, number.into());
         // As long as a real one, and as real ones in the order of their making.
         let turn_id = format!("\u{1}raw{number:012}");
         run("BEGIN IMMEDIATE", &[])?;
-        let seq: i64 = conn.prepare_cached("SELECT head_seq FROM goals WHERE goal=?1")?.query_row([goal], |row| row.get(0))?;
+        let seq: i64 = conn
+            .prepare_cached("SELECT head_seq FROM goals WHERE goal=?1")?
+            .query_row([goal], |row| row.get(0))?;
         let seq = seq.max(self.head_seq) + 1;
         run(
             "UPDATE todos SET free_at=?2, bucket='owned', body=?3 WHERE id=?1",
             params![todo, self.free_at, self.todo_body],
         )?;
-        run("UPDATE counts SET n=n+1 WHERE goal=?1 AND bucket='owned'", params![goal])?;
-        run("UPDATE counts SET n=n-1 WHERE goal=?1 AND bucket='open'", params![goal])?;
+        run(
+            "UPDATE counts SET n=n+1 WHERE goal=?1 AND bucket='owned'",
+            params![goal],
+        )?;
+        run(
+            "UPDATE counts SET n=n-1 WHERE goal=?1 AND bucket='open'",
+            params![goal],
+        )?;
         run(
             "INSERT INTO turns(turn_id, goal, agent, todo, live, body) VALUES(?1, ?2, ?3, ?4, 1, ?5)",
             params![turn_id.as_bytes(), goal, agent, todo, self.turn_body],
@@ -133,7 +153,10 @@ impl Sample {
              ON CONFLICT(goal, agent, bucket) DO UPDATE SET slots=slots+1";
         run(meter, params![goal, "", self.bucket])?;
         run(meter, params![goal, agent, self.bucket])?;
-        run("UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1", params![goal, seq, self.hash])?;
+        run(
+            "UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1",
+            params![goal, seq, self.hash],
+        )?;
         run(
             "INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)",
             params![row_id(goal, seq), self.payload, self.hash],
@@ -142,7 +165,10 @@ impl Sample {
             "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)",
             params![format!("raw-operation-{number:09}"), self.receipt_body],
         )?;
-        run("UPDATE meta SET boot_id=?1, boot_ms=boot_ms+1, now_ms=?2 WHERE one=1", params![self.boot_id, self.now_ms])?;
+        run(
+            "UPDATE meta SET boot_id=?1, boot_ms=boot_ms+1, now_ms=?2 WHERE one=1",
+            params![self.boot_id, self.now_ms],
+        )?;
         run("COMMIT", &[])
     }
 }

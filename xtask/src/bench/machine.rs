@@ -11,11 +11,13 @@ use crate::process::{self, Moment};
 
 /// The load averages, as the platform prints them.
 pub(super) fn load() -> Option<String> {
-    fs::read_to_string("/proc/loadavg").ok().map(|text| text.trim().to_owned())
+    fs::read_to_string("/proc/loadavg")
+        .ok()
+        .map(|text| text.trim().to_owned())
 }
 
 /// Describes the machine; `before` is the load before the run.
-pub(super) fn describe(scratch: &Path, before: Option<String>) -> Value {
+pub(super) fn describe(scratch: &Path, before: Option<&str>) -> Value {
     let line = |path: &str, key: &str| {
         let text = fs::read_to_string(path).ok()?;
         let line = text.lines().find(|line| line.starts_with(key))?;

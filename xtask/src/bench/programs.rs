@@ -11,7 +11,16 @@ use cargo_metadata::Message;
 use crate::process::{self, Ended, Limits};
 
 /// The workers and comparators, by the names of their files in core's `benches/`.
-const WORKERS: [&str; 7] = ["empty_clap", "floor", "fixture", "claims", "raw_sql", "growth", "wake"];
+const WORKERS: [&str; 8] = [
+    "empty_clap",
+    "floor",
+    "fixture",
+    "claims",
+    "raw_sql",
+    "growth",
+    "host",
+    "wake",
+];
 
 /// What was built.
 #[derive(Debug)]
@@ -41,12 +50,21 @@ impl Programs {
     }
 }
 
-fn build(root: &Path, selection: &[&str], limits: &Limits, found: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
+fn build(
+    root: &Path,
+    selection: &[&str],
+    limits: &Limits,
+    found: &mut BTreeMap<String, PathBuf>,
+) -> io::Result<()> {
     let mut command = process::cargo(["build", "--release", "--message-format=json-render-diagnostics"]);
     command.current_dir(root).args(selection);
     let (mut messages, mut said) = (String::new(), String::new());
     let ended = process::run(command, limits, &mut |line| {
-        let to = if line.starts_with('{') { &mut messages } else { &mut said };
+        let to = if line.starts_with('{') {
+            &mut messages
+        } else {
+            &mut said
+        };
         to.push_str(line);
         to.push('\n');
         Ok(())

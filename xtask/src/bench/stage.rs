@@ -41,7 +41,12 @@ impl<'o> Stage<'o> {
         out.flush()?;
         let programs = Programs::build(root, limits)?;
         // Beside the binaries: on the disk that was meant for large files, and never in the repository.
-        let folder = programs.path("loopx")?.ancestors().nth(2).unwrap_or(root).join("bench");
+        let folder = programs
+            .path("loopx")?
+            .ancestors()
+            .nth(2)
+            .unwrap_or(root)
+            .join("bench");
         if fresh && folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
@@ -53,7 +58,14 @@ impl<'o> Stage<'o> {
         let run = std::env::temp_dir().join(format!("loopx-bench-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&run)?;
         let shelf = Shelf::new(folder.join("fixtures"));
-        Ok(Self { programs, limits: limits.clone(), shelf, scratch, run, out })
+        Ok(Self {
+            programs,
+            limits: limits.clone(),
+            shelf,
+            scratch,
+            run,
+            out,
+        })
     }
 
     /// Where large files go.
@@ -64,11 +76,6 @@ impl<'o> Stage<'o> {
     /// The cached fixtures.
     pub(super) fn shelf(&self) -> &Shelf {
         &self.shelf
-    }
-
-    /// What may end the run early.
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// Tells whoever waits how far it is.
@@ -88,7 +95,12 @@ impl<'o> Stage<'o> {
     }
 
     /// A program that was built; both sides of a pair get the same environment.
+    ///
+    /// Errors: also once the run is over, so that no group goes on after an interrupt.
     pub(super) fn program(&self, name: &str, home: &Path) -> io::Result<Command> {
+        if let Some(reason) = self.limits.over() {
+            return Err(io::Error::other(reason));
+        }
         let mut command = self.foreign(&self.programs.path(name)?.to_string_lossy(), home);
         command.env("LOOPX_ACTOR", "user:bench");
         Ok(command)
@@ -102,7 +114,13 @@ impl<'o> Stage<'o> {
             .env("LOOPX_HOME", home)
             .env("XDG_RUNTIME_DIR", &self.run)
             .env("HOME", &self.scratch);
-        for name in ["LOOPX_PROFILE", "LOOPX_ACTOR", "LOOPX_TOKEN", "LOOPX_OWN", "LOOPX_CONTAINMENT"] {
+        for name in [
+            "LOOPX_PROFILE",
+            "LOOPX_ACTOR",
+            "LOOPX_TOKEN",
+            "LOOPX_OWN",
+            "LOOPX_CONTAINMENT",
+        ] {
             command.env_remove(name);
         }
         command
@@ -116,7 +134,9 @@ impl<'o> Stage<'o> {
     /// A worker on a fixture, with its words `key=value`.
     pub(super) fn worker(&self, name: &str, home: &Path, words: &[(&str, String)]) -> io::Result<Command> {
         let mut command = self.program(name, home)?;
-        command.arg(format!("home={}", home.display())).arg(format!("run={}", self.run.display()));
+        command
+            .arg(format!("home={}", home.display()))
+            .arg(format!("run={}", self.run.display()));
         command.args(words.iter().map(|(key, value)| format!("{key}={value}")));
         Ok(command)
     }
@@ -131,12 +151,18 @@ fn failed(command: &Command, status: ExitStatus, said: &[u8]) -> io::Error {
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let words = std::iter::once(program).chain(command.get_args());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// How long a whole process takes; its output goes nowhere. It must end with one of `exits`.
 pub(super) fn timed(mut command: Command, exits: &[i32]) -> io::Result<Duration> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let began = Moment::now();
     let output = command.spawn()?.wait_with_output()?;
     let took = began.elapsed();
@@ -153,7 +179,11 @@ pub(super) fn output(mut command: Command) -> io::Result<Vec<u8>> {
         return Ok(output.stdout);
     }
     // Under `--json` an error is on standard output.
-    Err(failed(&command, output.status, &[output.stderr, output.stdout].concat()))
+    Err(failed(
+        &command,
+        output.status,
+        &[output.stderr, output.stdout].concat(),
+    ))
 }
 
 /// The one JSON object that a worker prints.
@@ -163,7 +193,10 @@ pub(super) fn answer(command: Command) -> io::Result<Value> {
 
 /// A count of a worker's answer.
 pub(super) fn count(answer: &Value, key: &str) -> io::Result<u64> {
-    let found = key.split('.').try_fold(answer, |at, part| at.get(part)).and_then(Value::as_u64);
+    let found = key
+        .split('.')
+        .try_fold(answer, |at, part| at.get(part))
+        .and_then(Value::as_u64);
     found.ok_or_else(|| io::Error::other(format!("a worker's answer has no `{key}`: {answer}")))
 }
 
@@ -175,7 +208,11 @@ impl Together {
     pub(super) fn start(commands: Vec<Command>) -> io::Result<Self> {
         let mut children = Self(Vec::new());
         for mut command in commands {
-            command.arg("barrier").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+                .arg("barrier")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
             children.0.push((shown(&command), command.spawn()?));
         }
         for (name, child) in &mut children.0 {
@@ -199,7 +236,11 @@ impl Together {
             let output = child.wait_with_output()?;
             if !output.status.success() {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                return Err(io::Error::other(format!("{name} {}: {}", output.status, said.trim())));
+                return Err(io::Error::other(format!(
+                    "{name} {}: {}",
+                    output.status,
+                    said.trim()
+                )));
             }
             answers.push(serde_json::from_slice(&output.stdout).map_err(io::Error::other)?);
         }
