@@ -6,6 +6,7 @@ mod place;
 mod screens;
 mod settings;
 mod table;
+mod verbs;
 
 use std::ffi::OsString;
 

@@ -2,7 +2,6 @@
 
 use std::{
     io::{Read as _, Write as _},
-    path::Path,
     process::{Command, Output, Stdio},
 };
 
@@ -193,56 +192,6 @@ fn bash_completes_verbs_flags_and_words() {
     assert_eq!(words("loopx-core todo un"), ["unblock", "unhold", "unlink"]);
     assert!(complete("loopx-core todo add --prio").contains("--priority"));
     assert!(complete("loopx-core todo add --priority P").contains("P0 P1 P2 P3 P4"));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn help_listing_and_an_unknown_command_open_no_database_no_socket_and_start_nothing() {
-    if !has("strace") {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    for words in [
-        &["--help"][..],
-        &["--version"],
-        &["todo", "--help"],
-        &["stauts"],
-        &["todo", "add"],
-        &["man"],
-    ] {
-        let trace = place.path().join("trace");
-        let mut traced = command("strace");
-        traced
-            .args(["-f", "-o"])
-            .arg(&trace)
-            .arg(env!("CARGO_BIN_EXE_loopx-core"))
-            .args(words);
-        traced
-            .env("LOOPX_HOME", place.path().join("home"))
-            .output()
-            .unwrap();
-        let Ok(text) = std::fs::read_to_string(&trace) else {
-            skipped("strace cannot trace here");
-            return;
-        };
-        assert!(text.contains("exit_group"), "{text}");
-        let calls: Vec<_> = text
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(1))
-            .collect();
-        let begun = calls.iter().filter(|call| call.starts_with("execve(")).count();
-        assert_eq!(begun, 1, "{words:?}");
-        for call in [
-            "socket(", "connect(", "fork(", "vfork(", "clone(", "clone3(", "mkdir(", "rename(", "unlink(",
-        ] {
-            assert!(
-                !calls.iter().any(|made| made.starts_with(call)),
-                "{words:?} calls {call}"
-            );
-        }
-        assert!(!text.contains(".db") && !text.contains(".toml"), "{words:?}");
-        assert!(!Path::exists(&place.path().join("home")));
-    }
 }
 
 #[cfg(target_os = "linux")]

@@ -1,3 +1,11 @@
 //! Tests of the `loopx-core` binary as a process.
 
+mod actors;
 mod cli;
+mod desk;
+mod journey;
+mod names;
+mod place;
+mod reads;
+mod tokens;
+mod traced;

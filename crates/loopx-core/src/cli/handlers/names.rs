@@ -58,7 +58,7 @@ pub(in crate::cli) fn goal_row(desk: &mut Desk, id: &GoalId) -> Result<Goal> {
 pub(in crate::cli) fn todo(desk: &mut Desk, word: &str) -> Result<TodoId> {
     let exact = word.parse::<TodoId>();
     if exact.is_ok() || desk.exact {
-        return exact;
+        return exact.map_err(|error| error.hint("todo list"));
     }
     let number = word.strip_prefix('#').unwrap_or(word);
     if number.is_empty() || number.starts_with('0') || !number.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -142,7 +142,7 @@ fn none(noun: &str, id: &str) -> Error {
 fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, noun: &str) -> Result<T> {
     let exact = word.parse::<T>();
     if exact.is_ok() || desk.exact {
-        return exact;
+        return exact.map_err(|error| error.hint(format!("{noun} list")));
     }
     let tail = word.strip_prefix(prefix).unwrap_or(word);
     let is_plain = tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());

@@ -53,7 +53,7 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
     let facts = show::Facts::default()
         .add("waits for", format!("{}: {}{until}", goal.waiting_on.as_str(), goal.because))
         .add("an agent may go on", if goal.may_continue { "yes" } else { "no" })
-        .add("first", first(goal, program))
+        .add("first", first(goal))
         .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
         .list("Todos", counts)
         .maybe("criteria", criteria)
@@ -61,24 +61,28 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
         .list("warning", &goal.warnings);
     let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
     let mut document = document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
+    if let Some(next) = &goal.first {
+        document = document.code(vec![format!("{program} {}", next.command)]);
+    }
     let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
     if !owners.is_empty() {
         document = document.table(&["OWNED", "BY", "UNTIL", "TITLE"], owners);
     }
-    // The first row is said above already.
-    let rows: Vec<_> =
-        goal.attention.iter().skip(1).take(ROWS).map(|row| vec![row.text.clone(), row.command.clone()]).collect();
+    // What is said above is not said again.
+    let said = goal.first.as_ref().map(|next| next.command.as_str());
+    let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
+    let rows: Vec<_> = rest.take(ROWS).map(|row| vec![row.text.clone(), format!("{program} {}", row.command)]).collect();
     if !rows.is_empty() {
         document = document.table(&["THEN", "COMMAND"], rows);
     }
     document
 }
 
-fn first(goal: &GoalStatus, program: &str) -> String {
+fn first(goal: &GoalStatus) -> &str {
     match &goal.first {
-        Some(next) => format!("{} — `{program} {}`", next.text, next.command),
-        None if goal.may_continue => "nothing; an agent works".to_owned(),
-        None => "nothing".to_owned(),
+        Some(next) => &next.text,
+        None if goal.may_continue => "nothing; an agent works",
+        None => "nothing",
     }
 }
 

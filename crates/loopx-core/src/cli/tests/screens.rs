@@ -59,7 +59,7 @@ fn help_wins_over_what_is_missing_or_wrong_after_the_verb() {
     assert_eq!(call(&["todo", "done", "--bogus", "--help"]).out, plain);
     assert_eq!(call(&["--goal", "x", "todo", "done", "-h"]).out, plain);
     // Behind `--` it is a value.
-    assert_eq!(call(&["find", "--", "--help"]).exit, 3);
+    assert_eq!(call(&["find", "--", "--help"]).exit, 2);
 }
 
 #[test]

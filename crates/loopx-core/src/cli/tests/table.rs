@@ -9,7 +9,7 @@ use crate::cli::{
 };
 
 /// Every verb with the words that name it.
-fn verbs() -> Vec<(String, &'static Command)> {
+pub(super) fn verbs() -> Vec<(String, &'static Command)> {
     let deep = |command: &'static Command| {
         let lone = command.verbs.is_empty().then(|| (command.name.to_owned(), command));
         lone.into_iter().chain(command.verbs.iter().map(|verb| (format!("{} {}", command.name, verb.name), verb)))

@@ -29,6 +29,14 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
     rows
 }
 
+/// What must happen first: where an agent can go on, its work; else the most urgent row.
+pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attention> {
+    if wait.may_continue {
+        return rows.iter().find(|row| row.kind == "due");
+    }
+    rows.first()
+}
+
 fn row(kind: &'static str, about: impl ToString, text: String, command: String) -> Attention {
     Attention { kind, about: about.to_string(), text, command, since_ms: None }
 }

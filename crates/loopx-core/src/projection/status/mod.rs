@@ -213,7 +213,8 @@ fn of_goal(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: Option<&Agent
         (None, _) | (_, None) => waiting::for_all(view, &seen)?,
     };
     let attention = attention::rows(&seen, &wait);
-    let first = attention.first().map(|row| Next { text: row.text.clone(), command: row.command.clone() });
+    let first = attention::first(&attention, &wait);
+    let first = first.map(|row| Next { text: row.text.clone(), command: row.command.clone() });
     Ok(GoalStatus {
         goal_id: goal.goal_id.clone(),
         objective: goal.objective.to_string(),

@@ -1,0 +1,114 @@
+//! Reading: beside a busy writer, from a folder that cannot be written, and without a trace.
+
+use std::{io::Read as _, process::Stdio};
+
+use crate::desk::{Desk, files, has, skipped};
+
+const READS: &[&[&str]] = &[
+    &["status"],
+    &["status", "--agent", "coder"],
+    &["goal", "list"],
+    &["goal", "show"],
+    &["goal", "export"],
+    &["todo", "list", "--all"],
+    &["todo", "show", "ship-it.1"],
+    &["agent", "list"],
+    &["agent", "show", "coder"],
+    &["gate", "list"],
+    &["evidence", "list"],
+    &["log"],
+    &["find", "one"],
+    &["doctor"],
+    &["token", "list"],
+];
+
+#[test]
+fn a_read_changes_no_byte() {
+    let desk = Desk::with_work();
+    desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
+    let shown = |desk: &Desk| {
+        let mut all = files(&desk.path("home"));
+        all.extend(files(&desk.path("run")));
+        all.retain(|path, _| !path.to_string_lossy().ends_with("-shm"));
+        all
+    };
+    let before = shown(&desk);
+    assert!(before.keys().any(|path| path.ends_with("authority.db-wal")), "the log of the last writer is there");
+    for words in READS {
+        assert_eq!(desk.json(words).exit, 0, "{words:?}");
+        let after = shown(&desk);
+        assert!(after.keys().eq(before.keys()), "{words:?} {:?}", after.keys());
+        let changed: Vec<_> = after.iter().filter(|(path, bytes)| before[*path] != **bytes).map(|(path, _)| path).collect();
+        assert!(changed.is_empty(), "{words:?} changes {changed:?}");
+    }
+}
+
+#[test]
+fn a_read_works_beside_a_busy_writer() {
+    let desk = Desk::with_work();
+    let line = format!(
+        "i=0; while [ $i -lt 40 ]; do {} todo add more$i >/dev/null 2>&1 || exit 9; i=$((i+1)); done",
+        env!("CARGO_BIN_EXE_loopx-core")
+    );
+    let mut writer = desk.command("sh").args(["-c", &line]).spawn().unwrap();
+    let mut rounds = 0;
+    while writer.try_wait().unwrap().is_none() {
+        for words in [&["status"][..], &["todo", "list"], &["log"]] {
+            let ended = desk.json(words);
+            assert_eq!(ended.exit, 0, "{words:?}: {ended:?}");
+        }
+        rounds += 1;
+    }
+    assert!(writer.wait().unwrap().success() && rounds > 0);
+    assert_eq!(desk.ok(&["todo", "list", "--all"])["items"].as_array().unwrap().len(), 43);
+}
+
+#[test]
+fn a_read_works_from_a_read_only_mount_or_says_that_it_cannot() {
+    let desk = Desk::with_work();
+    if !has(&desk, "unshare") {
+        return;
+    }
+    let home = desk.path("home");
+    let run = |inner: &str| {
+        let line = format!("mount --bind {0} {0} && mount -o remount,bind,ro {0} && {inner}", home.display());
+        desk.command("unshare").args(["--mount", "sh", "-c", &line]).output().unwrap()
+    };
+    if !run("true").status.success() {
+        skipped("mounting is not permitted here");
+        return;
+    }
+    for words in ["status", "todo list", "log", "doctor"] {
+        let ended = run(&format!("{} {words} --json", env!("CARGO_BIN_EXE_loopx-core")));
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let good = ended.status.success() || text.contains("store_unreadable");
+        assert!(good, "{words}: {text}");
+    }
+    let write = run(&format!("{} todo add x --json", env!("CARGO_BIN_EXE_loopx-core")));
+    assert_eq!(write.status.code(), Some(7), "{}", String::from_utf8_lossy(&write.stdout));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_leaves_no_process() {
+    let desk = Desk::with_work();
+    for words in READS {
+        let mut child = desk
+            .command(env!("CARGO_BIN_EXE_loopx-core"))
+            .args(*words)
+            .env("LOOPX_TEST_MARK", desk.path("mark"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The pipe ends when the last process that holds it has ended.
+        let mut text = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        assert!(child.wait().unwrap().success(), "{words:?}");
+        let mark = format!("LOOPX_TEST_MARK={}", desk.path("mark").display());
+        let left = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let environ = std::fs::read(entry.ok()?.path().join("environ")).ok()?;
+            environ.split(|byte| *byte == 0).any(|one| one == mark.as_bytes()).then_some(())
+        });
+        assert_eq!(left.count(), 0, "{words:?}");
+    }
+}
