@@ -63,6 +63,19 @@ mod active {
         LedgerAfterBell "ledger.after_bell": "A decision is committed and those who wait were told; no answer was given.";
         PrivateBeforeCommit "private.before_commit": "Bodies are written and not committed.";
         PrivateAfterCommit "private.after_commit": "Bodies are committed; no fact points at them.";
+        TurnAdmitted "turn.admitted": "A hosted Turn is admitted; its host was never described.";
+        TurnDescribed "turn.described": "How the host is started is kept; no attempt was dispatched.";
+        TurnDispatched "turn.dispatched": "An attempt is dispatched; its host was not started.";
+        TurnHostEnded "turn.host_ended": "The host ended; what it said is nowhere but here.";
+        TurnSpooled "turn.spooled": "What the host said is kept; no fact points at it.";
+        TurnCandidate "turn.candidate": "The candidate is recorded; nothing was validated.";
+        TurnJudged "turn.judged": "The validators spoke; their verdict is nowhere but here.";
+        TurnVerdict "turn.verdict": "The verdict is recorded; nobody was told.";
+        TurnAttemptEnded "turn.attempt_ended": "An attempt's end is recorded; whether another follows is open.";
+        OwnerCandidate "owner.candidate": "An owner's candidate is recorded; nothing was validated.";
+        OwnerJudged "owner.judged": "The validators of an owner's verb spoke; their verdict is nowhere but here.";
+        OwnerVerdict "owner.verdict": "The verdict of an owner's verb is recorded; nobody was told.";
+        RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 
     /// What happens at a point.

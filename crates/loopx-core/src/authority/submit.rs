@@ -134,6 +134,19 @@ impl Authority {
         self.ledger.wait(wait, &mut changed)
     }
 
+    /// What an operation returned, if it was ever submitted.
+    pub fn receipt(&mut self, operation_id: &OperationId) -> Result<Option<Receipt>> {
+        let found = self.read(|view| view.receipt(operation_id))?;
+        Ok(found.map(|stored| stored.into_receipt(operation_id.clone(), true)))
+    }
+
+    /// As [`Authority::terms`], by a read of its own.
+    pub fn present(&mut self) -> Result<Terms> {
+        let meta = self.read(|view| view.meta())?.ok_or_else(unfounded)?;
+        let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
+        Ok(terms(&meta, &stamp, self.strict))
+    }
+
     /// What a decision would be made under now, without writing that time passed.
     pub fn terms(&self, view: &mut dyn View) -> Result<Terms> {
         let meta = view.meta()?.ok_or_else(unfounded)?;

@@ -58,6 +58,7 @@ impl Preset {
                 ("config explain", config::explain),
             ],
             handlers::NOUNS,
+            handlers::TURNS,
         ],
         inner: &[("__reference", reference)],
     };

@@ -40,10 +40,12 @@ pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
 pub use goal::{Command as GoalCommand, Event as GoalEvent};
 pub use index::{Index, Ready, index, woken_ready_at};
 pub use next::{Action, Ask, Asker, Decided, Seen, decide_next, next_reads};
-pub use quota::{Command as QuotaCommand, Event as QuotaEvent, room, room_reads};
+pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
-pub use turn::{Command as TurnCommand, Event as TurnEvent, Step};
+pub use turn::{
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, causes as turn_causes,
+};
 
 use crate::{
     error::{Code, Error, Result},

@@ -142,6 +142,18 @@ pub(super) fn admit(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Resu
     Ok(())
 }
 
+/// How many Turns the limits of an agent in a Goal leave; none where there is no limit.
+pub fn left(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<Option<u64>> {
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let agent = facts.agent(&(goal_id.clone(), agent_id.clone()))?;
+    let of = |(scope, limit): (MeterScope, Limit)| {
+        let since = Bucket::window_start(facts.now(), limit.window_ms);
+        let used = facts.used.get(&(scope, since)).copied().unwrap_or_default();
+        u64::from(limit.turns).saturating_sub(used.slots)
+    };
+    Ok(limits(goal, agent).into_iter().map(of).min())
+}
+
 /// Moves the meters of a Turn's admission by `by` slots.
 pub(super) fn shift(facts: &mut Facts, turn: &Turn, by: i64) {
     let scopes = [

@@ -22,7 +22,7 @@ pub fn boot_ms() -> u64 {
 }
 
 /// Gives the processor away for about this long. Only between two looks at a condition that has a deadline.
-pub(super) fn pause(for_ms: u64) {
+pub fn pause(for_ms: u64) {
     // An interrupted pause is a shorter one.
     let _ = poll(&mut [], Some(&timeout(for_ms)));
 }

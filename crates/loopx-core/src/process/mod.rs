@@ -26,7 +26,8 @@ mod tree;
 mod tests;
 
 pub use above::token_above;
-pub use clock::boot_ms;
+pub use clock::{boot_ms, pause};
+pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};
 pub use run::run;
 pub use spec::{

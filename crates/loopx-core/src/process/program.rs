@@ -15,7 +15,7 @@ use rustix::fs::{Access, access};
 use super::spec::NotStarted;
 
 /// Finds `program`: with a slash relative to `cwd`, without one in `PATH`; empty `PATH` entries are skipped.
-pub(super) fn find(
+pub fn find(
     program: &OsStr,
     cwd: &Path,
     env: &BTreeMap<OsString, OsString>,

@@ -24,4 +24,4 @@ pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
-pub use turn::{TurnRow, causes_of, word};
+pub use turn::{TurnQuery, TurnRow, causes_of, turns, word};

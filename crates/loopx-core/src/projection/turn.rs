@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::page::{Listed, Slice, bad_cursor, collect};
+
 use crate::{
-    authority::View,
+    authority::{TurnFilter, View},
     error::Result,
     kernel::{Facts, Read, Terms, turn},
-    model::{AgentId, Cause, EndpointId, Executor, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
+    model::{AgentId, Cause, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
 };
 
 /// A Turn in a list.
@@ -44,7 +46,8 @@ pub struct TurnRow {
 }
 
 impl TurnRow {
-    pub(super) fn of(turn: &Turn) -> Self {
+    /// The row of a Turn.
+    pub fn of(turn: &Turn) -> Self {
         Self {
             turn_id: turn.turn_id,
             todo_id: turn.todo_id().cloned(),
@@ -59,6 +62,39 @@ impl TurnRow {
             ended_at_ms: turn.ended_at,
         }
     }
+}
+
+/// Which Turns are listed.
+#[derive(Debug, Clone)]
+pub struct TurnQuery<'a> {
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only on this Todo.
+    pub todo: Option<&'a TodoId>,
+    /// Only of this agent.
+    pub agent: Option<&'a AgentId>,
+    /// Only in these states; none means those that have not ended, unless a Todo or an agent is named.
+    pub states: &'a BTreeSet<&'a str>,
+}
+
+/// A page of a Goal's Turns, newest first.
+///
+/// Errors: `invalid_argument` for a cursor of another list.
+pub fn turns(view: &mut dyn View, query: &TurnQuery<'_>, slice: Slice<'_>) -> Result<Listed<TurnRow>> {
+    if let Some(cursor) = slice.after {
+        cursor.parse::<TurnId>().map_err(|_| bad_cursor(cursor))?;
+    }
+    let live = query.states.is_empty() && query.todo.is_none() && query.agent.is_none();
+    let filter = TurnFilter { goal: query.goal, todo: query.todo, agent: query.agent, live };
+    collect(
+        slice,
+        |before, step| view.turns(&filter, before, step),
+        |turn| turn.turn_id.to_string(),
+        |turn| {
+            let is_wanted = query.states.is_empty() || query.states.contains(turn.state.as_str());
+            Ok(is_wanted.then(|| TurnRow::of(&turn)))
+        },
+    )
 }
 
 /// The reason that a state carries, as the wire spells it.

@@ -1,8 +1,30 @@
 //! Owns the governed Turn: what executes it, proves it and recovers it.
 //!
-//! It must not know any one host.
+//! It must not know any one host, nor the command line. Invariant: a verdict is only ever submitted by the module that
+//! ran the validators, and a step of a driven Turn only by the holder of its lock.
 
+mod site;
 mod workspace;
+mod lock;
+mod tree;
+mod validate;
+mod examine;
+mod attached;
 pub mod wire;
+mod host;
+mod command;
+mod contract;
+mod driver;
+mod recover;
 
+pub use attached::{Done, Wish, finish};
+pub use command::CommandHost;
+pub use driver::{Start, find_program, negative, run};
+pub use host::{Host, Hosting, Job, Judged};
+pub use lock::DriverLock;
+pub use recover::{minted_id, prove, prove_after, prove_all, prove_before, resume};
+pub use site::{Around, Machine, PASSED_ON, Site};
 pub use workspace::{folder, identify, remember};
+
+#[cfg(test)]
+mod tests;

@@ -9,3 +9,4 @@ mod place;
 mod reads;
 mod tokens;
 mod traced;
+mod turn;

@@ -14,6 +14,7 @@ mod goal_terms;
 mod init;
 mod log;
 mod names;
+mod owner;
 mod schema;
 mod show;
 mod status;
@@ -23,6 +24,12 @@ mod todo_owned;
 mod todo_plan;
 mod todo_show;
 mod token;
+mod trial;
+mod turn;
+mod turn_end;
+mod turn_plan;
+mod turn_show;
+mod workbench;
 
 use super::Handler;
 
@@ -48,7 +55,6 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("todo update", todo::update),
     ("todo claim", todo_owned::claim),
     ("todo renew", todo_owned::renew),
-    ("todo done", todo_owned::done),
     ("todo release", todo_owned::release),
     ("todo transfer", todo_owned::transfer),
     ("todo link", todo_plan::link),
@@ -76,4 +82,20 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("token issue", token::issue),
     ("token list", token::list),
     ("token revoke", token::revoke),
+];
+
+/// The verbs of Turns and of their owners, by their words.
+pub(super) const TURNS: &[(&str, Handler)] = &[
+    ("try", trial::trial),
+    ("todo done", owner::done),
+    ("todo progress", owner::progress),
+    ("todo look", owner::look),
+    ("turn plan", turn_plan::plan),
+    ("turn run", turn::run),
+    ("turn list", turn_show::list),
+    ("turn show", turn_show::show),
+    ("turn stop", turn::stop),
+    ("turn accept", turn::accept),
+    ("turn recover", turn::recover),
+    ("turn abandon", turn::abandon),
 ];

@@ -108,15 +108,6 @@ pub(in crate::cli) fn transfer(context: &mut Context<'_, '_>, args: &Args) -> Re
     answer(&id, &done, document)
 }
 
-/// `todo done`: of a person, who completes without an ownership.
-///
-/// Errors: `own_required` for an agent, whose completion runs validators.
-pub(in crate::cli) fn done(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
-    let mut desk = Desk::open(context, args)?;
-    let id = names::todo(&mut desk, args.needed("id")?)?;
-    complete(context, args, &mut desk, &id)
-}
-
 /// A person completes a Todo.
 pub(in crate::cli) fn complete(
     context: &mut Context<'_, '_>,

@@ -2,12 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use super::end::executes;
+use super::{end::executes, turn_reads};
 use crate::{
     error::{Code, Error, Result},
-    kernel::Facts,
-    model::{Cause, Turn, TurnKind, TurnState},
+    kernel::{Facts, Read, Wanted, quota},
+    model::{Cause, Turn, TurnId, TurnKind, TurnState},
 };
+
+/// What an edge must read to see a Turn whole: its rows, what blocks it, and the budget of its agent.
+pub fn around(turn_id: TurnId, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    turn_reads(turn_id, &mut wanted);
+    if let Some(turn) = wanted.rows().turns.get(&turn_id) {
+        let (goal, agent) = (turn.goal_id.clone(), turn.agent_id.clone());
+        let (gate, todo) = (turn.acceptance_gate, turn.todo_id().cloned());
+        wanted.want(Read::Goal(goal.clone()));
+        wanted.want(Read::Agent(goal.clone(), agent.clone()));
+        wanted.want(Read::GoalGates(goal.clone()));
+        gate.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
+        todo.into_iter().for_each(|todo_id| wanted.want(Read::Text(todo_id)));
+        quota::reads(&goal, &agent, &mut wanted);
+    }
+    wanted.missing
+}
 
 /// What keeps the candidate of a Turn from being settled now; empty when nothing does.
 pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {

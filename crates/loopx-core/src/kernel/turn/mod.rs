@@ -11,10 +11,10 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
+pub use causes::{around, causes};
 pub use event::Event;
 pub use steps::{Found, Step};
 
-pub use causes::causes;
 pub(super) use end::{
     clear, executes, has_lapsed, in_the_way, lapse, lose_incarnation, outcome, ownership, running, stop,
     stop_denied, stop_for_close,

@@ -287,7 +287,7 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
     if !allowed {
         return Err(no_move(turn, "be dispatched"));
     }
-    if matches!(turn.state, TurnState::Held { .. }) && super::causes::agent_busy(draft.facts(), turn)? {
+    if matches!(turn.state, TurnState::Held { .. }) && causes::agent_busy(draft.facts(), turn)? {
         return Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {} executes another", turn.turn_id)));
     }
     let requirement_revision = todo_of(draft, turn)?.requirement_revision;
@@ -503,7 +503,7 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
     if !tree_busy && turn.verdict.is_some() && (tree.is_none() || tree == seen) {
         return settle::settle(draft, turn_id);
     }
-    if super::causes::agent_busy(draft.facts(), turn)? {
+    if causes::agent_busy(draft.facts(), turn)? {
         return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held: its agent executes another"))
             .detail("causes", serde_json::json!(["agent_busy"]))
             .hint(format!("turn show {turn_id}")));
@@ -543,7 +543,7 @@ fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found) -> Result<()> {
             }
             end::finish(draft, turn_id, End::Failed(FailedBy::Host(*failure)), None, false)
         }
-        Found::Result(_) | Found::Again if super::causes::agent_busy(draft.facts(), turn)? => {
+        Found::Result(_) | Found::Again if causes::agent_busy(draft.facts(), turn)? => {
             Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
                 .hint(format!("turn show {turn_id}")))
         }

@@ -1,0 +1,250 @@
+//! Owns the handlers of `turn` that move one: `run`, `stop`, `accept`, `recover`, `abandon`.
+
+use std::{path::PathBuf, time::Duration as Wait};
+
+use serde_json::json;
+
+use super::{
+    caller::caller,
+    desk::{Desk, tree_of},
+    given, goal, names, schema,
+    submit::{Wish, operation_id, submit},
+    turn_end, turn_plan,
+    workbench::{Workbench, interrupted},
+};
+use crate::{
+    authority::clock::Deadline,
+    cli::{Args, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::{Command, TurnCommand},
+    model::{Duration, TodoId, Turn, TurnId, Workspace},
+    private::PrivateStore,
+    turn::{self, CommandHost, Done, Hosting, Start},
+};
+
+/// How long `turn stop` waits for a driver that lives to end its host.
+const STOP_WAIT: Wait = Wait::from_secs(12);
+
+/// `turn run`.
+pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let agent = names::agent(args.needed("agent")?)?;
+    let endpoint = match given::parsed(args, "endpoint")? {
+        Some(endpoint) => endpoint,
+        None => agent.default_endpoint(),
+    };
+    let todo_id = turn_plan::todo_of(context, args, &mut desk, &agent, &endpoint)?;
+    let (workspace, folder) = place(context, args, &mut desk, &todo_id)?;
+    let mut bench = Workbench::of(context, &desk)?;
+    let host = CommandHost::new(hosting(context, args, &desk, &bench, folder)?)?;
+    if args.switch("dry-run") {
+        return turn_plan::plan(context, args);
+    }
+    let who = caller(context, args, &mut desk)?;
+    if who.provenance.contained.is_some() {
+        return Err(Error::new(Code::ActorNotAllowed, "what runs below a Turn starts no other"));
+    }
+    let start = Start {
+        operation_id: operation_id(args)?,
+        actor: who.actor,
+        provenance: who.provenance,
+        goal_id: todo_id.goal().clone(),
+        executor: (agent.clone(), endpoint),
+        workspace,
+        ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
+        todo_id,
+    };
+    let stopped = interrupted()?;
+    let concerns = |turn: &Turn| turn.agent_id == agent || turn.todo_id() == Some(&start.todo_id);
+    turn::prove_before(&mut bench.site(&mut desk), &start.goal_id, &concerns)?;
+    let done = turn::run(&mut bench.site(&mut desk), &start, &host, &stopped)?;
+    turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
+    turn_end::answer(&done, context.program)
+}
+
+/// The work tree of a run: the flag's, else the folder's, else the Goal's.
+fn place(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    todo_id: &TodoId,
+) -> Result<(Workspace, PathBuf)> {
+    let given = args.file("workspace").map(std::path::Path::to_owned);
+    let here = || tree_of(context.folder().ok()?, desk.project.as_ref());
+    let workspace = match given.or_else(here) {
+        Some(tree) => goal::workspace(context, desk, Some(&tree))?,
+        None => match names::goal_row(desk, todo_id.goal())?.workspace {
+            Some(workspace) => workspace,
+            None => goal::workspace(context, desk, None)?,
+        },
+    };
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
+    let folder = turn::folder(&mut private, &workspace)?.ok_or_else(|| {
+        Error::new(Code::NotReady, format!("this machine does not know the work tree of {}", todo_id.goal()))
+            .detail("argument", "--workspace")
+            .hint("turn run --help")
+    })?;
+    Ok((workspace, folder))
+}
+
+/// How the host is started: the command's program found now, so that a recovery starts the same one.
+fn hosting(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &Desk,
+    bench: &Workbench,
+    folder: PathBuf,
+) -> Result<Hosting> {
+    let mut argv = args.argvs("host").next().map(<[String]>::to_vec).unwrap_or_default();
+    let name = argv.first().cloned().unwrap_or_default();
+    let found = turn::find_program(&name, context.folder().unwrap_or(&folder), &bench.machine);
+    let found = found.and_then(|path| path.into_os_string().into_string().ok()).ok_or_else(|| {
+        let shown: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
+        Error::new(Code::HostUnavailable, format!("the host program `{shown}` is not there, or cannot be executed"))
+            .detail("argument", "--host")
+    })?;
+    if let Some(first) = argv.first_mut() {
+        *first = found;
+    }
+    Ok(Hosting {
+        argv,
+        folder,
+        wall_ms: desk.settings.millis("turn.deadline")?,
+        attempts_max: u8::try_from(desk.settings.count("turn.attempts")?).unwrap_or(1),
+    })
+}
+
+/// `turn stop`.
+pub(in crate::cli) fn stop(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let (turn_id, row) = named(&mut desk, args)?;
+    let command = Command::Turn(TurnCommand::Stop { turn_id, own_id: own(context, args)? });
+    let written = submit(context, args, &mut desk, Wish::new(row.goal_id.clone(), command))?;
+    let mut bench = Workbench::of(context, &desk)?;
+    // A driver that lives ends its host itself; where it is gone, the proof does.
+    let deadline = Deadline::after(STOP_WAIT);
+    let mut around = bench.site(&mut desk).around(turn_id)?;
+    while !around.turn.is_terminal() && !deadline.left().is_zero() {
+        let proof = turn::minted_id()?;
+        match turn::prove(&mut bench.site(&mut desk), turn_id, &proof) {
+            Ok(done) => around = done.around,
+            Err(error) if error.code() == Code::ExecutorActive => {
+                let slice = deadline.left().min(Wait::from_millis(250));
+                desk.authority.wait(slice, |_| Ok(false))?;
+                around = bench.site(&mut desk).around(turn_id)?;
+            }
+            Err(_) => break,
+        }
+        if !around.turn.is_driven() {
+            break;
+        }
+    }
+    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, match_stop)
+}
+
+fn match_stop(turn: &Turn) -> String {
+    if turn.is_terminal() {
+        format!("the Turn {} is {}, and all that it started is ended", turn.turn_id, turn.state.as_str())
+    } else {
+        format!("the Turn {} is asked to stop; its driver ends it", turn.turn_id)
+    }
+}
+
+/// The token an owner presents, where a verb has no flag of its own for it.
+fn own(context: &Context<'_, '_>, _: &Args) -> Result<Option<crate::model::OwnId>> {
+    context.env.text(crate::cli::Var::LoopxOwn)?.map(str::parse).transpose()
+}
+
+/// `turn accept`.
+pub(in crate::cli) fn accept(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let (turn_id, row) = named(&mut desk, args)?;
+    let command = Command::Turn(TurnCommand::Accept { turn_id });
+    let written = submit(context, args, &mut desk, Wish::new(row.goal_id, command))?;
+    let around = Workbench::of(context, &desk)?.site(&mut desk).around(turn_id)?;
+    let program = context.program;
+    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, |turn| {
+        format!("the result stands for the new text; prove it: {program} turn recover {} --resume", turn.turn_id)
+    })
+}
+
+/// `turn abandon`.
+pub(in crate::cli) fn abandon(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let (turn_id, row) = named(&mut desk, args)?;
+    let mut bench = Workbench::of(context, &desk)?;
+    // On the machine of the attempt its tree is ended first; what cannot be proved there, the rule refuses.
+    if row.is_driven() && row.open_attempt().is_some() {
+        let proof = turn::minted_id()?;
+        match turn::prove(&mut bench.site(&mut desk), turn_id, &proof) {
+            Ok(_) => {}
+            Err(error) if error.code() == Code::StoreUnavailable => return Err(error),
+            Err(_) => {}
+        }
+    }
+    let command = Command::Turn(TurnCommand::Abandon { turn_id, reason: given::needed(args, "reason")? });
+    let written = submit(context, args, &mut desk, Wish::new(row.goal_id, command))?;
+    let around = bench.site(&mut desk).around(turn_id)?;
+    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, |turn| {
+        format!("the Turn {} is given up; its Todo is free", turn.turn_id)
+    })
+}
+
+/// `turn recover`.
+pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let mut bench = Workbench::of(context, &desk)?;
+    let Some(word) = args.text("id").map(str::to_owned) else {
+        if args.switch("dry-run") {
+            return super::turn_show::list(context, args);
+        }
+        let goal = names::goal_given(args)?;
+        let done = turn::prove_all(&mut bench.site(&mut desk), goal.as_ref())?;
+        return proved(&done);
+    };
+    let turn_id = names::turn(&mut desk, &word)?;
+    if args.switch("dry-run") {
+        return super::turn_show::show_one(context, &mut desk, turn_id);
+    }
+    caller(context, args, &mut desk)?;
+    let base = operation_id(args)?;
+    let done = if args.switch("resume") {
+        let stopped = interrupted()?;
+        let host = match args.argvs("host").next() {
+            Some(_) => {
+                let row = names::turn_row(&mut desk, turn_id)?;
+                let todo_id = row.todo_id().cloned().ok_or_else(|| Error::from(Code::Internal))?;
+                let (_, folder) = place(context, args, &mut desk, &todo_id)?;
+                Some(CommandHost::new(hosting(context, args, &desk, &bench, folder)?)?)
+            }
+            None => None,
+        };
+        let host = host.as_ref().map(|host| host as &dyn turn::Host);
+        turn::resume(&mut bench.site(&mut desk), turn_id, &base, host, &stopped)?
+    } else {
+        turn::prove(&mut bench.site(&mut desk), turn_id, &base)?
+    };
+    turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
+    turn_end::answer(&done, context.program)
+}
+
+/// What a proof of all Turns of this machine moved.
+fn proved(done: &[Done]) -> Result<Rendered> {
+    let items = done.iter().map(turn_end::object).collect::<Result<Vec<_>>>()?;
+    let document = if done.is_empty() {
+        Document::new().line("nothing on this machine waits for a proof")
+    } else {
+        let line = |done: &Done| {
+            let turn = done.turn();
+            let todo = turn.todo_id().map(ToString::to_string).unwrap_or_default();
+            vec![turn.turn_id.to_string(), todo, turn.state.as_str().to_owned()]
+        };
+        Document::new().table(&["TURN", "TODO", "STATE"], done.iter().map(line).collect())
+    };
+    Rendered::new(schema::TURN_PROVED, &json!({"items": items}), document)
+}
+
+fn named(desk: &mut Desk, args: &Args) -> Result<(TurnId, Turn)> {
+    let turn_id = names::turn(desk, args.needed("id")?)?;
+    Ok((turn_id, names::turn_row(desk, turn_id)?))
+}

@@ -1,0 +1,167 @@
+//! Owns how the place where a verb left its Turn is answered: an answer, or the error of a class.
+//!
+//! Knows no rule; every answer and every error carries the receipt and the Turn.
+
+use serde_json::{Value, json};
+
+use super::{schema, submit::Written};
+use crate::{
+    cli::{Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::Outcome,
+    model::{Cause, FailedBy, HostFailure, Stopped, Turn, TurnState},
+    projection::TurnRow,
+    turn::Done,
+};
+
+/// Answers a verb that left a Turn somewhere.
+///
+/// Errors: `validation_failed`, `held`, `turn_unresolved`, the class of a host's failure; with the receipt.
+pub(super) fn answer(done: &Done, program: &str) -> Result<Rendered> {
+    let turn = done.turn();
+    let lines = Document::new();
+    match &turn.state {
+        TurnState::Settled => rendered(done, settled(done, program)?, 0),
+        TurnState::Stopped { why } => stopped(done, *why),
+        TurnState::Admitted | TurnState::Dispatched => {
+            let text = format!("the Turn {} is {}; nothing runs it now", turn.turn_id, turn.state.as_str());
+            rendered(done, lines.line(text).line(format!("go on: {program} turn recover {} --resume", turn.turn_id)), 0)
+        }
+        TurnState::Candidate => {
+            let text = format!("the Turn {} has a result that nobody has proved yet", turn.turn_id);
+            rendered(done, lines.line(text).line(format!("prove it: {program} turn recover {} --resume", turn.turn_id)), 0)
+        }
+        TurnState::Held { .. } => Err(with(done, held(done))),
+        TurnState::Unresolved { .. } => Err(with(done, unresolved(turn))),
+        TurnState::Failed { how } => Err(with(done, failed(done, *how))),
+        TurnState::Fenced => Err(with(
+            done,
+            Error::new(Code::OwnershipSuperseded, format!("another ownership took over from the Turn {}", turn.turn_id)),
+        )),
+    }
+}
+
+/// What programs are told of a Turn.
+pub(super) fn object(done: &Done) -> Result<Value> {
+    let turn = done.turn();
+    let mut object = serde_json::to_value(TurnRow::of(turn)).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    if let Value::Object(fields) = &mut object {
+        fields.insert("attempts".to_owned(), turn.attempts.len().into());
+        if !done.around.causes.is_empty() && matches!(turn.state, TurnState::Held { .. }) {
+            fields.insert("causes".to_owned(), serde_json::to_value(&done.around.causes).unwrap_or_default());
+        }
+        if let Some(note) = note(done) {
+            fields.insert("note".to_owned(), note.into());
+        }
+        if !done.left.is_empty() {
+            let left: Vec<_> = done.left.iter().map(|one| json!({"pid": one.pid, "name": one.name})).collect();
+            fields.insert("left".to_owned(), left.into());
+        }
+    }
+    Ok(object)
+}
+
+/// Why, in short: what a validator, or a host's end, said.
+fn note(done: &Done) -> Option<String> {
+    let verdict = done.turn().verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
+    let last = done.around.todo.as_ref().and_then(|todo| todo.last_end.as_ref());
+    let last = last.filter(|end| end.turn_id == done.turn().turn_id).and_then(|end| end.note.as_ref());
+    verdict.or(last).map(ToString::to_string)
+}
+
+fn rendered(done: &Done, document: Document, exit: u8) -> Result<Rendered> {
+    let outcome: Outcome = done.receipt.outcome()?;
+    let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
+    let mut more = Vec::new();
+    if let (Some(_), Some(own_id)) = (outcome.next_turn_id, outcome.own_id) {
+        more.push(("own_id", value(serde_json::to_value(own_id))?));
+        more.push(("next_turn_id", value(serde_json::to_value(outcome.next_turn_id))?));
+        more.push(("expires_at_ms", value(serde_json::to_value(outcome.expires_at_ms))?));
+    }
+    let written = Written { receipt: done.receipt.clone(), outcome };
+    Ok(super::submit::written(schema::TURN, "turn", &object(done)?, &written, &more, document)?.exit(exit))
+}
+
+fn settled(done: &Done, program: &str) -> Result<Document> {
+    let turn = done.turn();
+    let outcome: Outcome = done.receipt.outcome()?;
+    let todo = done.around.todo.as_ref();
+    let id = todo.map(|todo| todo.todo_id.to_string()).unwrap_or_default();
+    let is_done = todo.is_some_and(|todo| todo.is_done());
+    let said = turn.verdict.as_ref().and_then(|verdict| verdict.validator.as_ref());
+    let proof = said.map_or_else(String::new, |name| format!(", proved by `{name}`"));
+    let mut document = Document::new().line(if is_done { format!("{id} is done{proof}") } else { format!("{id} moved on{proof}") });
+    if let (Some(_), Some(own_id)) = (outcome.next_turn_id, outcome.own_id) {
+        document = document.line("the next Turn is yours").line(format!("own_id {own_id}"));
+    }
+    Ok(document.line(format!("look: {program} turn show {}", turn.turn_id)))
+}
+
+fn stopped(done: &Done, why: Stopped) -> Result<Rendered> {
+    let turn = done.turn();
+    let id = turn.todo_id().map(ToString::to_string).unwrap_or_default();
+    let mut document = match why {
+        Stopped::UserAction => Document::new().line(format!("{id} needs a person; a gate was opened")),
+        Stopped::Wait => Document::new().line(format!("{id} waits, and is claimable again when that is over")),
+        Stopped::Stop => Document::new().line(format!("the Turn {} was stopped, and all that it started", turn.turn_id)),
+        _ => Document::new().line(format!("the Turn {} was stopped ({})", turn.turn_id, crate::projection::word(&why))), // wildcard: one sentence for all others
+    };
+    for process in &done.left {
+        document = document.line(format!("left: process {} ({}), which could not be ended", process.pid, process.name));
+    }
+    rendered(done, document, u8::from(why == Stopped::Stop))
+}
+
+fn held(done: &Done) -> Error {
+    let turn = done.turn();
+    let causes = &done.around.causes;
+    let words: Vec<_> = causes.iter().map(crate::projection::word).collect();
+    let error = Error::new(Code::Held, format!("the result of the Turn {} is held: {}", turn.turn_id, words.join(", ")))
+        .detail("causes", words);
+    match turn.acceptance_gate {
+        Some(gate_id) if causes.contains(&Cause::Acceptance) => error.hint(format!("gate resolve {gate_id} --approve")),
+        Some(_) | None if causes.contains(&Cause::Requirement) => error.hint(format!("turn accept {}", turn.turn_id)),
+        Some(_) | None => error.hint(format!("turn show {}", turn.turn_id)),
+    }
+}
+
+fn unresolved(turn: &Turn) -> Error {
+    let note = turn.verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
+    let why = note.map_or_else(|| "its executor is gone, and what it did cannot be told".to_owned(), ToString::to_string);
+    Error::new(Code::TurnUnresolved, format!("the Turn {} is unresolved: {why}", turn.turn_id))
+        .hint(format!("turn recover {} --resume", turn.turn_id))
+}
+
+fn failed(done: &Done, how: FailedBy) -> Error {
+    let turn = done.turn();
+    let todo = turn.todo_id().map(ToString::to_string).unwrap_or_default();
+    let why = note(done);
+    let reason = |default: &str| why.clone().unwrap_or_else(|| default.to_owned());
+    let code = match how {
+        FailedBy::Validate => {
+            return Error::new(Code::ValidationFailed, format!("the result of {todo} was refused: {}", reason("a validator said no")))
+                .hint(format!("turn show {}", turn.turn_id));
+        }
+        FailedBy::Host(HostFailure::IncompatibleVersion) => Code::IncompatibleVersion,
+        FailedBy::Host(HostFailure::SessionUnavailable) => Code::SessionUnavailable,
+        FailedBy::Host(_) => Code::HostUnavailable,
+    };
+    let FailedBy::Host(failure) = how else { return Error::from(Code::Internal) };
+    let said = match why.filter(|why| why != failure.as_str()) {
+        Some(why) => format!("the host failed ({}): {why}", failure.as_str()),
+        None => format!("the host failed: {}", failure.as_str()),
+    };
+    Error::new(code, said).detail("failure", failure.as_str()).hint(format!("turn show {}", turn.turn_id))
+}
+
+/// Puts the receipt and the Turn into an error.
+fn with(done: &Done, error: Error) -> Error {
+    error
+        .detail("receipt", serde_json::to_value(&done.receipt).unwrap_or_default())
+        .detail("turn", object(done).unwrap_or_default())
+}
+
+/// Answers a verb that moved a Turn and is no end of it.
+pub(super) fn moved(done: &Done, say: impl Fn(&Turn) -> String) -> Result<Rendered> {
+    rendered(done, Document::new().line(say(done.turn())), 0)
+}

@@ -1,0 +1,218 @@
+//! Owns the handler of `turn plan`, and how a run without a Todo finds what to work on.
+//!
+//! Knows no rule: the decision is the kernel's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::{desk::Desk, names, schema, show, workbench::Workbench};
+use crate::{
+    authority::TurnFilter,
+    cli::{Args, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    kernel::{Action, Asker, Decided, Facts, Read, Reason, Viewer, decide_next, next_reads, reason},
+    model::{AgentId, EndpointId, GoalId, MachineId, Todo, TodoId, TurnId},
+    turn::DriverLock,
+};
+
+/// `turn plan`.
+pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let agent = names::agent(args.needed("agent")?)?;
+    let endpoint = agent.default_endpoint();
+    if let Some(word) = args.text("todo") {
+        let todo_id = names::todo(&mut desk, word)?;
+        let todo = claimable(&mut desk, &todo_id, &agent)?;
+        return shown(&mut desk, context, "run", Some(&todo), json!({"todo_id": todo_id, "reason": "claimable"}), None);
+    }
+    let goal = names::goal(&mut desk, None)?;
+    let decided = decide(context, &mut desk, &goal, &agent, &endpoint)?;
+    let todo = match &decided.action {
+        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Some(names::todo_row(&mut desk, todo_id)?),
+        Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
+    };
+    let body = serde_json::to_value(&decided).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let why = explain(&decided, context.program);
+    shown(&mut desk, context, decided.action.name(), todo.as_ref(), body, why)
+}
+
+/// The Todo that a run works on: the one that is named, else what the agent should do next.
+///
+/// Errors: `goal_closed`, `reconciliation_required`, `not_ready` when there is nothing to run now.
+pub(super) fn todo_of(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    agent: &AgentId,
+    endpoint: &EndpointId,
+) -> Result<TodoId> {
+    if let Some(word) = args.text("todo") {
+        return names::todo(desk, word);
+    }
+    if let Some(todo_id) = admitted_before(args, desk)? {
+        return Ok(todo_id);
+    }
+    let goal = names::goal(desk, None)?;
+    let decided = decide(context, desk, &goal, agent, endpoint)?;
+    match decided.action {
+        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
+        Action::Reconcile { turn_id, command } => {
+            Err(Error::new(Code::ReconciliationRequired, format!("the Turn {turn_id} has to be looked into first"))
+                .detail("turn_id", turn_id.to_string())
+                .hint(command))
+        }
+        Action::Wait { why, until } => {
+            let error = Error::new(Code::NotReady, format!("{agent} has nothing to do now: {why}"))
+                .detail("why", why)
+                .hint(format!("turn plan --agent {agent}"));
+            Err(match until {
+                Some(until) => error.detail("until_ms", until.as_ms()),
+                None => error,
+            })
+        }
+        Action::AskUser { asks } => {
+            let error = Error::new(Code::NotReady, format!("{agent} can do nothing until a person acts"))
+                .detail("asks", serde_json::to_value(&asks).unwrap_or_default());
+            Err(match asks.first() {
+                Some(ask) => error.hint(ask.command.clone()),
+                None => error,
+            })
+        }
+        Action::Closed => Err(Error::new(Code::GoalClosed, format!("the Goal {goal} is closed"))
+            .hint(format!("goal reopen {goal}"))),
+    }
+}
+
+/// The Todo that the same run, given before, was admitted to.
+fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
+    let Some(id) = args.text("op-id") else { return Ok(None) };
+    let id = id.parse::<crate::model::OperationId>()?.step("admit")?;
+    let Some(receipt) = desk.authority.receipt(&id)? else { return Ok(None) };
+    Ok(receipt.outcome::<crate::kernel::Outcome>()?.todo_ids.into_iter().next())
+}
+
+fn decide(
+    context: &Context<'_, '_>,
+    desk: &mut Desk,
+    goal: &GoalId,
+    agent: &AgentId,
+    endpoint: &EndpointId,
+) -> Result<Decided> {
+    let machine = Workbench::of(context, desk)?.machine;
+    let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
+    let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
+    let here = |id: Option<&MachineId>| id == Some(&machine.machine_id);
+    let seen: BTreeMap<TurnId, _> = turns
+        .iter()
+        .filter(|turn| here(turn.machine_id.as_ref()))
+        .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
+        .collect();
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
+        let capabilities = facts.agent(&(goal.clone(), agent.clone()))?.map(|row| row.capabilities.clone()).unwrap_or_default();
+        let asker = Asker {
+            viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
+            endpoint,
+            machine_id: Some(&machine.machine_id),
+            seen: seen.clone(),
+            tried: BTreeSet::new(),
+        };
+        for _ in 0..crate::kernel::READ_ROUNDS {
+            let missing = next_reads(goal, &asker, &facts);
+            view.load(&missing, &mut facts)?;
+        }
+        decide_next(&facts, goal, &asker)
+    })
+}
+
+/// Whether an agent may take this very Todo now.
+///
+/// Errors: `not_claimable` with the reason.
+fn claimable(desk: &mut Desk, todo_id: &TodoId, agent: &AgentId) -> Result<Todo> {
+    let todo = names::todo_row(desk, todo_id)?;
+    let goal = todo_id.goal();
+    let found = desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        let mut reads = BTreeSet::from([
+            Read::Goal(goal.clone()),
+            Read::Agent(goal.clone(), agent.clone()),
+            Read::LiveTurns(goal.clone()),
+            Read::Todo(todo_id.clone()),
+            Read::TodoGates(todo_id.clone()),
+            Read::GoalGates(goal.clone()),
+            Read::Approvals(goal.clone()),
+        ]);
+        view.load(&reads, &mut facts)?;
+        let workspace = facts.goal(goal)?.and_then(|goal| goal.workspace.clone());
+        reads = workspace.into_iter().map(Read::Writers).collect();
+        view.load(&reads, &mut facts)?;
+        let row = facts.agent(&(goal.clone(), agent.clone()))?.cloned().ok_or_else(|| {
+            Error::new(Code::NotFound, format!("there is no agent {agent} in {goal}")).hint(format!("agent add {agent} --goal {goal}"))
+        })?;
+        let viewer = Viewer { agent_id: agent, capabilities: row.capabilities, own_id: None, workspace: None };
+        let todo = facts.todo(todo_id)?.cloned().ok_or_else(|| Error::from(Code::Internal))?;
+        reason(&facts, &todo, &viewer)
+    })?;
+    if found == Reason::Claimable {
+        return Ok(todo);
+    }
+    Err(Error::new(Code::NotClaimable, format!("{agent} cannot take {todo_id} now: {}", found.name()))
+        .detail("reason", found.name())
+        .hint(format!("todo show {todo_id}")))
+}
+
+/// The decision in words, with the command that moves it.
+fn explain(decided: &Decided, program: &str) -> Option<String> {
+    match &decided.action {
+        Action::Run { .. } | Action::Closed => None,
+        Action::Repair { failure, .. } => Some(failure.as_ref().map_or_else(
+            || "its last result was refused".to_owned(),
+            |failure| format!("its last result was refused: {failure}"),
+        )),
+        Action::Reconcile { command, .. } => Some(format!("first: {program} {command}")),
+        Action::Wait { why, .. } => Some((*why).to_owned()),
+        Action::AskUser { asks } => {
+            let lines: Vec<_> = asks.iter().map(|ask| format!("{} {}: {program} {}", ask.why, ask.about, ask.command)).collect();
+            Some(lines.join("; "))
+        }
+    }
+}
+
+fn shown(
+    desk: &mut Desk,
+    context: &Context<'_, '_>,
+    action: &str,
+    todo: Option<&Todo>,
+    mut body: Value,
+    why: Option<String>,
+) -> Result<Rendered> {
+    let mut facts = show::Facts::default().add("action", action).maybe("why", why);
+    if let Some(todo) = todo {
+        let goal = names::goal_row(desk, todo.todo_id.goal())?;
+        let validators = if todo.validators.is_empty() { &goal.validators } else { &todo.validators };
+        let proofs: Vec<_> = validators.iter().map(|validator| show::typed(&validator.argv)).collect();
+        let deadline_ms = desk.settings.millis("turn.deadline")?;
+        facts = facts
+            .add("todo", &todo.todo_id)
+            .add("title", &todo.title)
+            .add("proved by", if proofs.is_empty() { "nothing: a person is asked".to_owned() } else { proofs.join("; ") })
+            .list("writes below", &todo.requires.write_scopes)
+            .add("ends at the latest after", crate::cli::parse::show_duration_ms(deadline_ms));
+        if let Value::Object(fields) = &mut body {
+            fields.insert("title".to_owned(), todo.title.as_str().into());
+            fields.insert("validators".to_owned(), validators.len().into());
+            fields.insert("deadline_ms".to_owned(), deadline_ms.into());
+        }
+    }
+    if let Value::Object(fields) = &mut body {
+        fields.insert("action".to_owned(), action.into());
+    }
+    let document = Document::new().with(facts.block());
+    let document = match todo {
+        Some(todo) => document.line(format!("{} turn run --todo {} --agent AGENT --host COMMAND", context.program, todo.todo_id)),
+        None => document,
+    };
+    Rendered::new(schema::TURN_PLAN, &json!({"plan": body}), document)
+}

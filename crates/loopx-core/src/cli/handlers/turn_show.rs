@@ -1,0 +1,195 @@
+//! Owns the handlers of `turn list` and `turn show`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{desk::Desk, names, schema, show};
+use crate::{
+    cli::{Args, Block, Context, Document, Rendered},
+    error::{Code, Error, Result},
+    model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
+    private::{Kind, PrivateStore},
+    projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, word},
+};
+
+/// How many events of a Turn are shown.
+const EVENTS_MAX: usize = 200;
+
+/// `turn list`.
+pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let has = |id: &str| args.command().args.iter().any(|arg| arg.id == id);
+    let todo: Option<TodoId> = match args.text("todo").filter(|_| has("todo")) {
+        Some(word) => Some(names::todo(&mut desk, word)?),
+        None => None,
+    };
+    let goal = match &todo {
+        Some(todo) => todo.goal().clone(),
+        None => names::goal(&mut desk, None)?,
+    };
+    let agent: Option<AgentId> = if has("agent") { args.text("agent").map(names::agent).transpose()? } else { None };
+    let states: BTreeSet<&str> = if has("state") { args.texts("state").collect() } else { BTreeSet::new() };
+    let slice = Slice {
+        after: if has("cursor") { args.text("cursor") } else { None },
+        limit: if has("limit") { desk.page(args)? } else { None },
+    };
+    let query = TurnQuery { goal: &goal, todo: todo.as_ref(), agent: agent.as_ref(), states: &states };
+    let (page, now) = desk.look(|view, terms| Ok((projection::turns(view, &query, slice)?, terms.now)))?;
+    let head = ["TURN", "TODO", "AGENT", "STATE", "VERDICT", "ADMITTED"];
+    show::listed(schema::TURN_LIST, &page, &head, |row| cells(row, now), "no Turn is like that")
+}
+
+fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
+    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{} ({why})", row.state));
+    vec![
+        names::short(&row.turn_id),
+        row.todo_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+        row.agent_id.to_string(),
+        state,
+        row.verdict.as_ref().map(word).unwrap_or_default(),
+        show::when(row.admitted_at_ms, now),
+    ]
+}
+
+/// `turn show`.
+pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let mut desk = Desk::open(context, args)?;
+    let turn_id = names::turn(&mut desk, args.needed("id")?)?;
+    show_one(context, &mut desk, turn_id)
+}
+
+/// One Turn: where it stands, its attempts, what was said of it, its receipts, and where private text lies.
+pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: TurnId) -> Result<Rendered> {
+    let turn = names::turn_row(desk, turn_id)?;
+    let (causes, log, now) = desk.look(|view, terms| {
+        let causes = projection::causes_of(view, terms, &turn)?;
+        let query = LogQuery { goal: &turn.goal_id, todo: turn.todo_id(), since: Some(turn.admitted_at) };
+        let page = projection::log(view, terms, &query, Slice { after: None, limit: Some(EVENTS_MAX * 4) })?;
+        Ok((causes, page.items, terms.now))
+    })?;
+    let mut log: Vec<LogRow> = log.into_iter().filter(|row| row.turn_id == Some(turn_id)).take(EVENTS_MAX).collect();
+    log.reverse();
+    let held = matches!(turn.state, TurnState::Held { .. });
+    let kept = kept(desk, &turn)?;
+    let document = page(&turn, if held { causes.iter().map(word).collect() } else { Vec::new() }, &log, &kept, now, context.program);
+    let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    if let Value::Object(fields) = &mut body {
+        fields.insert("state".to_owned(), turn.state.as_str().into());
+        if let Some(why) = TurnRow::of(&turn).why {
+            fields.insert("why".to_owned(), why.into());
+        }
+        if held {
+            fields.insert("causes".to_owned(), serde_json::to_value(&causes).unwrap_or_default());
+        }
+        // The owner's token is the owner's alone.
+        fields.remove("own_id");
+    }
+    Rendered::new(schema::TURN, &json!({"turn": body, "log": log, "private": kept}), document)
+}
+
+/// Which texts of a Turn lie in the private store, by kind and id; the texts themselves are not shown.
+fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
+    let mut ids: Vec<(Kind, String)> = Vec::new();
+    for attempt in &turn.attempts {
+        let id = format!("{}.{}", turn.turn_id, attempt.number);
+        ids.extend([(Kind::Result, id.clone()), (Kind::Diagnostics, id)]);
+    }
+    ids.push((Kind::Diagnostics, format!("{}.v", turn.turn_id)));
+    let mut kept = Vec::new();
+    for (kind, id) in ids {
+        if let Some(body) = private.latest(kind, &id)? {
+            kept.push(json!({"kind": kind.as_str(), "id": id, "bytes": body.bytes.len()}));
+        }
+    }
+    Ok(kept)
+}
+
+fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
+    let row = TurnRow::of(turn);
+    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{} ({why})", row.state));
+    let facts = show::Facts::default()
+        .add("turn", turn.turn_id)
+        .maybe("todo", turn.todo_id())
+        .add("state", state)
+        .list("held by", causes)
+        .add("agent", format!("{} through {}", turn.agent_id, turn.endpoint))
+        .add("executor", word(&turn.executor))
+        .add("number", format!("Turn {} of the Todo, epoch {}", turn.turn_no, turn.epoch))
+        .add("admitted", show::when(turn.admitted_at, now))
+        .maybe("ended", turn.ended_at.map(|at| show::when(at, now)))
+        .add("slot", word(&turn.slot))
+        .maybe("asked to stop", turn.stop_wish.as_ref().map(|wish| format!("by {}, {}", wish.by, show::when(wish.at, now))));
+    let mut document = Document::new().with(facts.block());
+    if turn.is_driven() && !turn.attempts.is_empty() {
+        let rows = turn.attempts.iter().map(|attempt| attempt_cells(attempt, now)).collect();
+        document = document.heading("Attempts").table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE"], rows);
+    }
+    if let Some(candidate) = &turn.candidate {
+        let facts = show::Facts::default()
+            .add("kind", word(&candidate.kind))
+            .maybe("summary", candidate.summary.as_ref())
+            .maybe("next", candidate.next_action.as_ref())
+            .list("outside its scopes", &candidate.outside)
+            .add("digest", candidate.digest);
+        document = document.heading("Result").with(facts.block());
+    }
+    if let Some(verdict) = &turn.verdict {
+        let facts = show::Facts::default()
+            .add("outcome", word(&verdict.outcome))
+            .maybe("validator", verdict.validator.as_ref())
+            .maybe("exit", verdict.exit)
+            .maybe("why", verdict.note.as_ref())
+            .add("took", format!("{} ms", verdict.took_ms.as_ms()));
+        document = document.heading("Verdict").with(facts.block());
+    }
+    let cells = |row: &LogRow| {
+        vec![row.seq.to_string(), show::utc(row.at_ms), row.text.clone(), row.operation_id.to_string()]
+    };
+    document = document.heading("Commits").table(&["SEQ", "AT", "WHAT", "OPERATION"], log.iter().map(cells).collect());
+    if !kept.is_empty() {
+        let lines: Vec<_> = kept
+            .iter()
+            .map(|one| (format!("{} {}", text(one, "kind"), text(one, "id")), format!("{} bytes, in this profile's private.db", one["bytes"])))
+            .collect();
+        document = document.heading("Private").with(Block::Terms(lines));
+    }
+    match next(turn) {
+        Some(command) => document.line(format!("next: {program} {command}")),
+        None => document,
+    }
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
+    vec![
+        attempt.number.to_string(),
+        attempt.host.to_string(),
+        show::when(attempt.dispatched_at, now),
+        attempt.end.as_ref().map_or_else(|| "-".to_owned(), |end| show::when(end.at, now)),
+        attempt.end.as_ref().and_then(|end| end.failure).map_or_else(String::new, |failure| failure.as_str().to_owned()),
+    ]
+}
+
+/// The command that moves a Turn on.
+fn next(turn: &Turn) -> Option<String> {
+    let id = turn.turn_id;
+    match &turn.state {
+        TurnState::Held { .. } => Some(match turn.acceptance_gate {
+            Some(gate) => format!("gate show {gate}"),
+            None => format!("turn recover {id} --prove"),
+        }),
+        TurnState::Unresolved { .. } | TurnState::Candidate => Some(format!("turn recover {id} --resume")),
+        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(format!("turn recover {id} --resume")),
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => None,
+    }
+}

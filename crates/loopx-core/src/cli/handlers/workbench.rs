@@ -1,0 +1,50 @@
+//! Owns what the verbs of a Turn work with beside the desk: this machine, the private store, and the wish to stop.
+//!
+//! Knows no verb.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use super::desk::Desk;
+use crate::{
+    cli::Context,
+    error::{Code, Error, Result},
+    private::PrivateStore,
+    turn::{Machine, PASSED_ON, Site},
+};
+
+/// This machine, as a handler uses it.
+#[derive(Debug)]
+pub(in crate::cli) struct Workbench {
+    /// Its description.
+    pub(in crate::cli) machine: Machine,
+    private: PrivateStore,
+}
+
+impl Workbench {
+    /// Describes this machine for the profile of a desk.
+    pub(in crate::cli) fn of(context: &Context<'_, '_>, desk: &Desk) -> Result<Self> {
+        let env = PASSED_ON.iter().filter_map(|name| Some(((*name).into(), context.env.named(name)?.to_owned())));
+        let machine = Machine::of(&desk.profile, env)?;
+        Ok(Self { machine, private: PrivateStore::at(&desk.profile.place().private_db()) })
+    }
+
+    /// What a driver, an owner's verb and a recovery work with.
+    pub(in crate::cli) fn site<'a>(&'a mut self, desk: &'a mut Desk) -> Site<'a> {
+        Site { authority: &mut desk.authority, private: &mut self.private, machine: &self.machine }
+    }
+}
+
+/// Listens for the signals by which a person or a system ends this process.
+///
+/// Errors: `internal` where the system takes no handler.
+pub(in crate::cli) fn interrupted() -> Result<impl Fn() -> bool> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&asked))
+            .map_err(|e| Error::new(Code::Internal, "no signal can be listened for").internal(e))?;
+    }
+    Ok(move || asked.load(Ordering::SeqCst))
+}

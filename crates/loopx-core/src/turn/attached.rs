@@ -1,0 +1,203 @@
+//! Owns the verbs by which an attached owner ends its Turn: a candidate, its validators, a verdict.
+//!
+//! Knows nothing of hosts. Each commit has an id derived from the verb's own, so that the same verb given again finds
+//! the receipts that exist and goes on at the first that is missing.
+
+use super::{
+    examine::{examine, needed_folder, scopes},
+    site::{Around, Site},
+    tree::Tree,
+};
+use crate::{
+    boundary,
+    error::{Code, Error, Result},
+    failpoint,
+    kernel::{ClaimCommand, Command, Outcome, Step},
+    model::{
+        Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer, Provenance,
+        Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
+    },
+    process::Process,
+};
+
+/// What an owner says of its work.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The verb's id.
+    pub operation_id: OperationId,
+    /// The owner.
+    pub actor: Actor,
+    /// How it came.
+    pub provenance: Provenance,
+    /// The Goal.
+    pub goal_id: GoalId,
+    /// The Todo.
+    pub todo_id: TodoId,
+    /// The token the owner presents.
+    pub own_id: Option<OwnId>,
+    /// What it says.
+    pub kind: ResultKind,
+    /// What follows a completion.
+    pub continuation: Continuation,
+    /// Whether it wants to go on with the next Turn.
+    pub goes_on: bool,
+    /// In short, what was done; screened here.
+    pub summary: Option<String>,
+    /// What it points at.
+    pub evidence: Vec<Pointer>,
+}
+
+/// Where a verb left its Turn.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// What the last commit returned.
+    pub receipt: Receipt,
+    /// The Turn as it stands now.
+    pub around: Around,
+    /// Processes of it that could not be ended.
+    pub left: Vec<Process>,
+}
+
+impl Done {
+    /// The Turn.
+    pub fn turn(&self) -> &Turn {
+        &self.around.turn
+    }
+}
+
+/// Ends an attached Turn by its owner's word and its validators' proof.
+///
+/// Errors: those of the kernel for what the owner presents; `not_ready` where this machine does not know the work tree.
+/// A result that was refused, or is held, is no error here: the Turn's state tells.
+pub fn finish(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
+    let candidate_id = wish.operation_id.step("candidate")?;
+    let turn_id = match site.receipt(&candidate_id)? {
+        // Given again: the Turn it was given for, whoever has the Todo now.
+        Some(receipt) => receipt.outcome::<Outcome>()?.turn_id,
+        None => present_turn(site, wish)?,
+    };
+    let Some(turn_id) = turn_id else { return refuse(site, wish) };
+    let around = site.around(turn_id)?;
+    if around.turn.is_driven() {
+        let message = format!("a host works on the Todo {}; its result comes through its own pipe", wish.todo_id);
+        return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn show {turn_id}")));
+    }
+    let step = candidate_step(site, wish, &around)?;
+    let receipt = site.authority.submit_step(operation(wish, candidate_id, step))?;
+    failpoint::reach!(OwnerCandidate);
+    if receipt.negative().is_some() {
+        return Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() });
+    }
+    prove(site, wish, turn_id, receipt)
+}
+
+/// Runs the validators, at most twice where the tree moves under them, and records what they said.
+fn prove(site: &mut Site<'_>, wish: &Wish, turn_id: TurnId, mut last: Receipt) -> Result<Done> {
+    for name in ["verdict", "verdict.2"] {
+        let around = site.around(turn_id)?;
+        let id = wish.operation_id.step(name)?;
+        if let Some(receipt) = site.receipt(&id)? {
+            last = receipt;
+            continue;
+        }
+        if !matches!(around.turn.state, TurnState::Candidate) || around.turn.own_id != own(wish, &around) {
+            break;
+        }
+        let step = examine(site, &around, None, &mut |_| false)?;
+        failpoint::reach!(OwnerJudged);
+        let Some(step) = step else { break };
+        last = site.authority.submit_step(operation(wish, id, step))?;
+        failpoint::reach!(OwnerVerdict);
+    }
+    Ok(Done { receipt: last, around: site.around(turn_id)?, left: Vec::new() })
+}
+
+fn own(wish: &Wish, around: &Around) -> OwnId {
+    wish.own_id.unwrap_or(around.turn.own_id)
+}
+
+pub(super) fn operation(wish: &Wish, operation_id: OperationId, command: Step) -> Operation<Step> {
+    Operation {
+        operation_id,
+        actor: wish.actor.clone(),
+        provenance: wish.provenance,
+        goal_id: wish.goal_id.clone(),
+        command,
+        expected: Expected::default(),
+    }
+}
+
+/// The Turn that the Todo has now.
+fn present_turn(site: &mut Site<'_>, wish: &Wish) -> Result<Option<TurnId>> {
+    let reads = [crate::kernel::Read::Todo(wish.todo_id.clone())].into();
+    let terms = site.authority.present()?;
+    site.authority.read(|view| {
+        let mut facts = crate::kernel::Facts::new(terms.clone());
+        view.load(&reads, &mut facts)?;
+        Ok(facts.todo(&wish.todo_id)?.and_then(|todo| todo.turn_id))
+    })
+}
+
+/// Without a Turn there is nothing to end; the kernel says why this token does not count any more.
+fn refuse(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
+    let command = Command::Claim(ClaimCommand::Renew { todo_id: wish.todo_id.clone(), own_id: wish.own_id });
+    let operation_id = wish.operation_id.step("candidate")?;
+    let operation = Operation {
+        operation_id,
+        actor: wish.actor.clone(),
+        provenance: wish.provenance,
+        goal_id: wish.goal_id.clone(),
+        command,
+        expected: Expected::default(),
+    };
+    let receipt = site.authority.submit(operation)?;
+    // Between our read and this, somebody gave the owner its Todo back; asking again finds its Turn.
+    Err(Error::new(Code::ReconciliationRequired, format!("the Todo {} has just changed hands", wish.todo_id))
+        .detail("operation_id", receipt.operation_id().as_str())
+        .hint(format!("todo show {}", wish.todo_id)))
+}
+
+pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) -> Result<Step> {
+    let validates = !matches!(wish.kind, ResultKind::LookChanged | ResultKind::LookUnchanged);
+    let folder = if validates { needed_folder(site, around)? } else { None };
+    let tree = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
+    let summary = wish.summary.as_deref().map(screened).transpose()?;
+    let said = serde_json::json!({
+        "kind": wish.kind, "continuation": wish.continuation, "goes_on": wish.goes_on,
+        "summary": summary, "evidence": wish.evidence,
+    });
+    let candidate = Candidate {
+        kind: wish.kind,
+        digest: Digest::of_value(&said)?,
+        requirement_revision: 0,
+        at: Timestamp::default(),
+        summary,
+        classification: None,
+        next_action: None,
+        continuation: wish.continuation.clone(),
+        evidence: wish.evidence.clone(),
+        goes_on: wish.goes_on,
+        tree: tree.map(|tree| tree.digest(&scopes(around))),
+        outside: [].into(),
+    };
+    Ok(Step::Candidate {
+        turn_id: around.turn.turn_id,
+        own_id: wish.own_id,
+        candidate: Box::new(candidate),
+        wake: None,
+    })
+}
+
+/// A summary as a fact may hold it.
+fn screened(text: &str) -> Result<ShortText> {
+    const SUMMARY_MAX_BYTES: usize = 400;
+    if text.len() > SUMMARY_MAX_BYTES {
+        let message = format!("the summary has {} bytes, the limit is {SUMMARY_MAX_BYTES}", text.len());
+        return Err(Error::new(Code::PayloadTooLarge, message).detail("limit_bytes", SUMMARY_MAX_BYTES));
+    }
+    let screened = boundary::screen(text).map_err(|refused| {
+        Error::new(Code::InvalidArgument, format!("the summary holds a credential ({})", refused.kind))
+            .detail("argument", "--summary")
+    })?;
+    super::validate::cut(&screened.text, 512).parse()
+}

@@ -1,0 +1,83 @@
+//! Owns one examination of a candidate: the tree before, the validators, the tree after.
+//!
+//! Knows nothing of who asked for it; a driver, an owner's verb and a recovery submit what it found.
+
+use std::{collections::BTreeSet, path::Path};
+
+use super::{
+    site::{Around, Site, validator_token},
+    tree::Tree,
+    validate,
+};
+use crate::{
+    error::{Code, Error, Result},
+    kernel::Step,
+    model::{ScopePath, TurnState},
+    private::Kind,
+};
+
+/// The paths a Turn may write below, as its ownership declares them.
+pub(super) fn scopes(around: &Around) -> BTreeSet<ScopePath> {
+    let own = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
+    own.filter(|own| own.turn_id == around.turn.turn_id).map(|own| own.scopes.clone()).unwrap_or_default()
+}
+
+/// Where the validators of a Turn have to run, when it has some.
+///
+/// Errors: `not_ready` where this machine does not know the work tree.
+pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Option<std::path::PathBuf>> {
+    let folder = site.folder(&around.turn)?;
+    if folder.is_none() && !around.validators().is_empty() {
+        let id = around.turn.turn_id;
+        return Err(Error::new(Code::NotReady, format!("this machine does not know the work tree of the Turn {id}"))
+            .detail("turn_id", id.to_string())
+            .hint(format!("turn show {id}")));
+    }
+    Ok(folder)
+}
+
+/// Examines the candidate of a Turn and gives the step that records the verdict; none when `stopped` said so.
+///
+/// No transaction is open meanwhile. What the validators printed is kept before the verdict is.
+pub(super) fn examine(
+    site: &mut Site<'_>,
+    around: &Around,
+    before: Option<&Tree>,
+    stopped: &mut dyn FnMut(&mut Site<'_>) -> bool,
+) -> Result<Option<Step>> {
+    if !matches!(around.turn.state, TurnState::Candidate) {
+        return Err(Error::from(Code::Internal).internal("there is no candidate to examine"));
+    }
+    let turn = &around.turn;
+    let scopes = scopes(around);
+    let folder = needed_folder(site, around)?;
+    let look = |site: &Site<'_>| folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
+    let first = look(site);
+    let token = validator_token(turn.turn_id)?;
+    let place = folder.as_deref().unwrap_or(Path::new("/"));
+    let found = validate::run(around.validators(), place, &token, &mut || stopped(site));
+    let Some(finding) = found else { return Ok(None) };
+    let last = if around.validators().is_empty() { first.clone() } else { look(site) };
+    // The tree as the candidate recorded it may be of an earlier moment than our first look.
+    let recorded = turn.candidate.as_ref().and_then(|candidate| candidate.tree);
+    let drifted = recorded.is_some_and(|digest| scopes_moved(first.as_ref(), digest, &scopes));
+    let moved = match (&first, &last) {
+        (Some(first), Some(last)) => first.moved(last, before, &scopes) || drifted && !scopes.is_empty(),
+        _ => false, // wildcard: of a tree without a picture nothing is claimed
+    };
+    if !finding.output.is_empty() {
+        let body = Site::body(Kind::Diagnostics, format!("{}.v", turn.turn_id), turn.turn_id, finding.output.clone())?;
+        site.private.put_all(&[body])?;
+    }
+    let tree = last.map(|tree| tree.digest(&scopes));
+    Ok(Some(Step::Verdict {
+        turn_id: turn.turn_id,
+        own_id: turn.own_id,
+        verdict: Box::new(finding.verdict(tree)),
+        moved,
+    }))
+}
+
+fn scopes_moved(now: Option<&Tree>, recorded: crate::model::Digest, scopes: &BTreeSet<ScopePath>) -> bool {
+    now.is_some_and(|tree| tree.digest(scopes) != recorded)
+}

@@ -1,0 +1,87 @@
+//! Owns the seam behind which a host is run: what it is given, and what its end means.
+//!
+//! Knows no one host. A host is started again by a recovery from its [`Hosting`], so that holds all it needs.
+
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::wire::TurnResult;
+use crate::{
+    error::{Code, Error, Result},
+    model::{Digest, HostFailure, ShortText},
+    process::{Control, Outcome, Tick, Token},
+};
+
+/// How the host of a Turn is started. Private: it holds paths of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hosting {
+    /// The program and its arguments; no shell.
+    pub argv: Vec<String>,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// How long an attempt may take.
+    pub wall_ms: u64,
+    /// How many attempts there are at most.
+    pub attempts_max: u8,
+}
+
+/// What a host is given for one attempt.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// What it reads from stdin.
+    pub request: Vec<u8>,
+    /// The whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The mark of its process tree.
+    pub token: &'a Token,
+}
+
+/// What a host's end means.
+#[derive(Debug)]
+pub enum Judged {
+    /// A result, read and screened.
+    Result(Box<TurnResult>),
+    /// A failure, whether another attempt can help, and why in short.
+    Failed {
+        /// The class.
+        failure: HostFailure,
+        /// Whether the same host may succeed when it is started again.
+        retry: bool,
+        /// Why, without a word of the host.
+        note: Option<ShortText>,
+    },
+    /// LoopX ended it on a wish.
+    Stopped,
+}
+
+/// A program that works on a Turn.
+pub trait Host: fmt::Debug {
+    /// The name that attempts carry.
+    fn name(&self) -> &'static str;
+
+    /// How it is started.
+    fn hosting(&self) -> &Hosting;
+
+    /// Works until its end, within its bounds; `tick` is asked several times a second.
+    fn work(&self, job: &Job<'_>, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome;
+
+    /// Says what an end means.
+    fn judge(&self, outcome: &Outcome, turn_key: &Digest) -> Judged;
+
+    /// Says what kept output means, when its end was not seen.
+    fn reread(&self, spooled: &[u8], turn_key: &Digest) -> Judged;
+}
+
+impl Hosting {
+    /// Encodes it for the private store.
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|e| Error::from(Code::Internal).internal(e))
+    }
+
+    /// Reads it back.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        serde_json::from_slice(bytes).map_err(|e| Error::new(Code::StoreCorrupt, "how a host is started cannot be read").internal(e))
+    }
+}

@@ -1,0 +1,141 @@
+//! Owns the driver's lock: one file a Turn, held for the life of its driver.
+//!
+//! Knows nothing of what a driver does. Invariant: a [`DriverLock`] exists only while its file is locked by this
+//! process, and only through one can a step of a driven Turn be submitted.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError, remove_file},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    authority::{Authority, clock::Deadline},
+    error::{Code, Error, Result},
+    kernel::{Seen, Step},
+    model::{Operation, Receipt, TurnId},
+    process,
+};
+
+/// How long somebody who only looks may be in the way of somebody who takes.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The right to drive one Turn on this machine.
+#[derive(Debug)]
+pub struct DriverLock {
+    turn_id: TurnId,
+    path: PathBuf,
+    _file: File,
+}
+
+impl DriverLock {
+    /// Takes the lock of a Turn; it never waits for another driver.
+    ///
+    /// Errors: `executor_active` while another process has it, stopped or not; `store_unavailable`.
+    pub fn take(locks: &Path, turn_id: TurnId) -> Result<Self> {
+        let path = path_of(locks, turn_id);
+        let deadline = Deadline::after(LOOK);
+        loop {
+            let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
+            match file.try_lock() {
+                // The file may have been removed by the driver that had it, between our opening and our locking.
+                Ok(()) if is_still(&path, &file) => return Ok(Self { turn_id, path, _file: file }),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Err(taken(turn_id)),
+                Err(TryLockError::WouldBlock) => process::pause(10),
+                Err(TryLockError::Error(e)) => return Err(unreachable_lock(&e)),
+            }
+        }
+    }
+
+    /// Whether the driver of a Turn of this machine lives; looked at, never taken.
+    pub fn seen(locks: &Path, turn_id: TurnId) -> Option<Seen> {
+        let file = match open(&path_of(locks, turn_id), false) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(Seen::Gone),
+            Err(_) => return None,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Some(Seen::Gone),
+            Err(TryLockError::WouldBlock) => Some(Seen::Alive),
+            Err(TryLockError::Error(_)) => None,
+        }
+    }
+
+    /// The Turn.
+    pub fn turn_id(&self) -> TurnId {
+        self.turn_id
+    }
+
+    /// Submits a step of this Turn.
+    ///
+    /// Errors: those of the kernel, `operation_conflict`, `store_*`.
+    pub(super) fn submit(&self, authority: &mut Authority, operation: Operation<Step>) -> Result<Receipt> {
+        if operation.command.turn_id() != self.turn_id {
+            return Err(Error::from(Code::Internal).internal("a driver submits for another Turn"));
+        }
+        authority.submit_step(operation)
+    }
+
+    /// Lets go of a Turn that has ended, and of its file.
+    pub(super) fn close(self) {
+        // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
+        let _ = remove_file(&self.path);
+    }
+}
+
+fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
+    locks.join(format!("turn-{turn_id}.lock"))
+}
+
+fn open(path: &Path, create: bool) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(create).create(create).truncate(false).mode(0o600).open(path)
+}
+
+fn is_still(path: &Path, file: &File) -> bool {
+    let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    matches!((path.metadata(), file.metadata()), (Ok(a), Ok(b)) if same(&a, &b))
+}
+
+fn taken(turn_id: TurnId) -> Error {
+    Error::new(Code::ExecutorActive, format!("the driver of the Turn {turn_id} lives"))
+        .detail("turn_id", turn_id.to_string())
+        .hint(format!("turn show {turn_id}"))
+}
+
+fn unreachable_lock(e: &std::io::Error) -> Error {
+    Error::new(Code::StoreUnavailable, "the lock of a Turn cannot be reached").internal(e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn() -> TurnId {
+        TurnId::from_bytes([7; 16])
+    }
+
+    #[test]
+    fn one_driver_a_turn_and_looking_takes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(DriverLock::seen(dir.path(), turn()), Some(Seen::Gone));
+        let lock = DriverLock::take(dir.path(), turn()).unwrap();
+        assert_eq!(DriverLock::seen(dir.path(), turn()), Some(Seen::Alive));
+        assert_eq!(DriverLock::take(dir.path(), turn()).unwrap_err().code(), Code::ExecutorActive);
+        drop(lock);
+        assert_eq!(DriverLock::seen(dir.path(), turn()), Some(Seen::Gone));
+        let lock = DriverLock::take(dir.path(), turn()).unwrap();
+        lock.close();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_lock_on_a_removed_file_is_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = DriverLock::take(dir.path(), turn()).unwrap();
+        remove_file(path_of(dir.path(), turn())).unwrap();
+        let second = DriverLock::take(dir.path(), turn()).unwrap();
+        assert!(is_still(&second.path, &second._file) && !is_still(&first.path, &first._file));
+    }
+}

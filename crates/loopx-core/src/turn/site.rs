@@ -1,0 +1,219 @@
+//! Owns what a Turn needs of the machine it runs on: its ledger, its private store, its locks, its name.
+//!
+//! Knows nothing of what is done with them.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs::read_link,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    authority::{
+        Authority, View,
+        clock::{Clock as _, SystemClock},
+        profile::Profile,
+    },
+    error::{Code, Error, Result},
+    kernel::{self, Facts, READ_ROUNDS, Terms},
+    model::{
+        Actor, Assurance, Cause, Door, Expected, Goal, Label, MachineId, Operation, OperationId, Provenance, Receipt,
+        Todo, Turn, TurnId, Validator,
+    },
+    private::{Body, PrivateStore},
+    process::{self, Token},
+};
+
+/// The variables of its environment that LoopX passes on to a host.
+pub const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"];
+
+/// This machine, as far as a Turn is concerned.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// Its name in the ledger.
+    pub machine_id: MachineId,
+    /// Where the driver locks lie.
+    pub locks: PathBuf,
+    /// What is passed on of the environment.
+    pub env: BTreeMap<OsString, OsString>,
+    boot_id: Option<Label>,
+    pid_namespace: Option<Label>,
+}
+
+impl Machine {
+    /// Describes this machine for a profile; of `env` only what is passed on to hosts is kept.
+    ///
+    /// Errors: `not_ready` where the machine has lost its name.
+    pub fn of(profile: &Profile, env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self> {
+        let place = profile.place();
+        let mut machine = Self::new(profile.machine_id()?.parse()?, place.locks(), env)?;
+        let home = place.dir().parent().and_then(Path::parent);
+        machine.env.extend(home.map(|home| (OsString::from("LOOPX_HOME"), home.as_os_str().to_owned())));
+        machine.env.insert("LOOPX_PROFILE".into(), place.name().into());
+        Ok(machine)
+    }
+
+    /// Describes this machine by its parts.
+    pub fn new(
+        machine_id: MachineId,
+        locks: PathBuf,
+        env: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self> {
+        let kept = |(name, _): &(OsString, OsString)| PASSED_ON.iter().any(|one| name == one);
+        let boot_id = SystemClock::new().read()?.boot_id;
+        let namespace = read_link("/proc/self/ns/pid").ok();
+        Ok(Self {
+            machine_id,
+            locks,
+            env: env.into_iter().filter(kept).collect(),
+            boot_id: boot_id.parse().ok(),
+            pid_namespace: namespace.and_then(|link| link.to_string_lossy().parse().ok()),
+        })
+    }
+
+    /// The name of this boot, where the platform has one.
+    pub fn boot_id(&self) -> Option<&Label> {
+        self.boot_id.as_ref()
+    }
+
+    /// The name of the pid namespace, where the platform has one.
+    pub fn pid_namespace(&self) -> Option<&Label> {
+        self.pid_namespace.as_ref()
+    }
+}
+
+/// What a driver, an owner's verb and a recovery work with.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// The facts.
+    pub authority: &'a mut Authority,
+    /// The bodies.
+    pub private: &'a mut PrivateStore,
+    /// The machine.
+    pub machine: &'a Machine,
+}
+
+/// A Turn with all that stands around it, as one read saw it.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// The Turn.
+    pub turn: Turn,
+    /// Its Todo; none for a Turn that works on none.
+    pub todo: Option<Todo>,
+    /// Its Goal.
+    pub goal: Goal,
+    /// What holds its result now.
+    pub causes: std::collections::BTreeSet<Cause>,
+    /// What the read was made under.
+    pub terms: Terms,
+    pub(super) facts: Facts,
+}
+
+impl Around {
+    /// What proves the Turn's result, in order: the Todo's validators, else the Goal's.
+    pub fn validators(&self) -> &[Validator] {
+        match &self.todo {
+            Some(todo) if !todo.validators.is_empty() => &todo.validators,
+            _ => &self.goal.validators,
+        }
+    }
+
+    /// Whether the ownership of the Turn has run out.
+    pub fn has_expired(&self) -> bool {
+        let own = self.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
+        own.filter(|own| own.turn_id == self.turn.turn_id).is_none_or(|own| self.facts.is_expired(own))
+    }
+
+    /// The agent that executes, as the actor of its driver's steps.
+    pub fn executor(&self) -> Actor {
+        Actor::Agent(self.turn.agent_id.clone(), self.turn.endpoint.clone())
+    }
+
+    /// An operation of the Turn's driver.
+    pub(super) fn step<C>(&self, operation_id: OperationId, command: C) -> Operation<C> {
+        operation(operation_id, self.executor(), Door::Driver, &self.turn, command)
+    }
+
+    /// An operation of LoopX itself.
+    pub(super) fn proof<C>(&self, operation_id: OperationId, command: C) -> Operation<C> {
+        operation(operation_id, Actor::System, Door::Driver, &self.turn, command)
+    }
+}
+
+fn operation<C>(operation_id: OperationId, actor: Actor, door: Door, turn: &Turn, command: C) -> Operation<C> {
+    Operation {
+        operation_id,
+        actor,
+        provenance: Provenance { door, assurance: Assurance::Stated, contained: None },
+        goal_id: turn.goal_id.clone(),
+        command,
+        expected: Expected::default(),
+    }
+}
+
+impl Site<'_> {
+    /// Reads a Turn and all that stands around it.
+    ///
+    /// Errors: `not_found`, `store_*`.
+    pub fn around(&mut self, turn_id: TurnId) -> Result<Around> {
+        let Self { authority, .. } = self;
+        read_around(authority, turn_id)
+    }
+
+    /// What an operation returned, if it was submitted.
+    pub(super) fn receipt(&mut self, operation_id: &OperationId) -> Result<Option<Receipt>> {
+        self.authority.receipt(operation_id)
+    }
+
+    /// Where a Turn works on this machine.
+    pub(super) fn folder(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
+        turn.workspace.as_ref().map_or(Ok(None), |workspace| super::workspace::folder(self.private, workspace))
+    }
+
+    /// A body that belongs to a Turn, made now.
+    pub(super) fn body(kind: crate::private::Kind, id: String, turn_id: TurnId, bytes: Vec<u8>) -> Result<Body> {
+        let created_at_ms = SystemClock::new().read()?.wall_ms;
+        Ok(Body { kind, id, owner_turn: Some(turn_id.to_string()), created_at_ms, bytes })
+    }
+}
+
+fn read_around(authority: &mut Authority, turn_id: TurnId) -> Result<Around> {
+    let terms = authority.present()?;
+    authority.read(|view: &mut dyn View| {
+        let mut facts = Facts::new(terms.clone());
+        for _ in 0..=READ_ROUNDS {
+            let missing = kernel::turn_around(turn_id, &facts);
+            view.load(&missing, &mut facts)?;
+        }
+        let turn = facts.turn(&turn_id)?.cloned().ok_or_else(|| {
+            Error::new(Code::NotFound, format!("there is no Turn {turn_id}")).hint("turn list")
+        })?;
+        let goal = facts.goal(&turn.goal_id)?.cloned().ok_or_else(|| Error::from(Code::Internal))?;
+        let todo = match turn.todo_id() {
+            Some(todo_id) => facts.todo(todo_id)?.cloned(),
+            None => None,
+        };
+        let causes = kernel::turn_causes(&facts, &turn)?;
+        Ok(Around { turn, todo, goal, causes, terms: terms.clone(), facts })
+    })
+}
+
+/// The mark of the process tree of an attempt.
+pub(super) fn attempt_token(turn_id: TurnId, number: u8) -> Result<Token> {
+    Token::parse(&format!("{turn_id}.{number}"))
+}
+
+/// The mark of the validators of a Turn.
+pub(super) fn validator_token(turn_id: TurnId) -> Result<Token> {
+    Token::parse(&format!("{turn_id}.v"))
+}
+
+/// Ends what carries a mark; whether the tree is proved empty then.
+pub(super) fn sweep(token: &Token) -> Result<bool> {
+    const GRACE_MS: u64 = 2000;
+    if process::alive_by_token(token)?.is_empty() {
+        return Ok(true);
+    }
+    Ok(process::end_by_token(token, GRACE_MS)?.survivors.is_empty())
+}

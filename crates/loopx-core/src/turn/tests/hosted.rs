@@ -1,0 +1,229 @@
+//! A hosted Turn by the command host: every way its program can end, and what becomes of the Turn.
+
+use std::{fs, time::Duration as Wait};
+
+use super::bench::{Bench, result, text};
+use crate::{
+    authority::{Authority, clock::Deadline},
+    error::Code,
+    kernel::{Command, TurnCommand},
+    model::*,
+    private::Kind,
+    process,
+    turn::{self, DriverLock, Machine},
+};
+
+fn failed(failure: HostFailure) -> TurnState {
+    TurnState::Failed { how: FailedBy::Host(failure) }
+}
+
+#[test]
+fn work_proof_one_commit() {
+    let mut bench = Bench::new(Some("test -f answer"));
+    let todo_id = bench.todo(|_| {});
+    let done = bench.run(&todo_id, &format!("cat > request; env > environment; echo 42 > answer; {}", result("validated_completion"))).unwrap();
+    let turn = done.turn();
+    assert_eq!(turn.state, TurnState::Settled);
+    assert!(bench.todo_row(&todo_id).is_done());
+    assert_eq!((turn.attempts.len(), turn.verdict.as_ref().unwrap().outcome), (1, VerdictOutcome::Passed));
+    // the host got the contract and nothing of our environment but the list
+    let request = turn::wire::Request::parse(&fs::read(bench.tree().join("request")).unwrap()).unwrap();
+    assert_eq!((request.turn_key, request.attempt), (turn.turn_key, 1));
+    assert_eq!(request.turn_envelope.todo.todo_id, todo_id);
+    let env = fs::read_to_string(bench.tree().join("environment")).unwrap();
+    assert!(env.contains("LOOPX_ACTOR=agent:a@a.cli") && env.contains("LOOPX_CONTAINMENT=trn_") && !env.contains("SECRET"));
+    // what it said lies in the private store, and the driver's lock is gone
+    let kept = bench.private.latest(Kind::Result, &format!("{}.1", turn.turn_id)).unwrap().unwrap();
+    assert_eq!(turn.candidate.as_ref().unwrap().digest, Digest::of(&kept.bytes));
+    assert_eq!(fs::read_dir(bench.locks()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_end_of_a_host_has_its_class() {
+    for (script, state) in [
+        ("exit 0".to_owned(), failed(HostFailure::ResultMissing)),
+        ("echo hello".to_owned(), failed(HostFailure::ResultInvalid)),
+        ("head -c 70000 /dev/zero".to_owned(), failed(HostFailure::OutputTooLarge)),
+        (result("validated_completion").replace("it is done", "ghp_0123456789abcdefghijABCDEFGHIJ012345"), failed(HostFailure::ResultInvalid)),
+        (result("validated_completion").replace("result_v0", "result_v9"), failed(HostFailure::IncompatibleVersion)),
+        (result("wait"), TurnState::Stopped { why: Stopped::Wait }),
+        (result("user_action_required"), TurnState::Stopped { why: Stopped::UserAction }),
+        (result("repair_required"), TurnState::Settled),
+        // whoever printed its result keeps it, whatever follows
+        (format!("{}; sleep 60", result("validated_completion")), TurnState::Settled),
+        (format!("{}; exit 9", result("validated_completion")), TurnState::Settled),
+    ] {
+        let mut bench = Bench::new(Some("exit 0"));
+        let todo_id = bench.todo(|_| {});
+        let done = bench.run(&todo_id, &script).unwrap();
+        assert_eq!(done.turn().state, state, "{script}");
+        assert!(done.left.is_empty());
+    }
+}
+
+#[test]
+fn a_wrong_result_is_refused_by_the_validator_and_the_next_turn_repairs() {
+    let mut bench = Bench::new(Some("test -f answer || { echo no answer; exit 1; }"));
+    let todo_id = bench.todo(|_| {});
+    let lie = bench.run(&todo_id, &result("validated_completion")).unwrap();
+    assert_eq!(lie.turn().state, TurnState::Failed { how: FailedBy::Validate });
+    assert_eq!(lie.turn().slot, Slot::Spent);
+    let done = bench.run(&todo_id, &format!("cat > request; touch answer; {}", result("validated_completion"))).unwrap();
+    assert_eq!(done.turn().state, TurnState::Settled);
+    let request = turn::wire::Request::parse(&fs::read(bench.tree().join("request")).unwrap()).unwrap();
+    assert_eq!(request.turn_envelope.effective_action, turn::wire::Action::Repair);
+    assert!(request.turn_envelope.recommended_action.as_str().ends_with("sh: exit 1: no answer"));
+}
+
+#[test]
+fn a_crash_is_tried_again_and_three_are_the_end() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let twice = format!("if [ -f once ]; then {}; else touch once; kill -9 $$; fi", result("validated_completion"));
+    let done = bench.run(&todo_id, &twice).unwrap();
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
+    assert_eq!(done.turn().attempts[0].end.as_ref().unwrap().failure, Some(HostFailure::Crashed));
+    let other = bench.todo(|_| {});
+    let start = bench.start(&other);
+    let host = bench.host("exit 7", |hosting| hosting.attempts_max = 2);
+    let done = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&failed(HostFailure::Crashed), 2));
+    assert_eq!(done.turn().slot, Slot::Returned);
+}
+
+#[test]
+fn a_deadline_ends_the_whole_tree() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let start = bench.start(&todo_id);
+    let host = bench.host("setsid sleep 300 & sleep 300", |hosting| hosting.wall_ms = 300);
+    let done = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    assert_eq!(done.turn().state, failed(HostFailure::Timeout));
+    let token = process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
+    assert!(process::alive_by_token(&token).unwrap().is_empty());
+}
+
+#[test]
+fn a_missing_program_is_no_crash_that_is_tried_again() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let start = bench.start(&todo_id);
+    let host = bench.host("", |hosting| hosting.argv = vec!["/nowhere/host".into()]);
+    let done = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&failed(HostFailure::Crashed), 1));
+    assert_eq!(bench.todo_row(&todo_id).last_end.unwrap().note.unwrap().as_str(), "the host program is missing");
+}
+
+#[test]
+fn a_wish_to_stop_ends_the_tree_and_then_the_turn() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let mut other = Authority::new(Box::new(bench.ledger.clone()));
+    let ledger = bench.ledger.clone();
+    let asking = std::thread::spawn(move || {
+        let deadline = Deadline::after(Wait::from_secs(20));
+        loop {
+            let running = ledger.rows().turns.into_values().find(|turn| turn.state == TurnState::Dispatched);
+            if let Some(turn) = running {
+                let operation = Operation {
+                    operation_id: text("stop-1"),
+                    actor: text("user:ana"),
+                    provenance: Provenance { door: Door::Cli, assurance: Assurance::Stated, contained: None },
+                    goal_id: text("g"),
+                    command: Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None }),
+                    expected: Expected::default(),
+                };
+                return other.submit(operation).unwrap();
+            }
+            assert!(!deadline.left().is_zero());
+            process::pause(5);
+        }
+    });
+    let done = bench.run(&todo_id, "sleep 300").unwrap();
+    asking.join().unwrap();
+    assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
+    let token = process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
+    assert!(process::alive_by_token(&token).unwrap().is_empty());
+}
+
+#[test]
+fn the_callers_own_stop_ends_it_as_well() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (start, host) = (bench.start(&todo_id), bench.host("sleep 300", |_| {}));
+    let deadline = Deadline::after(Wait::from_millis(300));
+    let done = turn::run(&mut bench.site(), &start, &host, &|| deadline.left().is_zero()).unwrap();
+    assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
+    assert_eq!(done.turn().slot, Slot::Returned);
+}
+
+#[test]
+fn given_again_the_same_verb_returns_its_last_receipt() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (start, host) = (bench.start(&todo_id), bench.host(&format!("echo . >> runs; {}", result("validated_completion")), |_| {}));
+    let first = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let events = bench.events();
+    let again = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    assert_eq!(again.receipt.operation_id(), first.receipt.operation_id());
+    assert!(again.receipt.is_replayed());
+    assert_eq!(bench.events(), events);
+    assert_eq!(fs::read_to_string(bench.tree().join("runs")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_requirement_that_moves_meanwhile_gets_one_more_attempt() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let mut other = Authority::new(Box::new(bench.ledger.clone()));
+    let (tree, changed) = (bench.tree(), todo_id.clone());
+    let changing = std::thread::spawn(move || {
+        let deadline = Deadline::after(Wait::from_secs(20));
+        while !tree.join("began").exists() {
+            assert!(!deadline.left().is_zero());
+            process::pause(5);
+        }
+        let change = crate::kernel::Change { title: Some(text("mend it well")), ..crate::kernel::Change::default() };
+        let operation = Operation {
+            operation_id: text("update-1"),
+            actor: text("user:ana"),
+            provenance: Provenance { door: Door::Cli, assurance: Assurance::Proven, contained: None },
+            goal_id: text("g"),
+            command: Command::Todo(crate::kernel::TodoCommand::Update { todo_id: changed, change: Box::new(change) }),
+            expected: Expected::default(),
+        };
+        other.submit(operation).unwrap();
+        fs::write(tree.join("go"), "").unwrap();
+    });
+    let script = format!("touch began; while [ ! -f go ]; do sleep 0.02; done; cat > request; {}", result("validated_completion"));
+    let done = bench.run(&todo_id, &script).unwrap();
+    changing.join().unwrap();
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
+    let request = turn::wire::Request::parse(&fs::read(bench.tree().join("request")).unwrap()).unwrap();
+    assert_eq!(request.turn_envelope.todo.title.as_str(), "mend it well");
+}
+
+#[test]
+fn paths_outside_the_declared_scopes_fail_it() {
+    let mut bench = Bench::new(Some("exit 0")).with_git();
+    let todo_id = bench.todo(|new| new.requires.write_scopes = [text("src")].into());
+    let good = format!("mkdir -p src; touch src/a; {}", result("validated_progress"));
+    assert_eq!(bench.run(&todo_id, &good).unwrap().turn().state, TurnState::Settled);
+    let done = bench.run(&todo_id, &format!("touch stray; {}", result("validated_progress"))).unwrap();
+    let outside: Vec<_> = done.turn().candidate.as_ref().unwrap().outside.iter().map(Label::as_str).collect();
+    assert_eq!(outside, ["stray"]);
+}
+
+#[test]
+fn a_driver_elsewhere_is_left_alone() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let done = bench.run(&todo_id, &result("validated_progress")).unwrap();
+    assert_eq!(done.turn().state, TurnState::Settled);
+    assert_eq!(Machine::new(text("abc"), bench.locks().into(), []).unwrap().env.len(), 0);
+    assert!(DriverLock::take(bench.locks(), done.turn().turn_id).is_ok());
+    let start = bench.start(&bench.todo_row(&todo_id).todo_id.clone());
+    let start = turn::Start { executor: (text("nobody"), text("nobody.cli")), ..start };
+    let host = bench.host("exit 0", |_| {});
+    assert_eq!(turn::run(&mut bench.site(), &start, &host, &|| false).unwrap_err().code(), Code::NotFound);
+}

@@ -1,0 +1,220 @@
+//! Recovery, row by row of the table: what is found after a crash, and what becomes of it.
+//!
+//! The crash is made by submitting the steps that a driver had submitted when it died.
+
+use std::fs;
+
+use super::bench::{Bench, result, text};
+use crate::{
+    error::Code,
+    kernel::{ClaimCommand, Command, Outcome, Step, claim::Claim},
+    model::*,
+    private::Kind,
+    turn::{self, DriverLock, Host as _, Site},
+};
+
+/// A hosted Turn that was admitted, and whose driver is gone.
+fn admitted(bench: &mut Bench, todo_id: &TodoId, ttl_ms: Option<Duration>) -> (TurnId, OwnId) {
+    let claim = Claim {
+        todo_id: todo_id.clone(),
+        executor_of: Some((text("a"), text("a.cli"))),
+        executor: Executor::Hosted,
+        machine_id: Some(bench.machine.machine_id.clone()),
+        ttl_ms,
+        workspace: Some(bench.workspace.clone()),
+    };
+    let receipt = bench.user(Command::Claim(ClaimCommand::Claim(Box::new(claim)))).unwrap();
+    let outcome: Outcome = receipt.outcome().unwrap();
+    (outcome.turn_id.unwrap(), outcome.own_id.unwrap())
+}
+
+/// The same, dispatched; its host never said anything.
+fn dispatched(bench: &mut Bench, todo_id: &TodoId, script: &str) -> (TurnId, OwnId) {
+    let (turn_id, own_id) = admitted(bench, todo_id, None);
+    let host = bench.host(script, |_| {});
+    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, host.hosting().encode().unwrap()).unwrap();
+    bench.private.put_all(&[body]).unwrap();
+    let tree = turn::tree::whole(&bench.tree(), &bench.machine.env);
+    let attempt = Attempt {
+        number: 0,
+        host: text("command"),
+        host_version: None,
+        machine_id: Some(bench.machine.machine_id.clone()),
+        boot_id: bench.machine.boot_id().cloned(),
+        pid_namespace: bench.machine.pid_namespace().cloned(),
+        containment: Some(text(&format!("{turn_id}.1"))),
+        dispatched_at: Timestamp::default(),
+        deadline_at: None,
+        tree,
+        end: None,
+    };
+    let wall_ms = Duration::from_secs(60);
+    let step = Step::Dispatch { turn_id, own_id, attempt: Box::new(attempt), wall_ms };
+    bench.step("agent:a", step).unwrap();
+    (turn_id, own_id)
+}
+
+fn resume(bench: &mut Bench, turn_id: TurnId) -> crate::error::Result<turn::Done> {
+    let id = bench.id();
+    turn::resume(&mut bench.site(), turn_id, &id, None, &|| false)
+}
+
+fn prove(bench: &mut Bench, turn_id: TurnId) -> crate::error::Result<turn::Done> {
+    let id = bench.id();
+    turn::prove(&mut bench.site(), turn_id, &id)
+}
+
+fn spool(bench: &mut Bench, turn_id: TurnId, script: &str) {
+    let key = bench.row(turn_id).turn_key.to_string();
+    let said = result(script).replace("printf '", "").replace("%s", &key).replace("' \"$LOOPX_TURN_KEY\"", "");
+    let body = Site::body(Kind::Result, format!("{turn_id}.1"), turn_id, said.into_bytes()).unwrap();
+    bench.private.put_all(&[body]).unwrap();
+}
+
+#[test]
+fn dispatched_with_a_kept_result_becomes_the_candidate_and_settles() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "touch ran");
+    spool(&mut bench, turn_id, "validated_completion");
+    let done = resume(&mut bench, turn_id).unwrap();
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 1));
+    assert!(!bench.tree().join("ran").exists(), "nothing was started beside the result");
+}
+
+#[test]
+fn regress_a_result_is_not_lost_to_a_proof_that_came_first() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "touch ran");
+    spool(&mut bench, turn_id, "validated_completion");
+    prove(&mut bench, turn_id).unwrap();
+    assert!(bench.row(turn_id).open_attempt().is_none());
+    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Settled);
+}
+
+#[test]
+fn dispatched_without_a_result_is_tried_again_only_where_nothing_can_have_changed() {
+    let script = result("validated_completion");
+    let mut bench = Bench::new(Some("exit 0")).with_git();
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, &script);
+    let done = resume(&mut bench, turn_id).unwrap();
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
+    // a changed tree, and a folder too large to be compared: nobody can tell
+    for large in [false, true] {
+        let mut bench = Bench::new(Some("exit 0"));
+        if large {
+            bench.shell("i=0; while [ $i -le 1000 ]; do : > f$i; i=$((i+1)); done");
+        }
+        let todo_id = bench.todo(|_| {});
+        let (turn_id, _) = dispatched(&mut bench, &todo_id, &script);
+        fs::write(bench.tree().join("half"), "").unwrap();
+        let done = resume(&mut bench, turn_id).unwrap();
+        assert_eq!(done.turn().state, TurnState::Unresolved { why: Unresolved::Lost, executor_gone: true });
+        assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::TurnUnresolved);
+        // put back, it can be told
+        fs::remove_file(bench.tree().join("half")).unwrap();
+        match resume(&mut bench, turn_id) {
+            Ok(done) => assert!(!large && done.turn().state == TurnState::Failed { how: FailedBy::Host(HostFailure::Crashed) }),
+            Err(error) => assert!(large && error.code() == Code::TurnUnresolved),
+        }
+    }
+}
+
+#[test]
+fn what_survived_the_driver_is_ended_first() {
+    let mut bench = Bench::new(Some("exit 0")).with_git();
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
+    let token = turn::site::attempt_token(turn_id, 1).unwrap();
+    bench.shell(&format!("LOOPX_CONTAINMENT={token} setsid sleep 300 >/dev/null 2>&1 < /dev/null &"));
+    assert_eq!(crate::process::alive_by_token(&token).unwrap().len(), 1);
+    prove(&mut bench, turn_id).unwrap();
+    assert!(crate::process::alive_by_token(&token).unwrap().is_empty());
+    assert!(bench.row(turn_id).attempts[0].end.is_some());
+}
+
+#[test]
+fn admitted_is_dispatched_or_stopped_when_it_has_lapsed() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = admitted(&mut bench, &todo_id, None);
+    let host = bench.host(&result("validated_progress"), |_| {});
+    let id = bench.id();
+    let done = turn::resume(&mut bench.site(), turn_id, &id, Some(&host), &|| false).unwrap();
+    assert_eq!(done.turn().state, TurnState::Settled);
+    let (turn_id, _) = admitted(&mut bench, &todo_id, Some(Duration::from_secs(1)));
+    crate::process::pause(1100);
+    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Stopped { why: Stopped::Lapsed });
+}
+
+#[test]
+fn a_stop_wish_that_met_no_driver_is_kept_by_a_proof() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
+    bench.user(Command::Turn(crate::kernel::TurnCommand::Stop { turn_id, own_id: None })).unwrap();
+    assert_eq!(bench.row(turn_id).state, TurnState::Dispatched);
+    assert_eq!(prove(&mut bench, turn_id).unwrap().turn().state, TurnState::Stopped { why: Stopped::Stop });
+}
+
+#[test]
+fn a_living_driver_is_never_recovered_over() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
+    let lock = DriverLock::take(bench.locks(), turn_id).unwrap();
+    let events = bench.events();
+    assert_eq!(prove(&mut bench, turn_id).unwrap_err().code(), Code::ExecutorActive);
+    assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::ExecutorActive);
+    assert!(turn::prove_all(&mut bench.site(), None).unwrap().is_empty());
+    assert_eq!(bench.events(), events);
+    drop(lock);
+    assert!(prove(&mut bench, turn_id).is_ok());
+}
+
+#[test]
+fn another_machine_recovers_nothing() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
+    bench.machine.machine_id = text("fff");
+    assert_eq!(prove(&mut bench, turn_id).unwrap_err().code(), Code::ExecutorActive);
+    assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::ExecutorActive);
+}
+
+#[test]
+fn an_inconclusive_verdict_is_found_again_once_its_validator_is_back() {
+    let mut bench = Bench::new(Some("test -f ../tool || exit 127"));
+    let todo_id = bench.todo(|_| {});
+    let done = bench.run(&todo_id, &result("validated_completion")).unwrap();
+    let lost = TurnState::Unresolved { why: Unresolved::Inconclusive, executor_gone: true };
+    assert_eq!(done.turn().state, lost);
+    let turn_id = done.turn().turn_id;
+    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, lost);
+    fs::write(bench.tree().join("../tool"), "").unwrap();
+    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Settled);
+    assert!(bench.todo_row(&todo_id).is_done());
+}
+
+#[test]
+fn a_held_hosted_turn_is_settled_by_the_answer_without_a_host() {
+    let mut bench = Bench::new(None);
+    let todo_id = bench.todo(|_| {});
+    let done = bench.run(&todo_id, &result("validated_completion")).unwrap();
+    let gate_id = done.turn().acceptance_gate.unwrap();
+    let receipt = bench.answer(gate_id, Answer::Approve);
+    assert_eq!(turn::prove_after(&mut bench.site(), &receipt).unwrap().len(), 1);
+    assert_eq!(bench.row(done.turn().turn_id).state, TurnState::Settled);
+    assert_eq!(fs::read_dir(bench.locks()).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_leads_out_of_an_ended_turn() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let turn_id = bench.run(&todo_id, &result("validated_completion")).unwrap().turn().turn_id;
+    assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::InvalidTransition);
+    assert_eq!(prove(&mut bench, turn_id).unwrap_err().code(), Code::InvalidTransition);
+}

@@ -1,0 +1,223 @@
+//! LoopX killed at every named point of a Turn, and between any two of its commits.
+//!
+//! After each kill the same command is given again. Then there is exactly one settlement and one spend, no accepted
+//! result is lost, no process is left, and once more the same command returns the receipt.
+
+use std::{collections::BTreeSet, fs, os::unix::process::ExitStatusExt as _};
+
+use loopx_core::failpoint::Point;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::place::{Answer, Place, answer, until};
+
+/// The verb whose way leads past a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// `turn run`.
+    Run,
+    /// `turn run` with a host that crashes once.
+    Crash,
+    /// `todo done` of an attached owner.
+    Done,
+    /// `turn recover --resume` of what a kill left.
+    Recover,
+}
+
+fn way(point: Point) -> Option<Way> {
+    let name = point.as_str();
+    match name.split_once('.')? {
+        ("turn", "attempt_ended") => Some(Way::Crash),
+        ("turn", _) => Some(Way::Run),
+        ("owner", _) => Some(Way::Done),
+        ("recover", _) => Some(Way::Recover),
+        _ => None,
+    }
+}
+
+fn points() -> impl Iterator<Item = (Point, Way)> {
+    Point::ALL.iter().filter_map(|&point| Some((point, way(point)?)))
+}
+
+/// A place in which a way can be gone, and the words that go it.
+fn ready(way: Way) -> (Place, &'static str, Vec<String>) {
+    let place = Place::new("test -f answer");
+    let own = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    match way {
+        Way::Run => {
+            place.host("touch answer");
+            let words = own(place.run("op"));
+            (place, "user:ana", words)
+        }
+        Way::Crash => {
+            place.host("if [ ! -f ../once ]; then touch ../once; exit 9; fi; touch answer");
+            let words = own(place.run("op"));
+            (place, "user:ana", words)
+        }
+        Way::Done => {
+            let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
+            fs::write(place.tree().join("answer"), "").unwrap();
+            let words = own(vec!["todo", "done", "g.1", "--own", claimed.text("/own_id"), "--op-id", "op"]);
+            (place, "agent:a", words)
+        }
+        Way::Recover => {
+            place.host("touch answer");
+            killed(&place, "user:ana", &own(place.run("first")), "turn.dispatched=kill");
+            let words = own(vec!["turn", "recover", &place.turn_id(), "--resume", "--op-id", "op"]);
+            (place, "user:ana", words)
+        }
+    }
+}
+
+fn go(place: &Place, actor: &str, words: &[String], env: &[(&str, &str)]) -> (Option<i32>, Answer) {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = place.command(actor, &words, env).output().unwrap();
+    (output.status.signal(), answer(&output))
+}
+
+fn killed(place: &Place, actor: &str, words: &[String], spec: &str) {
+    let (signal, answer) = go(place, actor, words, &[("LOOPX_FAILPOINT", spec)]);
+    assert_eq!(signal, Some(Signal::KILL.as_raw()), "{spec}: {}", answer.json);
+}
+
+/// What must hold once a Turn is over, however it came to its end.
+fn over(place: &Place, actor: &str, words: &[String], what: &str) {
+    let states: Vec<String> = place.turns().iter().map(|turn| turn["state"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(states.iter().filter(|state| *state == "settled").count(), 1, "{what}: {states:?}");
+    let todo = place.call("user:ana", &["todo", "show", "g.1"]).ok();
+    assert_eq!(todo.text("/todo/state"), "done", "{what}");
+    assert!(place.survivors().is_empty(), "{what}");
+    let head = place.head();
+    let (_, again) = go(place, actor, words, &[]);
+    assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
+    assert_eq!(again.json.pointer("/receipt/replayed"), Some(&true.into()), "{what}");
+    assert_eq!(place.head(), head, "{what}: a replay wrote");
+    let locks = fs::read_dir(place.root().join("home/profiles/default/locks")).unwrap().flatten();
+    let locks: Vec<_> = locks.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with("turn-")).collect();
+    assert!(locks.is_empty(), "{what}: {locks:?}");
+}
+
+#[test]
+fn a_kill_at_each_point_of_a_turn_ends_honestly() {
+    for (point, way) in points() {
+        let (place, actor, words) = ready(way);
+        killed(&place, actor, &words, &format!("{}=kill", point.as_str()));
+        let what = point.as_str();
+        let (_, mut again) = go(&place, actor, &words, &[]);
+        if matches!(point, Point::TurnHostEnded) {
+            // The host changed the tree, and what it said died with its driver: nobody can tell, and LoopX says so.
+            assert_eq!((again.exit, again.code()), (Some(5), "turn_unresolved"), "{what}: {}", again.json);
+            assert_eq!(place.turns()[0]["why"], "lost", "{what}");
+            let turn_id = place.turn_id();
+            place.call("proven:ana", &["turn", "abandon", &turn_id, "--reason", "looked at it"]).ok();
+            let words: Vec<String> = place.run("second").into_iter().map(str::to_owned).collect();
+            again = go(&place, actor, &words, &[]).1;
+            assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
+            over(&place, actor, &words, what);
+            continue;
+        }
+        // A recovery that was cut off is itself recovered under a new id where its Turn has ended meanwhile.
+        assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
+        if way != Way::Recover {
+            over(&place, actor, &words, what);
+        }
+        let ran = match point {
+            Point::TurnAdmitted | Point::TurnDescribed | Point::TurnDispatched | Point::TurnSpooled => 1,
+            Point::TurnCandidate | Point::TurnJudged | Point::TurnVerdict | Point::RecoverSwept => 1,
+            Point::TurnAttemptEnded => 2,
+            _ => 0, // an attached owner starts no host
+        };
+        assert_eq!(place.runs(), ran, "{what}: how often the host ran");
+    }
+}
+
+#[test]
+fn a_kill_before_and_after_every_commit_ends_honestly() {
+    for (way, point) in [
+        (Way::Run, "store.before_commit"),
+        (Way::Run, "store.after_commit"),
+        (Way::Run, "private.before_commit"),
+        (Way::Run, "private.after_commit"),
+        (Way::Crash, "store.after_commit"),
+        (Way::Done, "store.before_commit"),
+        (Way::Done, "store.after_commit"),
+    ] {
+        for visit in 1..40 {
+            let (place, actor, words) = ready(way);
+            let spec = format!("{point}=kill@{visit}");
+            let (signal, first) = go(&place, actor, &words, &[("LOOPX_FAILPOINT", &spec)]);
+            if signal.is_none() {
+                assert_eq!(first.exit, Some(0), "{spec}: {}", first.json);
+                assert!(visit > 2, "{way:?} {point} was reached {} times", visit - 1);
+                break;
+            }
+            let what = format!("{way:?} {spec}");
+            let (_, again) = go(&place, actor, &words, &[]);
+            if again.code() == "turn_unresolved" {
+                // Between the host's end and the keeping of what it said.
+                assert!(point.contains("before") && way == Way::Run, "{what}: {}", again.json);
+                assert_eq!(place.turns()[0]["why"], "lost", "{what}");
+                continue;
+            }
+            assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
+            over(&place, actor, &words, &what);
+        }
+    }
+}
+
+#[test]
+fn every_point_of_a_turn_is_reached() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let path = log.path().to_str().unwrap();
+    for way in [Way::Run, Way::Crash, Way::Done, Way::Recover] {
+        let (place, actor, words) = ready(way);
+        let (_, answer) = go(&place, actor, &words, &[("LOOPX_FAILPOINT_LOG", path)]);
+        assert_eq!(answer.exit, Some(0), "{way:?}: {}", answer.json);
+    }
+    let reached = fs::read_to_string(path).unwrap();
+    let reached: BTreeSet<&str> = reached.lines().collect();
+    let missing: Vec<&str> = points().map(|(point, _)| point.as_str()).filter(|name| !reached.contains(name)).collect();
+    assert!(missing.is_empty(), "never reached: {missing:?}");
+}
+
+#[test]
+fn v04_a_stopped_owner_that_wakes_after_a_takeover_writes_nothing() {
+    let (place, actor, words) = ready(Way::Done);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = place.start(actor, &words, &[("LOOPX_FAILPOINT", "owner.judged=stop")]);
+    let pid = Pid::from_child(&done);
+    until("the owner is stopped", || is_stopped(pid));
+    // an hour later somebody else takes the Todo
+    let later = [("LOOPX_FAILPOINT_CLOCK", "boot=7200000,wall=7200000")];
+    let claimed = place.call_with("agent:b", &["todo", "claim", "g.1"], &later).ok();
+    let head = place.head();
+    kill_process(pid, Signal::CONT).unwrap();
+    let woken = answer(&done.wait_with_output().unwrap());
+    assert_eq!((woken.exit, woken.code()), (Some(4), "ownership_superseded"), "{}", woken.json);
+    assert_eq!(place.head(), head);
+    let own = claimed.text("/own_id");
+    place.call("agent:b", &["todo", "done", "g.1", "--own", own]).ok();
+}
+
+#[test]
+fn a_stopped_driver_is_never_recovered_over_and_goes_on_when_it_wakes() {
+    let (place, actor, words) = ready(Way::Run);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let run = place.start(actor, &words, &[("LOOPX_FAILPOINT", "turn.spooled=stop")]);
+    let pid = Pid::from_child(&run);
+    until("the driver is stopped", || is_stopped(pid));
+    let (turn_id, head) = (place.turn_id(), place.head());
+    for how in ["--prove", "--resume"] {
+        let refused = place.call("user:ana", &["turn", "recover", &turn_id, how]);
+        assert_eq!((refused.exit, refused.code()), (Some(4), "executor_active"), "{}", refused.json);
+    }
+    assert_eq!(place.head(), head);
+    kill_process(pid, Signal::CONT).unwrap();
+    let ended = answer(&run.wait_with_output().unwrap()).ok();
+    assert_eq!(ended.text("/turn/state"), "settled");
+    assert_eq!(place.runs(), 1);
+}
+
+fn is_stopped(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+}

@@ -1,0 +1,185 @@
+//! Every verb of a Turn as a person or an agent types it.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::place::{Place, answer, until};
+
+#[test]
+fn an_agent_claims_works_and_is_done() {
+    let place = Place::new("test -f answer || { echo 'no answer yet'; exit 1; }");
+    let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
+    let own = claimed.text("/own_id").to_owned();
+    let refused = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--op-id", "first"]);
+    assert_eq!((refused.exit, refused.code()), (Some(1), "validation_failed"));
+    assert_eq!(refused.text("/error/details/turn/state"), "failed");
+    assert!(refused.text("/error/message").contains("no answer yet"), "{}", refused.json);
+    // the same again is the same no
+    let again = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--op-id", "first"]);
+    assert_eq!((again.exit, again.json.pointer("/error/details/receipt/replayed")), (Some(1), Some(&true.into())));
+    let own = place.call("agent:a", &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned();
+    fs::write(place.tree().join("answer"), "42").unwrap();
+    let done = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--summary", "answered"]).ok();
+    assert_eq!((done.text("/schema_version"), done.text("/turn/state")), ("loopx_turn_v1", "settled"));
+    assert_eq!(place.call("user:ana", &["todo", "show", "g.1"]).ok().text("/todo/state"), "done");
+    let late = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
+    assert_eq!((late.exit, late.code()), (Some(4), "todo_already_done"));
+}
+
+#[test]
+fn progress_goes_on_under_a_new_token() {
+    let place = Place::new("exit 0");
+    let own = place.call("agent:a", &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned();
+    let next = place.call("agent:a", &["todo", "progress", "g.1", "--own", &own, "--continue"]).ok();
+    let token = next.text("/own_id").to_owned();
+    assert!(!token.is_empty() && token != own);
+    let old = place.call("agent:a", &["todo", "progress", "g.1", "--own", &own]);
+    assert_eq!((old.exit, old.code()), (Some(4), "ownership_superseded"));
+    place.call("agent:a", &["todo", "progress", "g.1", "--own", &token]).ok();
+    assert_eq!(place.turns().iter().filter(|turn| turn["state"] == "settled").count(), 2);
+}
+
+#[test]
+fn without_a_validator_a_person_is_asked_and_the_answer_settles() {
+    let place = Place::new("exit 0");
+    place.call("proven:", &["goal", "update", "g", "--clear-validators"]);
+    place.call("user:ana", &["goal", "start", "other", "--id", "free"]);
+    let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
+    assert!(claimed.text("/own_id").starts_with("own_"));
+}
+
+#[test]
+fn a_run_plans_works_lists_and_shows() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    let plan = place.call("user:ana", &["turn", "plan", "--agent", "a"]).ok();
+    assert_eq!((plan.text("/plan/action"), plan.text("/plan/todo_id")), ("run", "g.1"));
+    let before = place.head();
+    let run = place.run("r1");
+    let dry: Vec<&str> = run.iter().copied().chain(["--dry-run"]).collect();
+    place.call("user:ana", &dry).ok();
+    assert_eq!(place.head(), before, "a plan writes nothing");
+    let done = place.call("user:ana", &run).ok();
+    assert_eq!(done.text("/turn/state"), "settled");
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    assert_eq!(shown.json.pointer("/turn/attempts/0/number"), Some(&1.into()));
+    assert_eq!(shown.text("/turn/verdict/outcome"), "passed");
+    assert_eq!(shown.text("/private/0/kind"), "result");
+    assert!(shown.json.pointer("/turn/own_id").is_none());
+    let none = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
+    assert_eq!((none.exit, none.code()), (Some(1), "not_ready"));
+    assert_eq!(place.runs(), 1);
+}
+
+#[test]
+fn what_cannot_start_is_refused_before_anything_is_admitted() {
+    let place = Place::new("exit 0");
+    let before = place.head();
+    let missing = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "./nowhere"]);
+    assert_eq!((missing.exit, missing.code()), (Some(3), "host_unavailable"));
+    assert_eq!(place.head(), before);
+}
+
+#[test]
+fn below_a_turn_nothing_is_claimed_completed_or_started() {
+    let place = Place::new("exit 0");
+    let exe = env!("CARGO_BIN_EXE_loopx-core");
+    place.host(&format!(
+        "export LOOPX_HOME LOOPX_PROFILE; for verb in 'todo claim g.1' 'todo done g.1' 'turn run --agent a --host true' 'gate resolve x'; do {exe} $verb --json --goal g >> ../said 2>&1; echo >> ../said; done"
+    ));
+    place.call("user:ana", &place.run("r1")).ok();
+    let said = fs::read_to_string(place.root().join("said")).unwrap();
+    let codes: Vec<String> = said
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .map(|json| json.pointer("/error/code").and_then(|code| code.as_str()).unwrap_or("done").to_owned())
+        .collect();
+    assert!(codes.len() >= 3 && codes.iter().all(|code| code != "done"), "{said}");
+}
+
+#[test]
+fn a_stop_from_another_process_ends_host_and_turn() {
+    let place = Place::new("exit 0");
+    place.host("touch ../began; sleep 300");
+    let run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
+    assert_eq!(stopped.text("/turn/state"), "stopped");
+    let ended = answer(&run.wait_with_output().unwrap());
+    assert_eq!((ended.exit, ended.text("/turn/why")), (Some(1), "stop"));
+    assert!(place.survivors().is_empty());
+}
+
+#[test]
+fn ctrl_c_ends_the_group_and_the_turn() {
+    let place = Place::new("exit 0");
+    place.host("touch ../began; setsid sleep 300 & sleep 300");
+    let run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    let ended = answer(&run.wait_with_output().unwrap());
+    assert_eq!((ended.exit, ended.text("/turn/state")), (Some(1), "stopped"));
+    assert!(place.survivors().is_empty());
+}
+
+#[test]
+fn a_killed_driver_is_recovered_and_its_host_ended() {
+    let place = Place::new("test -f answer");
+    place.host("if [ ! -f ../began ]; then touch ../began; sleep 300; fi; touch answer");
+    let mut run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(!place.survivors().is_empty(), "the host outlives its driver");
+    // nobody else takes it meanwhile, and the agent is told what to do
+    let next = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
+    assert_eq!(next.code(), "reconciliation_required", "{}", next.json);
+    let turn_id = place.turn_id();
+    let done = place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
+    assert_eq!((done.text("/turn/state"), done.json.pointer("/turn/attempts")), ("settled", Some(&2.into())));
+    assert!(place.survivors().is_empty());
+    let again = place.call("user:ana", &place.run("r1"));
+    assert_eq!((again.exit, again.json.pointer("/receipt/replayed")), (Some(0), Some(&true.into())));
+}
+
+#[test]
+fn a_proof_of_all_frees_what_a_crash_left_with_a_wish() {
+    let place = Place::new("exit 0");
+    place.host("touch ../began; sleep 300");
+    let mut run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let proved = place.call("user:ana", &["turn", "recover", "--prove"]).ok();
+    assert_eq!(proved.json["items"].as_array().map(Vec::len), Some(1), "{}", proved.json);
+    assert!(place.survivors().is_empty());
+    let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
+    assert_eq!(stopped.text("/turn/state"), "stopped");
+}
+
+#[test]
+fn an_unresolved_turn_is_given_up_by_a_proven_person_alone() {
+    let place = Place::new("exit 127");
+    place.host("true");
+    let lost = place.call("user:ana", &place.run("r1"));
+    assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"));
+    let turn_id = place.turn_id();
+    let words = ["turn", "abandon", turn_id.as_str(), "--reason", "the tool is gone"];
+    assert_eq!(place.call("user:ana", &words).code(), "unauthenticated");
+    assert_eq!(place.call("proven:ana", &words).ok().text("/turn/state"), "stopped");
+}
+
+#[test]
+fn a_trial_runs_whole_and_leaves_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = Place::new("exit 0");
+    let mut command = place.command("user:ana", &["init"], &[("TMPDIR", scratch.path().to_str().unwrap())]);
+    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+    let mut trial = std::process::Command::new(env!("CARGO_BIN_EXE_loopx-core"));
+    trial.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", scratch.path()).args(["try", "--json"]);
+    drop(command.output().unwrap());
+    let told = answer(&trial.output().unwrap()).ok();
+    assert_eq!(told.json["steps"].as_array().map(Vec::len), Some(5));
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+}
