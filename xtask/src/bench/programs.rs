@@ -1,4 +1,4 @@
-//! Owns the building of what is measured, as it is shipped: release, and the binaries without core's `tier`.
+//! Owns the building of what is measured, in the profile that is shipped.
 
 use std::{
     collections::BTreeMap,
@@ -10,17 +10,8 @@ use cargo_metadata::Message;
 
 use crate::process::{self, Ended, Limits};
 
-/// The workers and comparators, by the names of their files in core's `benches/`.
-const WORKERS: [&str; 8] = [
-    "empty_clap",
-    "floor",
-    "fixture",
-    "claims",
-    "raw_sql",
-    "growth",
-    "host",
-    "wake",
-];
+/// The worker and the comparators, by their names in core's `benches/`.
+const WORKERS: [&str; 4] = ["empty_clap", "floor", "host", "worker"];
 
 /// What was built.
 #[derive(Debug)]
@@ -32,14 +23,18 @@ impl Programs {
     /// Builds all.
     pub(super) fn build(root: &Path, limits: &Limits) -> io::Result<Self> {
         let mut found = BTreeMap::new();
-        // One at a time: built together, the binaries would get each other's features.
-        let core: &[&str] = &["--package", "loopx-core", "--bin", "loopx-core"];
-        let product: &[&str] = &["--package", "loopx", "--bin", "loopx"];
-        let mut workers = vec!["--package", "loopx-core", "--features", "tier"];
-        workers.extend(WORKERS.iter().flat_map(|name| ["--bench", name]));
-        for selection in [core, product, &workers] {
-            build(root, selection, limits, &mut found)?;
-        }
+        // Built together, so that core is compiled once: `tier` says what may be named, not what is linked.
+        let mut selection = vec![
+            "--package",
+            "loopx-core",
+            "--package",
+            "loopx",
+            "--features",
+            "loopx-core/tier",
+        ];
+        selection.extend(["--bin", "loopx-core", "--bin", "loopx"]);
+        selection.extend(WORKERS.iter().flat_map(|name| ["--bench", name]));
+        build(root, &selection, limits, &mut found)?;
         Ok(Self { found })
     }
 

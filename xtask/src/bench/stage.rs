@@ -131,10 +131,11 @@ impl<'o> Stage<'o> {
         Ok(fs::metadata(self.programs.path(name)?)?.len())
     }
 
-    /// A worker on a fixture, with its words `key=value`.
-    pub(super) fn worker(&self, name: &str, home: &Path, words: &[(&str, String)]) -> io::Result<Command> {
-        let mut command = self.program(name, home)?;
+    /// The worker in a role on a fixture, with its words `key=value`.
+    pub(super) fn worker(&self, role: &str, home: &Path, words: &[(&str, String)]) -> io::Result<Command> {
+        let mut command = self.program("worker", home)?;
         command
+            .arg(role)
             .arg(format!("home={}", home.display()))
             .arg(format!("run={}", self.run.display()));
         command.args(words.iter().map(|(key, value)| format!("{key}={value}")));

@@ -11,12 +11,9 @@ use loopx_core::{
 };
 use serde_json::{Value, json};
 
-use stage::{Operations, Outcome, Words, answer, goal, now_ns, parsed, person, share, todo_id};
+use super::stage::{Operations, Outcome, Words, answer, goal, now_ns, parsed, person, share, todo_id};
 
-mod stage;
-
-fn main() -> Outcome<()> {
-    let words = Words::of_process();
+pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (from, count): (u32, u32) = (words.get("from")?, words.get("count")?);
     let mut worker = Worker {
         authority: words.authority()?,

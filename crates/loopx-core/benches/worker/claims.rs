@@ -6,12 +6,9 @@
 use loopx_core::sdk::Code;
 use serde_json::json;
 
-use stage::{Operations, Outcome, Words, answer, cpu_ns, meet, now_ns, share};
+use super::stage::{Operations, Outcome, Words, answer, cpu_ns, meet, now_ns, share};
 
-mod stage;
-
-fn main() -> Outcome<()> {
-    let words = Words::of_process();
+pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (from, step, warm): (u32, u32, u32) =
         (words.get("from")?, words.get_or("step", 1)?, words.get("warm")?);
     let count: u32 = words.get_or("count", u32::MAX)?;
@@ -23,7 +20,7 @@ fn main() -> Outcome<()> {
     for number in numbers.by_ref().take(usize::try_from(warm)?) {
         authority.submit(operations.claim(number, number)?)?;
     }
-    meet(&words)?;
+    meet(words)?;
     let (mut took_ns, mut busy) = (Vec::new(), 0_u32);
     let (started_ns, started_cpu_ns) = (now_ns(), cpu_ns());
     let mut ended_ns = started_ns;

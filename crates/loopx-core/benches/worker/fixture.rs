@@ -13,15 +13,12 @@ use loopx_core::{
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
 
-use stage::{Operations, Outcome, Words, agent_id, answer, now_ns, parsed, person, todo_id};
-
-mod stage;
+use super::stage::{Operations, Outcome, Words, agent_id, answer, now_ns, parsed, person, todo_id};
 
 /// Items a batch, which is as many as one may have.
 const BATCH: u32 = 10_000;
 
-fn main() -> Outcome<()> {
-    let words = Words::of_process();
+pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (todos, done, agents) = (words.get("todos")?, words.get("done")?, words.get("agents")?);
     let mut maker = Maker {
         authority: words.create()?,

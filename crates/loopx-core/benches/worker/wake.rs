@@ -12,20 +12,17 @@ use loopx_core::{
 use rustix::{event, fs::Timespec};
 use serde_json::json;
 
-use stage::{Operations, Outcome, Words, answer, cpu_ns, goal, meet, now_ns, parsed, person};
-
-mod stage;
+use super::stage::{Operations, Outcome, Words, answer, cpu_ns, goal, meet, now_ns, parsed, person};
 
 /// Longer than any commit takes to be heard of.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn main() -> Outcome<()> {
-    let words = Words::of_process();
+pub(crate) fn run(words: &Words) -> Outcome<()> {
     let authority = words.authority()?;
     match words.get::<String>("role")?.as_str() {
-        "wait" => wait(&words, authority),
-        "commit" => commit(&words, authority),
-        "idle" => idle(&words, authority),
+        "wait" => wait(words, authority),
+        "commit" => commit(words, authority),
+        "idle" => idle(words, authority),
         other => Err(format!("no role `{other}`").into()),
     }
 }

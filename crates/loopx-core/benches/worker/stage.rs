@@ -1,7 +1,6 @@
 //! Owns what every worker starts from: its arguments, its profile, its operations, its clocks, its answer.
 //!
 //! Knows nothing of what is measured. A worker prints one JSON object; the harness that started it is xtask's.
-#![allow(dead_code, reason = "every worker takes the part it needs")]
 
 use std::{
     collections::BTreeMap,
@@ -25,38 +24,38 @@ use loopx_core::{
 use rustix::time::{ClockId, clock_gettime};
 
 /// What a worker's step returns.
-pub type Outcome<T> = Result<T, Box<dyn Error>>;
+pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The one Goal of a fixture.
-pub const GOAL: &str = "bench";
+pub(crate) const GOAL: &str = "bench";
 
 /// The words `key=value` of a command line.
 #[derive(Debug)]
-pub struct Words(BTreeMap<String, String>);
+pub(crate) struct Words(BTreeMap<String, String>);
 
 impl Words {
-    /// Takes those of this process; one without `=` is a key with an empty value.
-    pub fn of_process() -> Self {
+    /// Takes them; one without `=` is a key with an empty value.
+    pub(crate) fn of(words: impl Iterator<Item = String>) -> Self {
         let split = |word: String| match word.split_once('=') {
             Some((key, value)) => (key.to_owned(), value.to_owned()),
             None => (word, String::new()),
         };
-        Self(std::env::args().skip(1).map(split).collect())
+        Self(words.map(split).collect())
     }
 
     /// Whether a word was given.
-    pub fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
     /// The value of a word that must be given.
-    pub fn get<T: FromStr<Err: Error + 'static>>(&self, key: &str) -> Outcome<T> {
+    pub(crate) fn get<T: FromStr<Err: Error + 'static>>(&self, key: &str) -> Outcome<T> {
         let value = self.0.get(key).ok_or_else(|| format!("`{key}=` is missing"))?;
         Ok(value.parse().map_err(|e| format!("`{key}={value}`: {e}"))?)
     }
 
     /// The value of a word, or what stands for it.
-    pub fn get_or<T: FromStr<Err: Error + 'static>>(&self, key: &str, or: T) -> Outcome<T> {
+    pub(crate) fn get_or<T: FromStr<Err: Error + 'static>>(&self, key: &str, or: T) -> Outcome<T> {
         if self.has(key) { self.get(key) } else { Ok(or) }
     }
 
@@ -71,19 +70,19 @@ impl Words {
     }
 
     /// The ledger in `home=`, with `run=` for its bell.
-    pub fn authority(&self) -> Outcome<Authority> {
+    pub(crate) fn authority(&self) -> Outcome<Authority> {
         let env = self.env()?;
         let profile = Profile::open(&Place::resolve(&env)?, &env, &HostFilesystem)?;
         Ok(Authority::open(&profile, &env)?)
     }
 
     /// The ledger's file.
-    pub fn ledger_path(&self) -> Outcome<PathBuf> {
+    pub(crate) fn ledger_path(&self) -> Outcome<PathBuf> {
         Ok(Place::resolve(&self.env()?)?.authority_db())
     }
 
     /// Makes the profile and the ledger of `home=`.
-    pub fn create(&self) -> Outcome<Authority> {
+    pub(crate) fn create(&self) -> Outcome<Authority> {
         let env = self.env()?;
         let new = NewProfile {
             profile_id: "prf_00000000000000000000000000".to_owned(),
@@ -95,33 +94,33 @@ impl Words {
 }
 
 /// Parses a text that stands in this code.
-pub fn parsed<T: FromStr<Err: Error + 'static>>(text: &str) -> Outcome<T> {
+pub(crate) fn parsed<T: FromStr<Err: Error + 'static>>(text: &str) -> Outcome<T> {
     Ok(text.parse()?)
 }
 
 /// The Goal's id.
-pub fn goal() -> Outcome<GoalId> {
+pub(crate) fn goal() -> Outcome<GoalId> {
     parsed(GOAL)
 }
 
 /// The Todo with a number.
-pub fn todo_id(number: u32) -> Outcome<TodoId> {
+pub(crate) fn todo_id(number: u32) -> Outcome<TodoId> {
     parsed(&format!("{GOAL}.{number}"))
 }
 
 /// The agent with a number.
-pub fn agent_id(number: u32) -> Outcome<AgentId> {
+pub(crate) fn agent_id(number: u32) -> Outcome<AgentId> {
     parsed(&format!("a{number}"))
 }
 
 /// The person who prepares.
-pub fn person() -> Outcome<Actor> {
+pub(crate) fn person() -> Outcome<Actor> {
     parsed("user:bench")
 }
 
 /// Makes operations with ids that no other process makes.
 #[derive(Debug)]
-pub struct Operations {
+pub(crate) struct Operations {
     goal: GoalId,
     prefix: String,
     made: u64,
@@ -129,7 +128,7 @@ pub struct Operations {
 
 impl Operations {
     /// Starts to count.
-    pub fn new() -> Outcome<Self> {
+    pub(crate) fn new() -> Outcome<Self> {
         Ok(Self {
             goal: goal()?,
             prefix: format!("{:x}-{}", now_ns(), std::process::id()),
@@ -138,7 +137,7 @@ impl Operations {
     }
 
     /// The next operation.
-    pub fn of(&mut self, actor: Actor, command: Command) -> Outcome<Operation<Command>> {
+    pub(crate) fn of(&mut self, actor: Actor, command: Command) -> Outcome<Operation<Command>> {
         self.made += 1;
         Ok(Operation {
             operation_id: parsed(&format!("{}-{}", self.prefix, self.made))?,
@@ -159,7 +158,7 @@ impl Operations {
     }
 
     /// A claim by the agent that has the Todo's number among agents.
-    pub fn claim(&mut self, todo: u32, agent: u32) -> Outcome<Operation<Command>> {
+    pub(crate) fn claim(&mut self, todo: u32, agent: u32) -> Outcome<Operation<Command>> {
         let actor = parsed(&format!("agent:a{agent}"))?;
         self.of(
             actor,
@@ -168,7 +167,7 @@ impl Operations {
     }
 
     /// The admission of a hosted Turn, as its driver asks for it.
-    pub fn admission(&mut self, todo: u32, agent: u32) -> Outcome<Operation<Command>> {
+    pub(crate) fn admission(&mut self, todo: u32, agent: u32) -> Outcome<Operation<Command>> {
         let agent = agent_id(agent)?;
         let endpoint: EndpointId = parsed(&format!("{agent}.cli"))?;
         let claim = Claim {
@@ -199,23 +198,23 @@ fn nanoseconds(clock: ClockId) -> u64 {
 }
 
 /// The machine's monotonic clock, the same for every process, in nanoseconds.
-pub fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
 /// The processor time this process has used, in nanoseconds.
-pub fn cpu_ns() -> u64 {
+pub(crate) fn cpu_ns() -> u64 {
     nanoseconds(ClockId::ProcessCPUTime)
 }
 
 /// The value below which a share of a sorted list lies; 0 of an empty list.
-pub fn share(sorted: &[u64], percent: usize) -> u64 {
+pub(crate) fn share(sorted: &[u64], percent: usize) -> u64 {
     let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(at).copied().unwrap_or_default()
 }
 
 /// Says that preparations are over, and waits for the harness, if `barrier` was given.
-pub fn meet(words: &Words) -> Outcome<()> {
+pub(crate) fn meet(words: &Words) -> Outcome<()> {
     if words.has("barrier") {
         writeln!(io::stdout(), "ready")?;
         io::stdin().lock().read_line(&mut String::new())?;
@@ -224,6 +223,6 @@ pub fn meet(words: &Words) -> Outcome<()> {
 }
 
 /// Prints the answer.
-pub fn answer(value: &serde_json::Value) -> Outcome<()> {
+pub(crate) fn answer(value: &serde_json::Value) -> Outcome<()> {
     Ok(writeln!(io::stdout(), "{value}")?)
 }

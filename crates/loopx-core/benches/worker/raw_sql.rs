@@ -8,9 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, config::DbConfig, params};
 use serde_json::json;
 
-use stage::{Operations, Outcome, Words, answer, cpu_ns, now_ns, share};
-
-mod stage;
+use super::stage::{GOAL, Operations, Outcome, Words, answer, cpu_ns, now_ns, share};
 
 /// The rows of one claim, as the ledger holds them.
 struct Sample {
@@ -27,8 +25,7 @@ struct Sample {
     now_ms: i64,
 }
 
-fn main() -> Outcome<()> {
-    let words = Words::of_process();
+pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (from, warm, count): (u32, u32, u32) = (words.get("from")?, words.get("warm")?, words.get("count")?);
     let mut authority = words.authority()?;
     let mut operations = Operations::new()?;
@@ -80,7 +77,7 @@ impl Sample {
     fn of(conn: &Connection, number: u32) -> Outcome<Self> {
         let (goal, head_seq, hash) = conn.query_row(
             "SELECT goal, head_seq, head_hash FROM goals WHERE slug=?1",
-            [stage::GOAL],
+            [GOAL],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
         let todo = row_id(goal, number.into());
