@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Arg, ArgAction, Command};
-use xtask::{architecture, docs, lanes};
+use xtask::{architecture, bench, docs, lanes};
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
@@ -23,6 +23,16 @@ fn main() -> ExitCode {
             &mut out,
         ),
         Some(("docs", _)) => docs::write(&root, &mut out),
+        Some(("bench", chosen)) => bench::run(
+            &root,
+            &bench::Options {
+                only: chosen.get_many("only").into_iter().flatten().cloned().collect(),
+                large: chosen.get_flag("large"),
+                report_only: chosen.get_flag("report-only"),
+                fresh: chosen.get_flag("fresh"),
+            },
+            &mut out,
+        ),
         _ => check_architecture(&root, &mut out),
     };
     match ended {
@@ -50,6 +60,24 @@ fn command() -> Command {
                     "Install the programs that optional tests talk to",
                 ))
                 .arg(flag("fast", "Run only fmt, clippy and the tests")),
+        )
+        .subcommand(
+            Command::new("bench")
+                .about("Measure speed and size beside their floors, and write bench/latest.json")
+                .arg(
+                    Arg::new("only")
+                        .long("only")
+                        .value_name("GROUP")
+                        .help("Only this group of bars; may be repeated")
+                        .action(ArgAction::Append)
+                        .value_parser(clap::builder::PossibleValuesParser::new(bench::groups())),
+                )
+                .arg(flag(
+                    "large",
+                    "Also what needs a million Todos, which takes minutes",
+                ))
+                .arg(flag("report-only", "Succeed even when a bar is missed"))
+                .arg(flag("fresh", "Make the fixtures anew")),
         )
         .subcommand(Command::new("architecture").about("Check the repository's rules"))
         .subcommand(Command::new("docs").about("Write the reference pages anew"))
@@ -93,10 +121,25 @@ mod tests {
             &["xtask", "test", "--fast"][..],
             &["xtask", "test", "--provision"],
             &["xtask", "architecture"],
+            &[
+                "xtask",
+                "bench",
+                "--only",
+                "claims",
+                "--only",
+                "wake",
+                "--report-only",
+            ],
+            &["xtask", "bench", "--large", "--fresh"],
         ] {
             assert!(super::command().try_get_matches_from(line).is_ok(), "{line:?}");
         }
         assert!(super::command().try_get_matches_from(["xtask"]).is_err());
         assert!(super::command().try_get_matches_from(["xtask", "docs"]).is_err());
+        assert!(
+            super::command()
+                .try_get_matches_from(["xtask", "bench", "--only", "speed"])
+                .is_err()
+        );
     }
 }

@@ -120,6 +120,22 @@ pub fn exists(name: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// What a short program prints on its first line, if it is there and succeeds.
+pub fn said(name: &str, arguments: &[&str]) -> Option<String> {
+    let output = program(name)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .next()?
+        .trim()
+        .to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
 /// The platform the default toolchain builds for.
 pub fn host_platform() -> io::Result<String> {
     let output = program("rustc").arg("-vV").stdin(Stdio::null()).output()?;

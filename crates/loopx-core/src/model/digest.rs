@@ -156,24 +156,18 @@ mod tests {
     #[test]
     fn fault_h06_the_canonical_encoding_is_pinned() {
         let vectors = [
-            (
-                json!({}),
-                "bbae893fb2cbabe0b8f6a17a4fcc0c4fb7e6dbdc4bfb61f8d0e6a1a06f9a5d6b",
-                "6d00000000",
-            ),
+            (json!({}), "6d 00000000"),
             (
                 json!({"b": 1, "a": null}),
-                "",
-                "6d000000136b00000001626900000008 0000000000000001",
+                "6d 00000013 6b 00000001 62 69 00000008 0000000000000001",
             ),
-            (json!(["x", true]), "", "61000000 0c 7300000001 78 6200000001 01"),
+            (json!(["x", true]), "61 0000000c 73 00000001 78 62 00000001 01"),
         ];
-        for (value, _, hex) in vectors {
-            let got: String = canonical(&value)
+        for (value, hex) in vectors {
+            let got = canonical(&value)
                 .unwrap()
                 .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect();
+                .fold(String::new(), |hex, b| hex + &format!("{b:02x}"));
             assert_eq!(got, hex.replace(' ', ""), "{value}");
         }
     }

@@ -82,7 +82,7 @@ fn a_reopened_todo_takes_its_dependants_back() {
     world.todo_cmd(finish(&done)).unwrap();
     let owned = world.claim("a", &running).unwrap();
     let reopened: Outcome = world.todo_cmd(reopen(&dep)).unwrap().outcome().unwrap();
-    assert_eq!(reopened.affected, [done.clone()], "those that are done are listed");
+    assert_eq!(reopened.affected, std::slice::from_ref(&done), "those that are done are listed");
     assert_eq!(world.row(&open).counters.unmet, 1);
     assert_eq!(world.row(&dep).state, TodoState::Open);
     world.done("a", &owned).unwrap();

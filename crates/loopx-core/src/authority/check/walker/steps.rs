@@ -107,10 +107,10 @@ impl Walk {
         };
         let answer = self.world.claim_as(&endpoint, claim);
         self.note(&format!("{endpoint} claims {todo_id}"), &answer);
-        if let Ok(outcome) = answer.and_then(|receipt| receipt.outcome::<Outcome>()) {
-            if outcome.own_id.is_some() {
-                self.tokens.push((endpoint, outcome));
-            }
+        if let Ok(outcome) = answer.and_then(|receipt| receipt.outcome::<Outcome>())
+            && outcome.own_id.is_some()
+        {
+            self.tokens.push((endpoint, outcome));
         }
     }
 
@@ -188,10 +188,10 @@ impl Walk {
         };
         self.note(&format!("{name} driver {what}"), &answer);
         assert!(current || answer.is_err(), "a stale token wrote: {name} {owned:?}");
-        if let Ok(outcome) = answer.and_then(|receipt| receipt.outcome::<Outcome>()) {
-            if outcome.next_turn_id.is_some() {
-                self.tokens.push((name, Outcome { turn_id: outcome.next_turn_id, ..outcome }));
-            }
+        if let Ok(outcome) = answer.and_then(|receipt| receipt.outcome::<Outcome>())
+            && outcome.next_turn_id.is_some()
+        {
+            self.tokens.push((name, Outcome { turn_id: outcome.next_turn_id, ..outcome }));
         }
     }
 

@@ -1,0 +1,132 @@
+//! Owns the making of a ledger that benches start from: one Goal, Todos added and completed by `Batch`, agents.
+//!
+//! Knows nothing of what is measured on it. Words: `home=`, `run=`, `todos=`, `done=` (of the lowest numbers),
+//! `agents=`; or `compare=` with the folder of an older one, to say whether this release would make it alike.
+
+use std::{io::Write as _, path::Path};
+
+use loopx_core::{
+    authority::Authority,
+    kernel::{AgentCommand, BatchItem, BatchRef, Command, GoalCommand, NewGoal, NewTodo},
+    sdk::{Boundary, Priority, TodoKind, Unvalidated},
+};
+use rusqlite::{Connection, OpenFlags};
+use serde_json::json;
+
+use super::stage::{Operations, Outcome, Words, agent_id, answer, now_ns, parsed, person, todo_id};
+
+/// Items a batch, which is as many as one may have.
+const BATCH: u32 = 10_000;
+
+pub(crate) fn run(words: &Words) -> Outcome<()> {
+    let (todos, done, agents) = (words.get("todos")?, words.get("done")?, words.get("agents")?);
+    let mut maker = Maker {
+        authority: words.create()?,
+        operations: Operations::new()?,
+        longest_ns: 0,
+    };
+    maker.start()?;
+    for from in (1..=todos).step_by(BATCH as usize) {
+        maker.add(from..=todos.min(from + BATCH - 1))?;
+    }
+    for from in (1..=done).step_by(BATCH as usize) {
+        maker.complete(from..=done.min(from + BATCH - 1))?;
+    }
+    for number in 1..=agents {
+        let add = AgentCommand::Add {
+            agent_id: agent_id(number)?,
+            capabilities: [].into(),
+        };
+        maker.submit(Command::Agent(add))?;
+    }
+    let longest_ns = maker.longest_ns;
+    // Closed first: the log is emptied by the last writer.
+    drop(maker);
+    let path = words.ledger_path()?;
+    let like = if words.has("compare") {
+        let other: std::path::PathBuf = words.get("compare")?;
+        Some(schema(&path)? == schema(&other)?)
+    } else {
+        None
+    };
+    answer(&json!({ "todos": todos, "done": done, "longest_batch_ns": longest_ns, "like": like }))
+}
+
+/// The tables and indexes of a file, as it has them.
+fn schema(path: &Path) -> Outcome<Vec<String>> {
+    let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut statement = conn.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY name")?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+struct Maker {
+    authority: Authority,
+    operations: Operations,
+    longest_ns: u64,
+}
+
+impl Maker {
+    fn submit(&mut self, command: Command) -> Outcome<()> {
+        let operation = self.operations.of(person()?, command)?;
+        self.authority.submit(operation)?;
+        Ok(())
+    }
+
+    fn start(&mut self) -> Outcome<()> {
+        self.submit(Command::Goal(GoalCommand::Start(Box::new(NewGoal {
+            objective: parsed("Measure what LoopX costs")?,
+            acceptance: Vec::new(),
+            non_goals: Vec::new(),
+            boundary: Boundary::default(),
+            stop_conditions: Vec::new(),
+            validators: Vec::new(),
+            authority_sources: Vec::new(),
+            origin: None,
+            workspace: None,
+            unvalidated: Unvalidated::Ask,
+        }))))
+    }
+
+    fn batch(&mut self, items: Vec<BatchItem>) -> Outcome<()> {
+        let started_ns = now_ns();
+        self.submit(Command::Batch(items))?;
+        let took_ns = now_ns() - started_ns;
+        self.longest_ns = self.longest_ns.max(took_ns);
+        Ok(writeln!(
+            std::io::stderr(),
+            "a batch in {} ms",
+            took_ns / 1_000_000
+        )?)
+    }
+
+    fn add(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
+        let item = |number: u32| -> Outcome<BatchItem> {
+            let title = parsed(&format!(
+                "Todo {number}: port one more module and prove it with its tests"
+            ))?;
+            let mut new = NewTodo::titled(title, TodoKind::Advance);
+            let priorities = Priority::ALL.iter().cycle();
+            new.priority = priorities
+                .copied()
+                .nth(usize::try_from(number % 5)?)
+                .unwrap_or_default();
+            Ok(BatchItem::Add {
+                new: Box::new(new),
+                after_items: [].into(),
+            })
+        };
+        let items = numbers.map(item).collect::<Outcome<_>>()?;
+        self.batch(items)
+    }
+
+    fn complete(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
+        let item = |number| {
+            Ok(BatchItem::Complete {
+                todo: BatchRef::Todo(todo_id(number)?),
+            })
+        };
+        let items = numbers.map(item).collect::<Outcome<_>>()?;
+        self.batch(items)
+    }
+}
