@@ -136,6 +136,7 @@ pub(super) fn add(draft: &mut Draft<'_>, command: &Command) -> Result<EvidenceId
 }
 
 impl Event {
+    #[expect(clippy::unnecessary_wraps, reason = "the events of every domain are applied alike")]
     pub(super) fn apply(&self, _context: &Context, facts: &mut Facts) -> Result<()> {
         let Self::Added { evidence } = self;
         facts.put_evidence(evidence.evidence_id, (**evidence).clone());

@@ -25,7 +25,6 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(test)]
 pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
@@ -268,7 +267,7 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
 pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -> Result<Decision> {
     let Operation { actor, provenance, goal_id, command: input, .. } = operation;
     let verb = input.verb();
-    actors::authorize(verb, actor, provenance, facts.terms().strict)?;
+    authorize(verb, actor, provenance, facts.terms().strict)?;
     check_containment(&facts, operation)?;
     if verb != Verb::GoalStart {
         let goal = facts.goal(goal_id)?.ok_or_else(|| no_goal(operation))?;

@@ -19,8 +19,12 @@ pub fn around(turn_id: TurnId, facts: &Facts) -> BTreeSet<Read> {
         wanted.want(Read::Goal(goal.clone()));
         wanted.want(Read::Agent(goal.clone(), agent.clone()));
         wanted.want(Read::GoalGates(goal.clone()));
-        gate.into_iter().for_each(|gate_id| wanted.want(Read::Gate(gate_id)));
-        todo.into_iter().for_each(|todo_id| wanted.want(Read::Text(todo_id)));
+        if let Some(gate_id) = gate {
+            wanted.want(Read::Gate(gate_id));
+        }
+        if let Some(todo_id) = todo {
+            wanted.want(Read::Text(todo_id));
+        }
         quota::reads(&goal, &agent, &mut wanted);
     }
     wanted.missing
