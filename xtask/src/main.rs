@@ -135,7 +135,7 @@ mod tests {
             assert!(super::command().try_get_matches_from(line).is_ok(), "{line:?}");
         }
         assert!(super::command().try_get_matches_from(["xtask"]).is_err());
-        assert!(super::command().try_get_matches_from(["xtask", "docs"]).is_err());
+        assert!(super::command().try_get_matches_from(["xtask", "doc"]).is_err());
         assert!(
             super::command()
                 .try_get_matches_from(["xtask", "bench", "--only", "speed"])

@@ -3,6 +3,7 @@
 //! It has no logic of its own. What is not re-exported here is not a package's to use.
 
 pub use crate::{
+    boundary::{OwnerView, Private},
     error::{Class, Code, Error, Result},
     model::*,
 };

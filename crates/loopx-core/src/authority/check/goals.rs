@@ -29,7 +29,10 @@ fn play(world: &mut World, verb: &str) -> Result<Receipt> {
     match verb {
         "start" => world.goal_cmd(GoalCommand::Start(Box::new(new_goal()))),
         "update" => {
-            let change = GoalChange { objective: Some(text("y")), ..GoalChange::default() };
+            let change = GoalChange {
+                objective: Some(text("y")),
+                ..GoalChange::default()
+            };
             world.goal_cmd(GoalCommand::Update(Box::new(change)))
         }
         "stop" => world.goal_cmd(GoalCommand::Stop),
@@ -38,7 +41,10 @@ fn play(world: &mut World, verb: &str) -> Result<Receipt> {
         "abandoned" => world.close(CloseKind::Abandoned, Some("given up")),
         "unexplained" => world.close(CloseKind::Abandoned, None),
         "reopen" => world.goal_cmd(GoalCommand::Reopen),
-        "agent add" => world.user(Command::Agent(AgentCommand::Add { agent_id: text("c"), capabilities: [].into() })),
+        "agent add" => world.user(Command::Agent(AgentCommand::Add {
+            agent_id: text("c"),
+            capabilities: [].into(),
+        })),
         "todo add" => {
             let new = crate::kernel::NewTodo::titled(text("x"), TodoKind::Action);
             world.todo_cmd(TodoCommand::Add(Box::new(new)))
@@ -107,7 +113,10 @@ fn what_is_admitted_goes_on_while_stopped_and_what_lapsed_is_not_claimable() {
     let todo = world.todo("it", |_| {});
     let owned = world.claim("a", &todo).unwrap();
     play(&mut world, "stop").unwrap();
-    let renew = ClaimCommand::Renew { todo_id: todo.clone(), own_id: owned.own_id };
+    let renew = ClaimCommand::Renew {
+        todo_id: todo.clone(),
+        own_id: owned.own_id,
+    };
     assert_eq!(code(&world.agent("a", Command::Claim(renew))), "ok");
     world.evidence(super::world::agent("a"), Some(&todo), None);
     world.pass(Duration::from_mins(50));
@@ -121,15 +130,44 @@ fn the_revision_moves_with_what_the_work_is_measured_by() {
     let mut world = World::new();
     let revision = |world: &World| world.ledger.rows().goals[&world.goal].revision;
     let first = revision(&world);
-    let update = |world: &mut World, change: GoalChange| world.goal_cmd(GoalCommand::Update(Box::new(change))).unwrap();
-    update(&mut world, GoalChange { non_goals: Some(vec![text("x")]), ..GoalChange::default() });
-    update(&mut world, GoalChange { stop_conditions: Some(vec![text("x")]), ..GoalChange::default() });
+    let update = |world: &mut World, change: GoalChange| {
+        world.goal_cmd(GoalCommand::Update(Box::new(change))).unwrap()
+    };
+    update(
+        &mut world,
+        GoalChange {
+            non_goals: Some(vec![text("x")]),
+            ..GoalChange::default()
+        },
+    );
+    update(
+        &mut world,
+        GoalChange {
+            stop_conditions: Some(vec![text("x")]),
+            ..GoalChange::default()
+        },
+    );
     assert_eq!(revision(&world), first);
     for change in [
-        GoalChange { objective: Some(text("y")), ..GoalChange::default() },
-        GoalChange { acceptance: Some(vec![criterion("y")]), ..GoalChange::default() },
-        GoalChange { boundary: Some(Boundary { exclusive_workspace: true, ..Boundary::default() }), ..GoalChange::default() },
-        GoalChange { validators: Some(vec![validator()]), ..GoalChange::default() },
+        GoalChange {
+            objective: Some(text("y")),
+            ..GoalChange::default()
+        },
+        GoalChange {
+            acceptance: Some(vec![criterion("y")]),
+            ..GoalChange::default()
+        },
+        GoalChange {
+            boundary: Some(Boundary {
+                exclusive_workspace: true,
+                ..Boundary::default()
+            }),
+            ..GoalChange::default()
+        },
+        GoalChange {
+            validators: Some(vec![validator()]),
+            ..GoalChange::default()
+        },
     ] {
         let before = revision(&world);
         update(&mut world, change);
@@ -143,7 +181,11 @@ fn the_revision_moves_with_what_the_work_is_measured_by() {
 }
 
 fn criterion(what: &str) -> Criterion {
-    Criterion { text: text(what), check: None, state: CriterionState::Open }
+    Criterion {
+        text: text(what),
+        check: None,
+        state: CriterionState::Open,
+    }
 }
 
 #[test]
@@ -153,8 +195,17 @@ fn an_achieved_close_names_what_is_in_its_way() {
     for kind in [TodoKind::Advance, TodoKind::Blocker] {
         let todo = world.todo("open", |new| new.kind = kind);
         let refused = world.close(CloseKind::Achieved, None).unwrap_err();
-        assert_eq!((refused.code().as_str(), refused.details()["todo_id"].as_str()), ("invalid_transition", Some(&*todo.to_string())));
-        world.todo_cmd(TodoCommand::Cancel { todo_id: todo, reason: text("x"), superseded_by: None }).unwrap();
+        assert_eq!(
+            (refused.code().as_str(), refused.details()["todo_id"].as_str()),
+            ("invalid_transition", Some(&*todo.to_string()))
+        );
+        world
+            .todo_cmd(TodoCommand::Cancel {
+                todo_id: todo,
+                reason: text("x"),
+                superseded_by: None,
+            })
+            .unwrap();
     }
     world.todo("watch", |new| new.kind = TodoKind::Monitor);
     world.todo("by hand", |new| new.kind = TodoKind::Action);
@@ -177,11 +228,18 @@ fn an_achieved_close_names_what_is_in_its_way() {
         (1, Some(EvidenceVerdict::Unchecked), "ok"),
         (1, Some(EvidenceVerdict::Rejected), "ok"),
     ] {
-        assert_eq!(code(&world.user(Command::Evidence(show(number, verdict)))), expected);
+        assert_eq!(
+            code(&world.user(Command::Evidence(show(number, verdict)))),
+            expected
+        );
         assert_eq!(code(&world.close(CloseKind::Achieved, None)), "not_ready");
     }
     world.user(Command::Evidence(show(1, None))).unwrap();
-    let waive = |n| GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: vec![(n, text("by hand"))] };
+    let waive = |n| GoalCommand::Close {
+        kind: CloseKind::Achieved,
+        reason: None,
+        waive: vec![(n, text("by hand"))],
+    };
     assert_eq!(code(&world.goal_cmd(waive(3))), "invalid_argument");
     world.goal_cmd(waive(2)).unwrap();
     let acceptance = &world.ledger.rows().goals[&world.goal].acceptance;
@@ -193,27 +251,51 @@ fn an_achieved_close_names_what_is_in_its_way() {
 fn a_criterion_keeps_what_shows_it_while_its_text_stays() {
     let mut world = World::empty();
     world.start(|goal| goal.acceptance = vec![criterion("fast"), criterion("small")]);
-    world.goal_cmd(GoalCommand::Update(Box::new(GoalChange { waive: vec![(1, text("seen"))], ..GoalChange::default() }))).unwrap();
-    let anew = GoalChange { acceptance: Some(vec![criterion("tidy"), criterion("fast")]), ..GoalChange::default() };
+    world
+        .goal_cmd(GoalCommand::Update(Box::new(GoalChange {
+            waive: vec![(1, text("seen"))],
+            ..GoalChange::default()
+        })))
+        .unwrap();
+    let anew = GoalChange {
+        acceptance: Some(vec![criterion("tidy"), criterion("fast")]),
+        ..GoalChange::default()
+    };
     world.goal_cmd(GoalCommand::Update(Box::new(anew))).unwrap();
     let acceptance = world.ledger.rows().goals[&world.goal].acceptance.clone();
     assert!(acceptance[0].state.is_open() && !acceptance[1].state.is_open());
-    let waive = GoalChange { waive: vec![(3, text("x"))], ..GoalChange::default() };
-    assert_eq!(code(&world.goal_cmd(GoalCommand::Update(Box::new(waive)))), "invalid_argument");
+    let waive = GoalChange {
+        waive: vec![(3, text("x"))],
+        ..GoalChange::default()
+    };
+    assert_eq!(
+        code(&world.goal_cmd(GoalCommand::Update(Box::new(waive)))),
+        "invalid_argument"
+    );
 }
 
 #[test]
 fn registration_is_a_set_and_the_same_set_again_is_no_event() {
     let mut world = World::new();
     let events = world.envelopes().len();
-    let add = |keys: &[&str]| Command::Agent(AgentCommand::Add { agent_id: text("a"), capabilities: keys.iter().map(|key| text(key)).collect() });
+    let add = |keys: &[&str]| {
+        Command::Agent(AgentCommand::Add {
+            agent_id: text("a"),
+            capabilities: keys.iter().map(|key| text(key)).collect(),
+        })
+    };
     world.user(add(&[])).unwrap();
     assert_eq!(world.kinds_after(events), Vec::<String>::new());
     world.user(add(&["rust"])).unwrap();
-    world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") })).unwrap();
+    world
+        .user(Command::Agent(AgentCommand::Retire { agent_id: text("a") }))
+        .unwrap();
     let todo = world.todo("it", |_| {});
     assert_eq!(refused(world.claim("a", &todo)), "not_found");
-    assert_eq!(code(&world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") }))), "not_found");
+    assert_eq!(
+        code(&world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") }))),
+        "not_found"
+    );
     world.user(add(&["rust"])).unwrap();
     world.claim("a", &todo).unwrap();
     assert_eq!(world.kinds_after(events).len(), 5);

@@ -36,12 +36,21 @@ fn every_ask_of_next_is_a_command() {
     world.start(|goal| {
         goal.validators = vec![validator()];
         goal.boundary.needs_approval = [Key::Publish].into();
-        goal.acceptance = vec![Criterion { text: text("works"), check: None, state: CriterionState::Open }];
+        goal.acceptance = vec![Criterion {
+            text: text("works"),
+            check: None,
+            state: CriterionState::Open,
+        }];
     });
     let dep = world.todo("dropped", |_| {});
     let asks: [&dyn Fn(&mut NewTodo); 10] = [
         &|new| new.kind = TodoKind::Action,
-        &|new| (new.kind, new.wake) = (TodoKind::Action, Some(Wake::After(Timestamp::from_ms(1_900_000_000_000)))),
+        &|new| {
+            (new.kind, new.wake) = (
+                TodoKind::Action,
+                Some(Wake::After(Timestamp::from_ms(1_900_000_000_000))),
+            );
+        },
         &|new| new.kind = TodoKind::Blocker,
         &|new| new.blocked = Some(text("no key")),
         &|new| new.hold = true,
@@ -57,12 +66,30 @@ fn every_ask_of_next_is_a_command() {
     let (gated, asked) = (world.todo("gated", |_| {}), world.todo("asked", |_| {}));
     world.gate(GateKind::Approval, &gated);
     world.gate(GateKind::Decision, &asked);
-    world.todo_cmd(TodoCommand::Cancel { todo_id: dep, reason: text("x"), superseded_by: None }).unwrap();
-    let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!() };
-    let verbs: BTreeSet<_> = asks.iter().map(|ask| ask.command.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    world
+        .todo_cmd(TodoCommand::Cancel {
+            todo_id: dep,
+            reason: text("x"),
+            superseded_by: None,
+        })
+        .unwrap();
+    let Action::AskUser { asks } = world.next("a", None).unwrap().action else {
+        panic!()
+    };
+    let verbs: BTreeSet<_> = asks
+        .iter()
+        .map(|ask| ask.command.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
     let expected = [
-        "agent add", "gate resolve", "todo claim", "todo done", "todo resolve", "todo unblock", "todo unhold",
-        "todo unlink", "todo update",
+        "agent add",
+        "gate resolve",
+        "todo claim",
+        "todo done",
+        "todo resolve",
+        "todo unblock",
+        "todo unhold",
+        "todo unlink",
+        "todo update",
     ];
     assert_eq!(verbs, expected.map(str::to_owned).into());
     // The World parses each of them, and every hint of every refusal in all of these tests.

@@ -2,22 +2,22 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
-mod golden;
-mod kept;
 mod actors;
 mod batch;
 mod gates;
 mod goals;
+mod golden;
 mod hints;
 mod hosted;
 mod invariants;
+mod kept;
 mod limits;
 mod ownership;
 mod play;
 mod quota;
+mod random;
 mod replay;
 mod scopes;
-mod random;
 mod smoke;
 mod todo_table;
 mod todos;

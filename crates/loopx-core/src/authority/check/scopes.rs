@@ -38,7 +38,10 @@ fn two_owners_never_write_below_one_prefix() {
         ("src/a", "src/b", false),
     ] {
         let mut world = world(false);
-        let (todo, other) = (world.todo("it", writes(mine)), world.todo("other", writes(theirs)));
+        let (todo, other) = (
+            world.todo("it", writes(mine)),
+            world.todo("other", writes(theirs)),
+        );
         let free = world.todo("free", |_| {});
         world.claim("a", &todo).unwrap();
         let answer = world.claim("b", &other);
@@ -47,8 +50,13 @@ fn two_owners_never_write_below_one_prefix() {
             assert_eq!(error.code().as_str(), "write_scope_conflict");
             assert_eq!(error.details()["other"], "g.1");
             // What declares nothing conflicts with nothing; in another tree nothing conflicts either.
-            assert!(matches!(world.next("b", None).unwrap().action, Action::Run { todo_id, .. } if todo_id == free));
-            let elsewhere = Claim { workspace: Some(text(OTHER_TREE)), ..attached(&other) };
+            assert!(
+                matches!(world.next("b", None).unwrap().action, Action::Run { todo_id, .. } if todo_id == free)
+            );
+            let elsewhere = Claim {
+                workspace: Some(text(OTHER_TREE)),
+                ..attached(&other)
+            };
             assert_eq!(code(&world.claim_as("b", elsewhere)), "ok");
         }
     }
@@ -60,9 +68,19 @@ fn an_exclusive_tree_has_one_owner_whatever_it_declares() {
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     let owned = world.claim("a", &todo).unwrap();
     assert_eq!(refused(world.claim("b", &other)), "write_scope_conflict");
-    let Action::Wait { why, until } = world.next("b", None).unwrap().action else { panic!() };
-    assert_eq!((why, until), ("owned_by_peers", world.row(&todo).ownership.map(|own| own.expires_at)));
-    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+    let Action::Wait { why, until } = world.next("b", None).unwrap().action else {
+        panic!()
+    };
+    assert_eq!(
+        (why, until),
+        (
+            "owned_by_peers",
+            world.row(&todo).ownership.map(|own| own.expires_at)
+        )
+    );
+    world
+        .candidate("a", &owned, ResultKind::ValidatedCompletion)
+        .unwrap();
     world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     world.claim("b", &other).unwrap();
 }
@@ -71,11 +89,20 @@ fn an_exclusive_tree_has_one_owner_whatever_it_declares() {
 fn overlap_with_what_is_held_or_unresolved_takes_its_reason() {
     for (ends, expected) in [("held", "held"), ("lost", "turn_unresolved")] {
         let mut world = world(false);
-        let (todo, other) = (world.todo("it", writes("src")), world.todo("other", writes("src/a")));
+        let (todo, other) = (
+            world.todo("it", writes("src")),
+            world.todo("other", writes("src/a")),
+        );
         let owned = world.running("a", &todo);
         if ends == "held" {
-            world.todo_cmd(TodoCommand::Hold { todo_id: todo.clone() }).unwrap();
-            world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+            world
+                .todo_cmd(TodoCommand::Hold {
+                    todo_id: todo.clone(),
+                })
+                .unwrap();
+            world
+                .candidate("a", &owned, ResultKind::ValidatedCompletion)
+                .unwrap();
             world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
         } else {
             world.lose("a", &owned, true).unwrap();
@@ -97,7 +124,9 @@ fn a_tree_is_one_for_all_goals_of_the_authority() {
     let refused = world.claim("a", &theirs).unwrap_err();
     assert_eq!(refused.code().as_str(), "write_scope_conflict");
     assert_eq!(refused.details()["other"], mine.to_string());
-    let Action::Wait { why, .. } = world.next("a", None).unwrap().action else { panic!() };
+    let Action::Wait { why, .. } = world.next("a", None).unwrap().action else {
+        panic!()
+    };
     assert_eq!(why, "owned_by_peers");
     world.goal = first;
 }
@@ -108,9 +137,14 @@ fn scopes_without_a_tree_are_refused_and_never_offered() {
     world.start(|_| {});
     let todo = world.todo("it", writes("src"));
     assert_eq!(refused(world.claim("a", &todo)), "invalid_argument");
-    let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!() };
+    let Action::AskUser { asks } = world.next("a", None).unwrap().action else {
+        panic!()
+    };
     assert_eq!(asks[0].command, "todo claim g.1 --workspace .");
-    let named = Claim { workspace: Some(text(TREE)), ..attached(&todo) };
+    let named = Claim {
+        workspace: Some(text(TREE)),
+        ..attached(&todo)
+    };
     assert_eq!(code(&world.claim_as("a", named)), "ok");
 }
 
@@ -119,16 +153,35 @@ fn scopes_outside_the_boundary_are_a_violation() {
     let mut world = World::empty();
     world.start(|goal| goal.boundary.write_scopes = vec![text("src"), text("docs/a")]);
     let change = |scope: &str| {
-        let requires = Requires { write_scopes: [text(scope)].into(), ..Requires::default() };
-        Box::new(crate::kernel::Change { requires: Some(requires), ..Default::default() })
+        let requires = Requires {
+            write_scopes: [text(scope)].into(),
+            ..Requires::default()
+        };
+        Box::new(crate::kernel::Change {
+            requires: Some(requires),
+            ..Default::default()
+        })
     };
     let todo = world.todo("it", writes("src/x"));
-    for (scope, expected) in [("src", "ok"), ("docs/a/b", "ok"), ("docs", "boundary_violation"), (".", "boundary_violation"), ("srcs", "boundary_violation")] {
-        let update = TodoCommand::Update { todo_id: todo.clone(), change: change(scope) };
+    for (scope, expected) in [
+        ("src", "ok"),
+        ("docs/a/b", "ok"),
+        ("docs", "boundary_violation"),
+        (".", "boundary_violation"),
+        ("srcs", "boundary_violation"),
+    ] {
+        let update = TodoCommand::Update {
+            todo_id: todo.clone(),
+            change: change(scope),
+        };
         assert_eq!(code(&world.todo_cmd(update)), expected, "{scope}");
         let mut new = NewTodo::titled(text("more"), TodoKind::Advance);
         new.requires.write_scopes = [text(scope)].into();
-        assert_eq!(code(&world.agent_todo("a", TodoCommand::Add(Box::new(new)))), expected, "{scope}");
+        assert_eq!(
+            code(&world.agent_todo("a", TodoCommand::Add(Box::new(new)))),
+            expected,
+            "{scope}"
+        );
     }
 }
 
@@ -145,7 +198,10 @@ fn a_result_that_wrote_outside_its_scopes_fails_where_the_goal_lists_some() {
         });
         let todo = world.todo("it", writes("src/x"));
         let owned = world.running("a", &todo);
-        let candidate = Candidate { outside: [text("docs/y")].into(), ..super::play::result(ResultKind::ValidatedProgress) };
+        let candidate = Candidate {
+            outside: [text("docs/y")].into(),
+            ..super::play::result(ResultKind::ValidatedProgress)
+        };
         world.result_of("a", &owned, candidate).unwrap();
         assert_eq!(world.turn_state(&owned), expected);
         if listed {

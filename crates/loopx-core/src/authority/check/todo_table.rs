@@ -6,9 +6,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{
-        AgentCommand, Change, ClaimCommand, Command, GoalCommand, Outcome, TodoCommand, TurnCommand,
-    },
+    kernel::{AgentCommand, Change, ClaimCommand, Command, GoalCommand, Outcome, TodoCommand, TurnCommand},
     model::*,
 };
 
@@ -26,7 +24,12 @@ fn stage(state: &str) -> (World, TodoId, TodoId) {
         "blocked" => new.blocked = Some(text("no key")),
         _ => {}
     });
-    world.todo_cmd(TodoCommand::Link { todo_id: todo.clone(), depends_on: other.clone() }).unwrap();
+    world
+        .todo_cmd(TodoCommand::Link {
+            todo_id: todo.clone(),
+            depends_on: other.clone(),
+        })
+        .unwrap();
     world.todo_cmd(complete(&other)).unwrap();
     world.pass(Duration::from_mins(5));
     match state {
@@ -38,41 +41,104 @@ fn stage(state: &str) -> (World, TodoId, TodoId) {
 }
 
 fn complete(todo_id: &TodoId) -> TodoCommand {
-    TodoCommand::Complete { todo_id: todo_id.clone(), continuation: Continuation::ActiveGoal, waive: None }
+    TodoCommand::Complete {
+        todo_id: todo_id.clone(),
+        continuation: Continuation::ActiveGoal,
+        waive: None,
+    }
 }
 
 fn cancel(todo_id: &TodoId) -> TodoCommand {
-    TodoCommand::Cancel { todo_id: todo_id.clone(), reason: text("not needed"), superseded_by: None }
+    TodoCommand::Cancel {
+        todo_id: todo_id.clone(),
+        reason: text("not needed"),
+        superseded_by: None,
+    }
 }
 
 fn play(world: &mut World, verb: &str, todo: &TodoId, other: &TodoId) -> Result<Receipt> {
     let todo_id = todo.clone();
     let later = Timestamp::from_ms(1_800_100_000_000);
     let command = match verb {
-        "update" => TodoCommand::Update { todo_id, change: Box::new(Change { title: Some(text("new")), ..Change::default() }) },
-        "link" => TodoCommand::Link { todo_id, depends_on: other.clone() },
-        "unlink" => TodoCommand::Unlink { todo_id, depends_on: other.clone() },
-        "defer" => TodoCommand::Defer { todo_id, own_id: None, wake: Wake::After(later) },
-        "block" => TodoCommand::Block { todo_id, own_id: None, reason: text("why") },
+        "update" => TodoCommand::Update {
+            todo_id,
+            change: Box::new(Change {
+                title: Some(text("new")),
+                ..Change::default()
+            }),
+        },
+        "link" => TodoCommand::Link {
+            todo_id,
+            depends_on: other.clone(),
+        },
+        "unlink" => TodoCommand::Unlink {
+            todo_id,
+            depends_on: other.clone(),
+        },
+        "defer" => TodoCommand::Defer {
+            todo_id,
+            own_id: None,
+            wake: Wake::After(later),
+        },
+        "block" => TodoCommand::Block {
+            todo_id,
+            own_id: None,
+            reason: text("why"),
+        },
         "unblock" => TodoCommand::Unblock { todo_id },
         "hold" => TodoCommand::Hold { todo_id },
         "unhold" => TodoCommand::Unhold { todo_id },
-        "resolve" => TodoCommand::Resolve { todo_id, evidence: Vec::new() },
+        "resolve" => TodoCommand::Resolve {
+            todo_id,
+            evidence: Vec::new(),
+        },
         "cancel" => cancel(todo),
         "reopen" => TodoCommand::Reopen { todo_id },
         "complete" => complete(todo),
         "transfer" => {
-            return world.user(Command::Claim(ClaimCommand::Transfer { todo_id, own_id: None, to: text("b") }));
+            return world.user(Command::Claim(ClaimCommand::Transfer {
+                todo_id,
+                own_id: None,
+                to: text("b"),
+            }));
         }
-        "force" => return world.user(Command::Claim(ClaimCommand::ForceRelease { todo_id, reason: text("why") })),
+        "force" => {
+            return world.user(Command::Claim(ClaimCommand::ForceRelease {
+                todo_id,
+                reason: text("why"),
+            }));
+        }
         "claim" => return world.claim_as("a", attached(todo)),
-        "renew" => return world.agent("a", Command::Claim(ClaimCommand::Renew { todo_id, own_id: None })),
-        "release" => return world.agent("a", Command::Claim(ClaimCommand::Release { todo_id, own_id: None })),
+        "renew" => {
+            return world.agent(
+                "a",
+                Command::Claim(ClaimCommand::Renew {
+                    todo_id,
+                    own_id: None,
+                }),
+            );
+        }
+        "release" => {
+            return world.agent(
+                "a",
+                Command::Claim(ClaimCommand::Release {
+                    todo_id,
+                    own_id: None,
+                }),
+            );
+        }
         "stop" => return world.stop(world.row(todo).turn_id.unwrap()),
-        "accept" => return world.turn_cmd(TurnCommand::Accept { turn_id: world.row(todo).turn_id.unwrap() }),
+        "accept" => {
+            return world.turn_cmd(TurnCommand::Accept {
+                turn_id: world.row(todo).turn_id.unwrap(),
+            });
+        }
         "abandon" => {
             let turn_id = world.row(todo).turn_id.unwrap();
-            return world.turn_cmd(TurnCommand::Abandon { turn_id, reason: text("gone") });
+            return world.turn_cmd(TurnCommand::Abandon {
+                turn_id,
+                reason: text("gone"),
+            });
         }
         "retire" => return world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") })),
         "achieved" => return world.close(CloseKind::Achieved, None),
@@ -85,21 +151,151 @@ fn play(world: &mut World, verb: &str, todo: &TodoId, other: &TodoId) -> Result<
 
 /// One row a command: the state it leads to from each of [`STATES`], or the code it is refused with.
 const MOVES: [(&str, [&str; 6]); 17] = [
-    ("update", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
-    ("link", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
-    ("unlink", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
-    ("defer", ["deferred", "deferred", "deferred", "invalid_transition", "invalid_transition", "invalid_transition"]),
-    ("block", ["blocked", "invalid_transition", "blocked", "invalid_transition", "invalid_transition", "invalid_transition"]),
-    ("unblock", ["invalid_transition", "open", "open", "open", "invalid_transition", "invalid_transition"]),
-    ("hold", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
-    ("unhold", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
+    (
+        "update",
+        [
+            "open",
+            "deferred",
+            "deferred",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "link",
+        [
+            "open",
+            "deferred",
+            "deferred",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "unlink",
+        [
+            "open",
+            "deferred",
+            "deferred",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "defer",
+        [
+            "deferred",
+            "deferred",
+            "deferred",
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "block",
+        [
+            "blocked",
+            "invalid_transition",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "unblock",
+        [
+            "invalid_transition",
+            "open",
+            "open",
+            "open",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "hold",
+        [
+            "open",
+            "deferred",
+            "deferred",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "unhold",
+        [
+            "open",
+            "deferred",
+            "deferred",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
     ("resolve", ["invalid_transition"; 6]),
-    ("cancel", ["cancelled", "cancelled", "cancelled", "cancelled", "invalid_transition", "invalid_transition"]),
-    ("reopen", ["invalid_transition", "invalid_transition", "invalid_transition", "invalid_transition", "open", "open"]),
-    ("complete", ["done", "invalid_transition", "done", "invalid_transition", "todo_already_done", "invalid_transition"]),
-    ("transfer", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
+    (
+        "cancel",
+        [
+            "cancelled",
+            "cancelled",
+            "cancelled",
+            "cancelled",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "reopen",
+        [
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+            "open",
+            "open",
+        ],
+    ),
+    (
+        "complete",
+        [
+            "done",
+            "invalid_transition",
+            "done",
+            "invalid_transition",
+            "todo_already_done",
+            "invalid_transition",
+        ],
+    ),
+    (
+        "transfer",
+        [
+            "open",
+            "deferred",
+            "deferred",
+            "blocked",
+            "invalid_transition",
+            "invalid_transition",
+        ],
+    ),
     ("force", ["invalid_transition"; 6]),
-    ("claim", ["open", "not_claimable", "open", "not_claimable", "todo_already_done", "not_claimable"]),
+    (
+        "claim",
+        [
+            "open",
+            "not_claimable",
+            "open",
+            "not_claimable",
+            "todo_already_done",
+            "not_claimable",
+        ],
+    ),
     ("renew", ["own_required"; 6]),
     ("release", ["own_required"; 6]),
 ];
@@ -139,16 +335,30 @@ fn a_blocker_is_resolved_from_any_live_state_and_by_no_other_verb() {
                 _ => {}
             }
         });
-        assert_eq!(code(&play(&mut world, "complete", &todo, &todo)), "invalid_transition");
+        assert_eq!(
+            code(&play(&mut world, "complete", &todo, &todo)),
+            "invalid_transition"
+        );
         assert_eq!(code(&world.claim_as("a", attached(&todo))), "not_claimable");
         assert_eq!(code(&play(&mut world, "resolve", &todo, &todo)), "ok");
         assert_eq!(world.row(&todo).state.as_str(), expected);
-        assert_eq!(code(&play(&mut world, "resolve", &todo, &todo)), "invalid_transition");
+        assert_eq!(
+            code(&play(&mut world, "resolve", &todo, &todo)),
+            "invalid_transition"
+        );
     }
 }
 
-const TURNS: [&str; 8] =
-    ["attached", "admitted", "hosted", "candidate", "held", "lost", "lost and gone", "inconclusive"];
+const TURNS: [&str; 8] = [
+    "attached",
+    "admitted",
+    "hosted",
+    "candidate",
+    "held",
+    "lost",
+    "lost and gone",
+    "inconclusive",
+];
 
 /// A world whose Todo has a Turn in a state.
 fn with_turn(turn: &str) -> (World, TodoId, TodoId, Outcome) {
@@ -170,13 +380,17 @@ fn with_turn(turn: &str) -> (World, TodoId, TodoId, Outcome) {
         "candidate" => drop(world.result_of("a", &owned, completion).unwrap()),
         "held" => {
             world.result_of("a", &owned, completion).unwrap();
-            world.judged("a", &owned, verdict(VerdictOutcome::Unchecked), false).unwrap();
+            world
+                .judged("a", &owned, verdict(VerdictOutcome::Unchecked), false)
+                .unwrap();
         }
         "lost" => drop(world.lose("a", &owned, false).unwrap()),
         "lost and gone" => drop(world.lose("a", &owned, true).unwrap()),
         "inconclusive" => {
             world.result_of("a", &owned, completion).unwrap();
-            world.judged("a", &owned, verdict(VerdictOutcome::Inconclusive), false).unwrap();
+            world
+                .judged("a", &owned, verdict(VerdictOutcome::Inconclusive), false)
+                .unwrap();
         }
         _ => {}
     }
@@ -185,25 +399,229 @@ fn with_turn(turn: &str) -> (World, TodoId, TodoId, Outcome) {
 
 /// One row a command: what becomes of the Turn in each of [`TURNS`], or the code the command is refused with.
 const OVER_TURNS: [(&str, [&str; 8]); 19] = [
-    ("cancel", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("defer", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("block", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("force", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("transfer", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("retire", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("complete", ["turn_running", "turn_running", "turn_running", "turn_running", "turn_running", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("reopen", ["invalid_transition", "invalid_transition", "invalid_transition", "invalid_transition", "invalid_transition", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("achieved", ["turn_running", "turn_running", "turn_running", "turn_running", "held", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
-    ("abandoned", ["stopped", "turn_running", "turn_running", "turn_running", "stopped", "turn_running", "stopped", "stopped"]),
-    ("stop", ["stopped", "stopped", "dispatched", "candidate", "stopped", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
+    (
+        "cancel",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "defer",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "block",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "force",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "transfer",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "retire",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "complete",
+        [
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "reopen",
+        [
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+            "invalid_transition",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "achieved",
+        [
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "held",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
+    (
+        "abandoned",
+        [
+            "stopped",
+            "turn_running",
+            "turn_running",
+            "turn_running",
+            "stopped",
+            "turn_running",
+            "stopped",
+            "stopped",
+        ],
+    ),
+    (
+        "stop",
+        [
+            "stopped",
+            "stopped",
+            "dispatched",
+            "candidate",
+            "stopped",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
     ("accept", ["invalid_transition"; 8]),
-    ("abandon", ["stopped", "stopped", "executor_active", "stopped", "stopped", "executor_active", "stopped", "stopped"]),
-    ("update", ["dispatched", "admitted", "dispatched", "candidate", "held", "unresolved", "unresolved", "unresolved"]),
-    ("link", ["dispatched", "admitted", "dispatched", "candidate", "held", "unresolved", "unresolved", "unresolved"]),
-    ("hold", ["dispatched", "admitted", "dispatched", "candidate", "held", "unresolved", "unresolved", "unresolved"]),
+    (
+        "abandon",
+        [
+            "stopped",
+            "stopped",
+            "executor_active",
+            "stopped",
+            "stopped",
+            "executor_active",
+            "stopped",
+            "stopped",
+        ],
+    ),
+    (
+        "update",
+        [
+            "dispatched",
+            "admitted",
+            "dispatched",
+            "candidate",
+            "held",
+            "unresolved",
+            "unresolved",
+            "unresolved",
+        ],
+    ),
+    (
+        "link",
+        [
+            "dispatched",
+            "admitted",
+            "dispatched",
+            "candidate",
+            "held",
+            "unresolved",
+            "unresolved",
+            "unresolved",
+        ],
+    ),
+    (
+        "hold",
+        [
+            "dispatched",
+            "admitted",
+            "dispatched",
+            "candidate",
+            "held",
+            "unresolved",
+            "unresolved",
+            "unresolved",
+        ],
+    ),
     ("unblock", ["invalid_transition"; 8]),
-    ("stop goal", ["dispatched", "admitted", "dispatched", "candidate", "held", "unresolved", "unresolved", "unresolved"]),
-    ("claim", ["already_claimed", "already_claimed", "already_claimed", "already_claimed", "held", "turn_unresolved", "turn_unresolved", "turn_unresolved"]),
+    (
+        "stop goal",
+        [
+            "dispatched",
+            "admitted",
+            "dispatched",
+            "candidate",
+            "held",
+            "unresolved",
+            "unresolved",
+            "unresolved",
+        ],
+    ),
+    (
+        "claim",
+        [
+            "already_claimed",
+            "already_claimed",
+            "already_claimed",
+            "already_claimed",
+            "held",
+            "turn_unresolved",
+            "turn_unresolved",
+            "turn_unresolved",
+        ],
+    ),
 ];
 
 #[test]
@@ -215,7 +633,11 @@ fn a_live_turn_is_stopped_in_the_same_commit_or_refuses() {
             let answer = if verb == "complete" {
                 let waive = Some(text("by hand"));
                 let continuation = Continuation::ActiveGoal;
-                world.todo_cmd(TodoCommand::Complete { todo_id: todo.clone(), continuation, waive })
+                world.todo_cmd(TodoCommand::Complete {
+                    todo_id: todo.clone(),
+                    continuation,
+                    waive,
+                })
             } else {
                 play(&mut world, verb, &todo, &other)
             };
@@ -226,7 +648,10 @@ fn a_live_turn_is_stopped_in_the_same_commit_or_refuses() {
             assert_eq!(found, expected, "{verb} over {turn}: {answer:?}");
             if expected == "stopped" {
                 let row = world.row(&todo);
-                assert!(row.ownership.is_none() && row.turn_id.is_none(), "{verb} over {turn}");
+                assert!(
+                    row.ownership.is_none() && row.turn_id.is_none(),
+                    "{verb} over {turn}"
+                );
                 assert_eq!(row.last_own_id, owned.own_id, "{verb} over {turn}");
                 assert_eq!(world.turn(owned.turn_id.unwrap()).slot, Slot::Returned);
             }
@@ -236,13 +661,19 @@ fn a_live_turn_is_stopped_in_the_same_commit_or_refuses() {
 
 #[test]
 fn a_lapsed_turn_is_in_nobodys_way() {
-    for verb in ["cancel", "defer", "block", "force", "transfer", "retire", "complete"] {
+    for verb in [
+        "cancel", "defer", "block", "force", "transfer", "retire", "complete",
+    ] {
         for turn in ["attached", "admitted", "hosted"] {
             let (mut world, todo, other, owned) = with_turn(turn);
             world.pass(Duration::from_mins(60));
             let answer = if verb == "complete" {
                 let (continuation, waive) = (Continuation::ActiveGoal, Some(text("by hand")));
-                world.todo_cmd(TodoCommand::Complete { todo_id: todo.clone(), continuation, waive })
+                world.todo_cmd(TodoCommand::Complete {
+                    todo_id: todo.clone(),
+                    continuation,
+                    waive,
+                })
             } else {
                 play(&mut world, verb, &todo, &other)
             };

@@ -12,8 +12,8 @@ use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Action, Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
-        Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, next_reads, reason,
+        Action, Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal,
+        NewTodo, Outcome, Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, next_reads, reason,
     },
     model::*,
 };
@@ -62,7 +62,15 @@ impl World {
         let clock = StillClock::new();
         let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
-        Self { ledger, authority, clock, calls: 0, folded: None, folded_to: BTreeMap::new(), goal: text("g") }
+        Self {
+            ledger,
+            authority,
+            clock,
+            calls: 0,
+            folded: None,
+            folded_to: BTreeMap::new(),
+            goal: text("g"),
+        }
     }
 
     /// A Goal `g` with a validator, and the agents `a` and `b`.
@@ -87,9 +95,13 @@ impl World {
             unvalidated: Unvalidated::Ask,
         };
         change(&mut new);
-        self.user(Command::Goal(GoalCommand::Start(Box::new(new)))).unwrap();
+        self.user(Command::Goal(GoalCommand::Start(Box::new(new))))
+            .unwrap();
         for name in ["a", "b"] {
-            let add = crate::kernel::AgentCommand::Add { agent_id: text(name), capabilities: [].into() };
+            let add = crate::kernel::AgentCommand::Add {
+                agent_id: text(name),
+                capabilities: [].into(),
+            };
             self.user(Command::Agent(add)).unwrap();
         }
     }
@@ -116,7 +128,11 @@ impl World {
             operation_id: text(&format!("op-{}", self.calls)),
             provenance: Provenance {
                 door: Door::Library,
-                assurance: if actor.is_user() { Assurance::Proven } else { Assurance::Stated },
+                assurance: if actor.is_user() {
+                    Assurance::Proven
+                } else {
+                    Assurance::Stated
+                },
                 contained: None,
             },
             actor,
@@ -163,7 +179,9 @@ impl World {
     /// How many events the Goal has; none where there is no such Goal.
     fn length(&mut self) -> Option<u64> {
         let goal = self.goal.clone();
-        self.authority.read(|view| Ok(view.head(&goal)?.map(|head| head.seq))).unwrap()
+        self.authority
+            .read(|view| Ok(view.head(&goal)?.map(|head| head.seq)))
+            .unwrap()
     }
 
     /// Every event of the Goal.
@@ -171,9 +189,20 @@ impl World {
         let goal = self.goal.clone();
         let records = self
             .authority
-            .read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX))
+            .read(|view| {
+                view.events(
+                    &EventFilter {
+                        goal: &goal,
+                        after: 0,
+                    },
+                    usize::MAX,
+                )
+            })
             .unwrap();
-        records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
+        records
+            .iter()
+            .map(|record| Envelope::decode(&record.payload).unwrap())
+            .collect()
     }
 
     /// The fold of all events equals the live rows. What was folded once is kept: events never change.
@@ -183,18 +212,37 @@ impl World {
             let (head, after) = self.folded_to.get(&goal_id).copied().unwrap_or((Head::START, 0));
             let records = self
                 .authority
-                .read(|view| view.events(&EventFilter { goal: &goal_id, after }, usize::MAX))
+                .read(|view| {
+                    view.events(
+                        &EventFilter {
+                            goal: &goal_id,
+                            after,
+                        },
+                        usize::MAX,
+                    )
+                })
                 .unwrap();
             let head = chain::verify(head, &records).unwrap();
-            for envelope in records.iter().map(|record| Envelope::decode(&record.payload).unwrap()) {
+            for envelope in records
+                .iter()
+                .map(|record| Envelope::decode(&record.payload).unwrap())
+            {
                 facts.set_now(envelope.at);
-                let context = Context { goal_id: goal_id.clone(), actor: envelope.actor, at: envelope.at };
+                let context = Context {
+                    goal_id: goal_id.clone(),
+                    actor: envelope.actor,
+                    at: envelope.at,
+                };
                 envelope.body.apply(&context, &mut facts).unwrap();
             }
             let seen = records.last().map_or(after, |record| record.seq);
             self.folded_to.insert(goal_id, (head, seen));
         }
-        assert_eq!(*facts.rows(), self.ledger.rows(), "the fold of all events differs from the rows");
+        assert_eq!(
+            *facts.rows(),
+            self.ledger.rows(),
+            "the fold of all events differs from the rows"
+        );
         self.folded = Some(facts);
     }
 
@@ -245,7 +293,8 @@ impl World {
             ttl_ms: None,
             workspace: None,
         };
-        self.agent(name, Command::Claim(ClaimCommand::Claim(Box::new(claim))))?.outcome()
+        self.agent(name, Command::Claim(ClaimCommand::Claim(Box::new(claim))))?
+            .outcome()
     }
 
     /// A result of the owner of a claim.
@@ -264,17 +313,25 @@ impl World {
             tree: None,
             outside: [].into(),
         };
-        self.step(agent(name), Step::Candidate {
-            turn_id: owned.turn_id.unwrap(),
-            own_id: owned.own_id,
-            candidate: Box::new(candidate),
-            wake: None,
-        })?
+        self.step(
+            agent(name),
+            Step::Candidate {
+                turn_id: owned.turn_id.unwrap(),
+                own_id: owned.own_id,
+                candidate: Box::new(candidate),
+                wake: None,
+            },
+        )?
         .outcome()
     }
 
     /// What the validators said.
-    pub(super) fn verdict(&mut self, name: &str, owned: &Outcome, outcome: VerdictOutcome) -> Result<Outcome> {
+    pub(super) fn verdict(
+        &mut self,
+        name: &str,
+        owned: &Outcome,
+        outcome: VerdictOutcome,
+    ) -> Result<Outcome> {
         let verdict = Verdict {
             outcome,
             validator: Some(text("true")),
@@ -284,12 +341,15 @@ impl World {
             tree: None,
             at: Timestamp::default(),
         };
-        self.step(agent(name), Step::Verdict {
-            turn_id: owned.turn_id.unwrap(),
-            own_id: owned.own_id.unwrap(),
-            verdict: Box::new(verdict),
-            moved: false,
-        })?
+        self.step(
+            agent(name),
+            Step::Verdict {
+                turn_id: owned.turn_id.unwrap(),
+                own_id: owned.own_id.unwrap(),
+                verdict: Box::new(verdict),
+                moved: false,
+            },
+        )?
         .outcome()
     }
 
@@ -307,7 +367,12 @@ impl World {
     /// What an agent should do now.
     pub(super) fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Decided> {
         let goal = self.goal.clone();
-        let decided = self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))?;
+        let decided = self.ask(
+            name,
+            own_id,
+            |_| {},
+            |facts, asker| decide_next(facts, &goal, asker),
+        )?;
         if let Action::AskUser { asks } = &decided.action {
             for ask in asks {
                 hints::check(&ask.command);
@@ -318,10 +383,15 @@ impl World {
 
     /// The reason of a Todo for an agent.
     pub(super) fn reason(&mut self, name: &str, todo_id: &TodoId) -> Reason {
-        self.ask(name, None, |_| {}, |facts, asker| {
-            let todo = facts.todo(todo_id)?.unwrap();
-            reason(facts, todo, &asker.viewer)
-        })
+        self.ask(
+            name,
+            None,
+            |_| {},
+            |facts, asker| {
+                let todo = facts.todo(todo_id)?.unwrap();
+                reason(facts, todo, &asker.viewer)
+            },
+        )
         .unwrap()
     }
 
@@ -333,11 +403,24 @@ impl World {
         seen: impl FnOnce(&mut Asker<'_>),
         question: impl Fn(&Facts, &Asker<'_>) -> Result<T>,
     ) -> Result<T> {
-        let Actor::Agent(agent_id, endpoint) = agent(name) else { panic!("{name} is no agent") };
+        let Actor::Agent(agent_id, endpoint) = agent(name) else {
+            panic!("{name} is no agent")
+        };
         let key = (self.goal.clone(), agent_id.clone());
-        let capabilities = self.ledger.rows().agents.get(&key).map(|agent| agent.capabilities.clone()).unwrap_or_default();
+        let capabilities = self
+            .ledger
+            .rows()
+            .agents
+            .get(&key)
+            .map(|agent| agent.capabilities.clone())
+            .unwrap_or_default();
         let mut asker = Asker {
-            viewer: Viewer { agent_id: &agent_id, capabilities, own_id, workspace: None },
+            viewer: Viewer {
+                agent_id: &agent_id,
+                capabilities,
+                own_id,
+                workspace: None,
+            },
             endpoint: &endpoint,
             machine_id: None,
             seen: [].into(),
@@ -352,14 +435,19 @@ impl World {
                 let missing = next_reads(&goal, &asker, &facts);
                 view.load(&missing, &mut facts)?;
             }
-            assert!(next_reads(&goal, &asker, &facts).is_empty(), "`next` asks for a third round of reads");
+            assert!(
+                next_reads(&goal, &asker, &facts).is_empty(),
+                "`next` asks for a third round of reads"
+            );
             question(&facts, &asker)
         })
     }
 
     /// The moment of the last commit.
     pub(super) fn now(&mut self) -> Timestamp {
-        self.authority.read(|view| Ok(Timestamp::from_ms(view.meta()?.unwrap().stamp.now_ms))).unwrap()
+        self.authority
+            .read(|view| Ok(Timestamp::from_ms(view.meta()?.unwrap().stamp.now_ms)))
+            .unwrap()
     }
 
     /// A Todo's row.

@@ -9,7 +9,7 @@ use super::{
     whole,
 };
 use crate::{
-    error::Result,
+    error::{Code, Result},
     kernel::{Delta, Facts, Read, Target, Terms, Writes},
     model::*,
 };
@@ -34,7 +34,7 @@ pub(super) fn commit<'a>(view: &mut dyn View, goal: &'a GoalId, operation_id: &'
             goal_id: goal.clone(),
             at: Timestamp::from_ms(meta.stamp.now_ms),
             seq: head.seq,
-            negative: Some("gate_opened".into()),
+            negative: Some(Code::GateOpened.as_str().into()),
             outcome: serde_json::json!({"note": "\u{4e2d}", "n": [1, 2]}),
         },
         writes: Writes::default(),
@@ -119,7 +119,7 @@ pub(super) fn changes_come_first_and_rows_win(room: &dyn Room) {
         .unwrap();
     let stored = room.open().read(&mut |view| {
         let receipt = view.receipt(&text("raw-1"))?.unwrap();
-        assert_eq!(receipt.negative.as_deref(), Some("gate_opened"));
+        assert_eq!(receipt.negative.as_deref(), Some(Code::GateOpened.as_str()));
         assert_eq!(receipt.outcome["note"], "\u{4e2d}");
         Ok(())
     });

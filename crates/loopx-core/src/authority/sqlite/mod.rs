@@ -19,3 +19,8 @@ pub(crate) use fault::typed;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};
 pub use schema::Schema;
+
+/// The version of the SQLite library.
+pub fn library_version() -> &'static str {
+    rusqlite::version()
+}

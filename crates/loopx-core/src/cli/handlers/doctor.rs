@@ -17,6 +17,7 @@ use crate::{
         EventFilter, Head, View,
         clock::{Clock as _, SystemClock},
         profile::{HostFilesystem, Place, Profile, filesystem},
+        sqlite::library_version,
         verify,
     },
     cli::{Args, Context, Document, Format, Rendered},
@@ -113,7 +114,7 @@ fn composition(context: &Context<'_, '_>) -> Finding {
         context.program,
         env!("CARGO_PKG_VERSION"),
         context.preset.handlers.iter().map(|table| table.len()).sum::<usize>(),
-        rusqlite::version()
+        library_version()
     );
     Finding::good("composition", text)
 }

@@ -88,7 +88,7 @@ fn first(goal: &GoalStatus) -> &str {
 
 fn owner(owned: &projection::Owned, now: Timestamp) -> Vec<String> {
     let until = match (owned.owner.frozen, owned.owner.expired) {
-        (true, _) => "held".to_owned(),
+        (true, _) => "held".to_owned(), // same spelling: a state
         (false, true) => format!("ran out {}", show::when(owned.owner.expires_at_ms, now)),
         (false, false) => show::when(owned.owner.expires_at_ms, now),
     };

@@ -1,6 +1,7 @@
 //! Owns what needs somebody, most urgent first, each with the command that moves it.
 
 use super::{Attention, Stuck, seen::Seen, waiting::Wait};
+use crate::error::Code;
 use crate::model::{
     Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, TurnState,
 };
@@ -53,7 +54,7 @@ fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
         Some(_) | None => format!("turn abandon {id} --reason TEXT"),
     };
     let text = format!("what the Turn on {} did is not known: {why}", about(stuck));
-    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_unresolved", &id, text, command) }
+    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row(Code::TurnUnresolved.as_str(), &id, text, command) }
 }
 
 fn about(stuck: &Stuck) -> String {
@@ -96,7 +97,7 @@ fn lapsed(seen: &Seen<'_>) -> Vec<Attention> {
             let command = format!("todo release {} --force --reason TEXT", owned.todo_id);
             Attention {
                 since_ms: Some(owned.owner.expires_at_ms),
-                ..row("ownership_expired", &owned.todo_id, text, command)
+                ..row(Code::OwnershipExpired.as_str(), &owned.todo_id, text, command)
             }
         })
         .collect()

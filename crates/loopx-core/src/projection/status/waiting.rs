@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     authority::View,
-    error::Result,
+    error::{Code, Result},
     kernel::{Action, Decided},
     model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
 };
@@ -134,9 +134,10 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
         Action::Wait { why, until } => {
             let (on, because) = match *why {
                 "quota" => (WaitingOn::Quota, "the budget of Turns is used up"),
-                "goal_stopped" => (WaitingOn::User, "it is stopped"),
+                why if why == Code::GoalStopped.as_str() => (WaitingOn::User, "it is stopped"),
                 "owned_by_peers" => (WaitingOn::Peer, "other agents own what is left"),
-                "turn_running" | "turn_elsewhere" => (WaitingOn::Agent, "this agent works already"),
+                "turn_elsewhere" => (WaitingOn::Agent, "this agent works already"),
+                why if why == Code::TurnRunning.as_str() => (WaitingOn::Agent, "this agent works already"),
                 _ => (WaitingOn::Time, "everything left waits for its time"),
             };
             Wait { until: *until, ..Wait::new(on, because) }

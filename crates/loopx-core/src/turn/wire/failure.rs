@@ -46,6 +46,8 @@ pub enum Reason {
     NotOneObject,
     /// A key is unknown, missing or given twice, or a value has the wrong type or is none of the known words.
     Malformed,
+    /// This required key is missing.
+    Missing(&'static str),
     /// It names another schema version.
     OtherVersion,
     /// It names another Turn.
@@ -67,6 +69,7 @@ impl fmt::Display for Reason {
             Self::TooLarge => f.write_str("the result is larger than its limit"),
             Self::NotOneObject => f.write_str("the output is not exactly one JSON object"),
             Self::Malformed => f.write_str("a key or value of the result is not the wire's"),
+            Self::Missing(key) => write!(f, "the result has no {key}"),
             Self::OtherVersion => f.write_str("the result has another schema version"),
             Self::OtherTurn => f.write_str("the result names another Turn"),
             Self::TooLong(field) => write!(f, "{field} is longer than its limit"),

@@ -44,7 +44,11 @@ impl Dice {
 
     /// One of some.
     pub(super) fn one<T: Clone>(&mut self, of: &[T]) -> Option<T> {
-        if of.is_empty() { None } else { of.get(self.below(of.len())).cloned() }
+        if of.is_empty() {
+            None
+        } else {
+            of.get(self.below(of.len())).cloned()
+        }
     }
 }
 
@@ -74,14 +78,23 @@ impl Walk {
             if trusts {
                 goal.unvalidated = Unvalidated::Trust;
             }
-            goal.acceptance = vec![Criterion { text: text("it works"), check: None, state: CriterionState::Open }];
+            goal.acceptance = vec![Criterion {
+                text: text("it works"),
+                check: None,
+                state: CriterionState::Open,
+            }];
         });
         world.register("a", &["deploy"]);
         if limited {
             world.limit(None, Some(4)).unwrap();
             world.limit(Some("a"), Some(2)).unwrap();
         }
-        Self { world, dice, tokens: Vec::new(), log: Vec::new() }
+        Self {
+            world,
+            dice,
+            tokens: Vec::new(),
+            log: Vec::new(),
+        }
     }
 
     /// What an agent should do, on the machine of the drivers if it is `b`; and the two promises of that answer.
@@ -90,39 +103,57 @@ impl Walk {
         let goal = self.world.goal.clone();
         let here = name == "b";
         self.world
-            .ask(name, own_id, |_| {}, |facts, asker| {
-                let mut asker: Asker<'_> = asker.clone();
-                asker.machine_id = here.then_some(&machine);
-                let decided = decide_next(facts, &goal, &asker)?;
-                match &decided.action {
-                    Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
-                        assert!(decided.action.must_attempt_work());
-                        if let Err(error) = would_admit(facts, todo_id, &asker) {
-                            panic!("obliged to {:?}, and refused: {error:?}", decided.action);
+            .ask(
+                name,
+                own_id,
+                |_| {},
+                |facts, asker| {
+                    let mut asker: Asker<'_> = asker.clone();
+                    asker.machine_id = here.then_some(&machine);
+                    let decided = decide_next(facts, &goal, &asker)?;
+                    match &decided.action {
+                        Action::Run {
+                            todo_id,
+                            turn_id: None,
                         }
-                    }
-                    Action::Run { .. } | Action::Reconcile { .. } => assert!(decided.action.must_attempt_work()),
-                    Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => {
-                        if let Action::AskUser { asks } = &decided.action {
-                            for ask in asks {
-                                hints::check(&ask.command);
+                        | Action::Repair { todo_id, .. } => {
+                            assert!(decided.action.must_attempt_work());
+                            if let Err(error) = would_admit(facts, todo_id, &asker) {
+                                panic!("obliged to {:?}, and refused: {error:?}", decided.action);
                             }
                         }
-                        assert!(!decided.action.must_attempt_work());
+                        Action::Run { .. } | Action::Reconcile { .. } => {
+                            assert!(decided.action.must_attempt_work());
+                        }
+                        Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => {
+                            if let Action::AskUser { asks } = &decided.action {
+                                for ask in asks {
+                                    hints::check(&ask.command);
+                                }
+                            }
+                            assert!(!decided.action.must_attempt_work());
+                        }
                     }
-                }
-                Ok(decided)
-            })
+                    Ok(decided)
+                },
+            )
             .unwrap()
     }
 
     /// The token of an agent's attached ownership that is current.
     pub(super) fn token(&self, name: &str) -> Option<OwnId> {
         let rows = self.world.ledger.rows();
-        let mut own = rows.todos.values().filter_map(|todo| todo.ownership.as_ref()).filter(|own| {
-            let attached = rows.turns[&own.turn_id].executor == Executor::Attached;
-            own.agent_id.as_str() == name && own.endpoint.as_str() == format!("{name}.cli") && attached && !own.frozen
-        });
+        let mut own = rows
+            .todos
+            .values()
+            .filter_map(|todo| todo.ownership.as_ref())
+            .filter(|own| {
+                let attached = rows.turns[&own.turn_id].executor == Executor::Attached;
+                own.agent_id.as_str() == name
+                    && own.endpoint.as_str() == format!("{name}.cli")
+                    && attached
+                    && !own.frozen
+            });
         own.next().map(|own| own.own_id)
     }
 
@@ -142,14 +173,25 @@ impl Walk {
                 self.log.push(format!("{name}: {:?}", decided.action));
                 match decided.action {
                     Action::Closed => return "closed",
-                    Action::Run { turn_id: Some(turn_id), .. } => {
+                    Action::Run {
+                        turn_id: Some(turn_id),
+                        ..
+                    } => {
                         self.finish(name, turn_id);
                         moved = true;
                     }
-                    Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
+                    Action::Run {
+                        todo_id,
+                        turn_id: None,
+                    }
+                    | Action::Repair { todo_id, .. } => {
                         self.work(name, &todo_id);
                         moved = true;
-                        looks = if self.world.row(&todo_id).kind == TodoKind::Monitor { looks + 1 } else { 0 };
+                        looks = if self.world.row(&todo_id).kind == TodoKind::Monitor {
+                            looks + 1
+                        } else {
+                            0
+                        };
                     }
                     Action::Reconcile { turn_id, .. } => {
                         let until = self.reconcile(turn_id);
@@ -177,7 +219,9 @@ impl Walk {
             if moved {
                 continue;
             }
-            let Some(until) = wait else { return self.waits_for_a_bell(&bells) };
+            let Some(until) = wait else {
+                return self.waits_for_a_bell(&bells);
+            };
             let now = self.world.now();
             self.world.pass(Duration::from_ms(until.since(now).as_ms() + 1));
             // Time is only seen to pass by a commit or a question; a person's note makes it one.
@@ -190,24 +234,35 @@ impl Walk {
     fn waits_for_a_monitor(&self) -> &'static str {
         let rows = self.world.ledger.rows();
         let watched = |id: &TodoId| rows.todos[id].kind == TodoKind::Monitor && rows.todos[id].is_live();
-        let waits = |todo: &Todo| {
-            todo.is_live() && (sleeps(todo) || todo.depends_on.iter().any(watched))
-        };
-        assert!(rows.todos.values().any(waits), "only looks are left\n{}", self.log.join("\n"));
+        let waits = |todo: &Todo| todo.is_live() && (sleeps(todo) || todo.depends_on.iter().any(watched));
+        assert!(
+            rows.todos.values().any(waits),
+            "only looks are left\n{}",
+            self.log.join("\n")
+        );
         "watched"
     }
 
     /// Everybody waits, and for no moment: there must be something whose change rings.
     fn waits_for_a_bell(&self, bells: &[&str]) -> &'static str {
         let rows = self.world.ledger.rows();
-        assert!(bells == ["time", "time"] && rows.todos.values().any(sleeps), "{bells:?}\n{}", self.log.join("\n"));
+        assert!(
+            bells == ["time", "time"] && rows.todos.values().any(sleeps),
+            "{bells:?}\n{}",
+            self.log.join("\n")
+        );
         "bell"
     }
 }
 
 /// Whether a Todo waits for another, or for an answer, that can still come: a change that rings.
 fn sleeps(todo: &Todo) -> bool {
-    let wake = matches!(todo.state, TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) });
+    let wake = matches!(
+        todo.state,
+        TodoState::Deferred {
+            wake: Wake::TodoDone(_) | Wake::Gate(_)
+        }
+    );
     wake && !todo.counters.wake_lost
 }
 
@@ -238,7 +293,8 @@ fn walk_all(seeds: std::ops::Range<u64>) {
     let mut ends = std::collections::BTreeMap::new();
     let all = seeds.end - seeds.start;
     for seed in seeds {
-        let end = std::panic::catch_unwind(|| walk(seed)).unwrap_or_else(|_| panic!("the history of seed {seed}"));
+        let end =
+            std::panic::catch_unwind(|| walk(seed)).unwrap_or_else(|_| panic!("the history of seed {seed}"));
         *ends.entry(end).or_insert(0_u64) += 1;
     }
     let closed = ends.get("closed").copied().unwrap_or_default();
