@@ -13,7 +13,7 @@ use super::{
     contract,
     driver::{Driver, Flow, stop_is_wished},
     examine::scopes,
-    host::{Host, Hosting, Job, Judged},
+    host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
     site::{Around, Machine, Site, attempt_token, sweep},
     tree::{self, Tree},
@@ -45,7 +45,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
             return Ok(Flow::Again);
         }
         let token = attempt_token(turn.turn_id, number)?;
-        keep_hosting(site, turn.turn_id, host.hosting())?;
+        keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
         self.before = Tree::of(&host.hosting().folder, &site.machine.env);
         let whole = || tree::whole(&host.hosting().folder, &site.machine.env);
@@ -207,8 +207,8 @@ pub(super) fn spool_id(turn_id: TurnId, number: u8) -> String {
     format!("{turn_id}.{number}")
 }
 
-fn keep_hosting(site: &mut Site<'_>, turn_id: TurnId, hosting: &Hosting) -> Result<()> {
-    let bytes = hosting.encode()?;
+fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()> {
+    let bytes = KeptHost::of(host).encode()?;
     let known = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
     if known.is_some_and(|body| body.bytes == bytes) {
         return Ok(());

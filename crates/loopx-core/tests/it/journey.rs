@@ -477,6 +477,34 @@ fn an_export_holds_the_whole_chain() {
 }
 
 #[test]
+fn an_export_hands_no_ownership_token_on_and_its_chain_can_still_be_followed() {
+    let desk = Desk::with_work();
+    let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
+    let own_id = claimed["own_id"].as_str().unwrap().to_owned();
+    for words in [
+        &["goal", "export"][..],
+        &["log"],
+        &["turn", "list"],
+        &["todo", "show", "ship-it.1"],
+        &["status"],
+    ] {
+        let shown = desk.ok(words).to_string();
+        assert!(!shown.contains(&own_id), "{words:?}: {shown}");
+    }
+    let export = desk.ok(&["goal", "export"]);
+    let events = export["events"].as_array().unwrap();
+    let payload = &events.last().unwrap()["payload"];
+    assert_eq!(
+        payload["body"]["claim"]["claimed"]["ownership"]["own_id"],
+        export["turns"][0]["own_id"]
+    );
+    assert_eq!(
+        events.last().unwrap()["hash"],
+        desk.ok(&["goal", "show", "ship-it"])["goal"]["head_hash"]
+    );
+}
+
+#[test]
 fn a_goal_is_only_closed_as_achieved_when_its_checks_pass() {
     let desk = Desk::empty();
     desk.ok(&["init"]);

@@ -10,7 +10,7 @@ use crate::{
     kernel::{ClaimCommand, Command, Outcome, Step, claim::Claim},
     model::*,
     private::Kind,
-    turn::{self, DriverLock, Host as _, Site},
+    turn::{self, DriverLock, Site},
 };
 
 /// A hosted Turn that was admitted, and whose driver is gone.
@@ -32,7 +32,8 @@ fn admitted(bench: &mut Bench, todo_id: &TodoId, ttl_ms: Option<Duration>) -> (T
 fn dispatched(bench: &mut Bench, todo_id: &TodoId, script: &str) -> (TurnId, OwnId) {
     let (turn_id, own_id) = admitted(bench, todo_id, None);
     let host = bench.host(script, |_| {});
-    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, host.hosting().encode().unwrap()).unwrap();
+    let kept = turn::host::KeptHost::of(&host).encode().unwrap();
+    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, kept).unwrap();
     bench.private.put_all(&[body]).unwrap();
     let tree = turn::tree::whole(&bench.tree(), &bench.machine.env);
     let attempt = Attempt {
