@@ -5,7 +5,7 @@
 use super::{
     attached::Done,
     attempt::spool_id,
-    driver::Driver,
+    driver::{Driver, unused},
     examine::examine,
     host::{Host, Hosting, Judged, KeptHost},
     lock::DriverLock,
@@ -112,7 +112,7 @@ impl Recovery<'_> {
         let turn_id = around.turn.turn_id;
         let tree = present_tree(site, around)?;
         let step = Step::Prove { turn_id, executor_gone: true, tree };
-        let operation = around.proof(self.driver.base.step("prove")?, step);
+        let operation = around.proof(unused(site, &self.driver.base, "prove")?, step);
         self.driver.last = Some(self.lock.submit(site.authority, operation)?);
         Ok(())
     }
