@@ -8,11 +8,11 @@ use rusqlite::{Row, params};
 
 use super::state::{State, body, column, corrupt, limited, number, row_id, unsigned};
 use crate::{
-    authority::{Head, Meta, StoredReceipt, clock::Stamp},
+    authority::{Meta, StoredReceipt, clock::Stamp},
     error::Result,
     kernel::{Facts, Read, Rows, Used},
     model::{
-        Agent, AgentId, AuthorityId, Bucket, Counters, Digest, Gate, Goal, GoalId, IncarnationId, MeterScope,
+        Agent, AgentId, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, MeterScope,
         OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
     },
 };
