@@ -74,7 +74,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     let claimed = desk.call(&["todo", "claim", "1", "--as", "agent:coder"]);
     assert_eq!(
         steady(&claimed.out),
-        "ship-it.1 is yours\nown_id own_ID\nwhen it is finished: `loopx-core todo done ship-it.1 --own own_ID`\n"
+        "ship-it.1 is yours\nown_id own_ID\nwhen it is finished: `loopx-core todo done ship-it.1 --as agent:coder --own own_ID`\n"
     );
     assert_eq!(steady(&claimed.err), "operation op_ID\n");
     let list = desk.call(&["todo", "list"]);
