@@ -129,7 +129,13 @@ fn what_survived_the_driver_is_ended_first() {
     let todo_id = bench.todo(|_| {});
     let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
     let token = turn::site::attempt_token(turn_id, 1).unwrap();
-    bench.shell(&format!("LOOPX_CONTAINMENT={token} setsid sleep 300 >/dev/null 2>&1 < /dev/null &"));
+    // It carries its mark once it has begun its own program, for which the shell waits.
+    bench.shell(&format!(
+        "LOOPX_CONTAINMENT={token} setsid sleep 300 >/dev/null 2>&1 < /dev/null & n=0
+         until tr '\\0' '\\n' < /proc/$!/environ | grep -q '^LOOPX_CONTAINMENT=' || [ $n -ge 1000 ]; do
+             n=$((n+1)); sleep 0.01
+         done"
+    ));
     assert_eq!(crate::process::alive_by_token(&token).unwrap().len(), 1);
     prove(&mut bench, turn_id).unwrap();
     assert!(crate::process::alive_by_token(&token).unwrap().is_empty());
