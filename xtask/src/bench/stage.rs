@@ -94,6 +94,13 @@ impl<'o> Stage<'o> {
         Ok(folder)
     }
 
+    /// A new, empty folder that lies in no repository, as the scratch folder may.
+    pub(super) fn bare_folder(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.run.join(name);
+        fs::create_dir(&folder)?;
+        Ok(folder)
+    }
+
     /// A program that was built; both sides of a pair get the same environment.
     ///
     /// Errors: also once the run is over, so that no group goes on after an interrupt.

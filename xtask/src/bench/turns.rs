@@ -68,8 +68,8 @@ struct Place {
 impl Place {
     fn make(stage: &Stage<'_>, name: &str) -> io::Result<Self> {
         let home = stage.folder(name)?;
-        let folder = home.join("work");
-        fs::create_dir(&folder)?;
+        // Below a repository the whole of it would be the work tree, and be looked at by every Turn.
+        let folder = stage.bare_folder(name)?;
         let place = Self { home, folder };
         for words in [
             &["init", "--goal", "Bench"][..],
