@@ -9,7 +9,6 @@
         dead_code,
         unused_imports,
         unreachable_pub,
-        unused_imports,
         reason = "the modules below `sdk` are public only to the other tiers"
     )
 )]

@@ -119,7 +119,7 @@ pub struct Commit<'a> {
     /// The operation's id.
     pub operation_id: &'a OperationId,
     /// What it returned.
-    pub receipt: StoredReceipt,
+    pub receipt: &'a StoredReceipt,
     /// Deltas, to be applied first and in order, then rows.
     pub writes: Writes,
     /// The time of this commit.

@@ -292,7 +292,7 @@ fn decide(
         head,
         records,
         operation_id: &operation.operation_id,
-        receipt: receipt.clone(),
+        receipt: &receipt,
         writes: decision.writes,
         stamp,
     })?;

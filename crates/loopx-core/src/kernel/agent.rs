@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Decided2, Draft, Facts, Outcome, Read, Verb, Wanted, event_kinds, turn};
+use super::{Context, Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, event_kinds, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{Agent, AgentId, GoalId, Label, Stopped},
@@ -69,7 +69,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         match self {
             Self::Add { agent_id, capabilities } => add(draft, agent_id, capabilities),
             Self::Retire { agent_id } => retire(draft, agent_id),
@@ -77,7 +77,7 @@ impl Command {
     }
 }
 
-fn add(draft: &mut Draft<'_>, agent_id: &AgentId, capabilities: &BTreeSet<Label>) -> Result<Decided2> {
+fn add(draft: &mut Draft<'_>, agent_id: &AgentId, capabilities: &BTreeSet<Label>) -> Result<Concluded> {
     if capabilities.len() > 32 {
         return Err(Error::new(Code::InvalidArgument, "an agent has at most 32 capabilities"));
     }
@@ -92,7 +92,7 @@ fn add(draft: &mut Draft<'_>, agent_id: &AgentId, capabilities: &BTreeSet<Label>
     Ok((Outcome { created: Some(!same), ..Outcome::default() }, None))
 }
 
-fn retire(draft: &mut Draft<'_>, agent_id: &AgentId) -> Result<Decided2> {
+fn retire(draft: &mut Draft<'_>, agent_id: &AgentId) -> Result<Concluded> {
     let key = (draft.goal_id().clone(), agent_id.clone());
     registered(draft.facts(), &key)?;
     let turns: Vec<_> =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Decided2, Draft, Outcome, Read, Wanted, evidence, gate, todo};
+use super::{Concluded, Draft, Outcome, Read, Wanted, evidence, gate, todo};
 use crate::{
     error::{Code, Error, Result},
     model::{Continuation, GoalId, ShortText, TodoId},
@@ -134,7 +134,7 @@ pub(super) fn reads(items: &[Item], goal: &GoalId, wanted: &mut Wanted<'_>) {
     }
 }
 
-pub(super) fn decide(items: &[Item], draft: &mut Draft<'_>) -> Result<Decided2> {
+pub(super) fn decide(items: &[Item], draft: &mut Draft<'_>) -> Result<Concluded> {
     if items.is_empty() || items.len() > ITEMS_MAX {
         return Err(Error::new(Code::InvalidArgument, format!("a batch has 1 to {ITEMS_MAX} items")));
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Decided2, Draft, Facts, Outcome, Read, Wanted, event_kinds, goal, todo};
+use super::{Context, Concluded, Draft, Facts, Outcome, Read, Wanted, event_kinds, goal, todo};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -64,7 +64,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         let evidence_id = add(draft, self)?;
         Ok((Outcome { evidence_ids: vec![evidence_id], ..Outcome::default() }, None))
     }

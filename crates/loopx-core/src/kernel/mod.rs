@@ -210,8 +210,8 @@ pub struct Outcome {
     pub evidence_ids: Vec<EvidenceId>,
 }
 
-/// An outcome, and whether it is a no.
-type Decided2 = (Outcome, Option<Code>);
+/// What an accepted command comes to: its outcome, and the code of a negative end.
+type Concluded = (Outcome, Option<Code>);
 
 /// Collects what a command still has to read.
 #[derive(Debug)]

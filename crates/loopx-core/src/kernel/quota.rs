@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Decided2, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds, turn};
+use super::{Context, Concluded, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{AgentId, Bucket, Duration, Goal, GoalId, Limit, MeterScope, Turn, TurnId},
@@ -52,7 +52,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         let Self::Set { agent_id, limit } = self;
         if let Some(agent_id) = agent_id {
             agent::registered(draft.facts(), &(draft.goal_id().clone(), agent_id.clone()))?;

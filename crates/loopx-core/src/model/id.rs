@@ -7,8 +7,11 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Timestamp;
+use super::{Digest, Timestamp};
 use crate::error::{Code, Error};
+
+/// The longest operation id.
+const OPERATION_ID_MAX_BYTES: usize = 128;
 
 fn invalid(what: &str, text: &str) -> Error {
     // An over-long or hostile id is not echoed whole.
@@ -39,7 +42,7 @@ macro_rules! string_serde {
 }
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $first:expr, $rest:expr) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $max:expr, $first:expr, $rest:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Box<str>);
@@ -104,7 +107,7 @@ text_id! {
 }
 text_id! {
     /// The caller's own idempotency key: 1–128 printable ASCII characters, no space.
-    OperationId, "operation id", 128, |b| b.is_ascii_graphic(), |b| b.is_ascii_graphic()
+    OperationId, "operation id", OPERATION_ID_MAX_BYTES, |b| b.is_ascii_graphic(), |b| b.is_ascii_graphic()
 }
 text_id! {
     /// One machine: 1–64 lower-case hexadecimal digits.
@@ -122,9 +125,14 @@ impl AgentId {
 impl OperationId {
     /// The id of one step of a verb that commits several times: `<id>/<step>`.
     ///
-    /// Source: the kernel's rule for verbs of several commits. Fails when the whole is over 128 bytes.
+    /// Where the whole would be over 128 bytes the digest of the id stands for it: every id that a caller may give
+    /// has all its steps. Source: the kernel's rule for verbs of several commits.
     pub fn step(&self, step: &str) -> Result<Self, Error> {
-        format!("{}/{step}", self.0).parse()
+        let whole = format!("{}/{step}", self.0);
+        if whole.len() <= OPERATION_ID_MAX_BYTES {
+            return whole.parse();
+        }
+        format!("{}/{step}", Digest::of(self.0.as_bytes())).parse()
     }
 }
 
@@ -284,6 +292,18 @@ string_serde!(TodoId);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn regress_every_operation_id_has_all_its_steps() {
+        let short: OperationId = "op".parse().unwrap();
+        assert_eq!(short.step("verdict.1.1").unwrap().as_str(), "op/verdict.1.1");
+        let [one, two]: [OperationId; 2] = ["a", "b"].map(|c| c.repeat(128).parse().unwrap());
+        for step in ["admit", "verdict.3.2+999", "renew.3.4294967295"] {
+            let id = one.step(step).unwrap();
+            assert!(id.as_str().ends_with(step) && id.as_str().len() <= 128);
+            assert_ne!(id, two.step(step).unwrap());
+        }
+    }
 
     #[test]
     fn text_ids_take_their_form_and_nothing_else() {

@@ -1,22 +1,19 @@
-//! Owns what is shown of a Goal: its row, its page, and its whole history.
+//! Owns what is shown of a Goal: its row and its page.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     agent::AgentRow,
-    page::{Listed, STEP, Slice, bad_cursor, collect},
+    page::{Listed, Slice, bad_cursor, collect},
 };
 use crate::{
-    authority::{Count, EventFilter, GateFilter, StoredReceipt, TodoFilter, TurnFilter, View},
+    authority::{Count, View},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::{
-        Actor, Agent, Boundary, CloseKind, Criterion, CriterionState, Digest, Evidence, EvidenceId, Gate, Goal, GoalId,
-        GoalInstance, GoalState, Limit, OperationId, Origin, ShortText, Timestamp, Todo, TodoText, Turn, Unvalidated,
-        Validator, Workspace,
+        Actor, Boundary, CloseKind, Criterion, CriterionState, Digest, EvidenceId, Goal, GoalId, GoalInstance, GoalState, Limit, Origin, ShortText, Timestamp, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -219,140 +216,4 @@ pub fn goal(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalPage>
         limit: goal.limit,
         started_by: goal.started_by,
     })
-}
-
-/// A Goal with its whole history: what `goal export` prints.
-#[derive(Debug, Clone, Serialize)]
-pub struct GoalExport {
-    /// The Goal as it stands.
-    pub goal: Goal,
-    /// The life of its slug.
-    pub goal_instance: GoalInstance,
-    /// Its agents.
-    pub agents: Vec<Agent>,
-    /// Its Todos.
-    pub todos: Vec<TodoExport>,
-    /// Its Turns, newest first.
-    pub turns: Vec<Turn>,
-    /// Its gates.
-    pub gates: Vec<Gate>,
-    /// Its evidence.
-    pub evidence: Vec<Evidence>,
-    /// Its events, as they are chained.
-    pub events: Vec<EventExport>,
-    /// The receipts of the operations that made them.
-    pub receipts: Vec<ReceiptExport>,
-}
-
-/// A Todo with its long text.
-#[derive(Debug, Clone, Serialize)]
-pub struct TodoExport {
-    /// The row.
-    #[serde(flatten)]
-    pub todo: Todo,
-    /// The long text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<TodoText>,
-}
-
-/// An event with its place in the chain.
-#[derive(Debug, Clone, Serialize)]
-pub struct EventExport {
-    /// Its number.
-    pub seq: u64,
-    /// The chain's hash up to and with it.
-    pub hash: Digest,
-    /// The bytes the hash is taken over, as text.
-    pub payload: String,
-}
-
-/// A receipt under its operation.
-#[derive(Debug, Clone, Serialize)]
-pub struct ReceiptExport {
-    /// The operation.
-    pub operation_id: OperationId,
-    /// What it returned.
-    pub receipt: StoredReceipt,
-}
-
-/// A Goal with its whole history.
-///
-/// Errors: `not_found`; `store_corrupt` for an event that is no text.
-pub fn export(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalExport> {
-    let goal = named(view, terms, id)?;
-    let events = events(view, id)?;
-    let receipts = receipts(view, &events)?;
-    let turns = TurnFilter { goal: id, todo: None, agent: None, live: false };
-    let gates = GateFilter { goal: id, blocking: false };
-    Ok(GoalExport {
-        goal_instance: goal.instance,
-        agents: view.agents(id)?,
-        todos: todos(view, terms, id)?,
-        turns: all(|after, step| view.turns(&turns, after, step), |turn| turn.turn_id.to_string())?,
-        gates: all(|after, step| view.gates(&gates, after, step), |gate| gate.gate_id.to_string())?,
-        evidence: all(
-            |after, step| view.evidence(id, None, after, step),
-            |piece| piece.evidence_id.to_string(),
-        )?,
-        events,
-        receipts,
-        goal,
-    })
-}
-
-fn all<T>(
-    batch: impl FnMut(Option<&str>, usize) -> Result<Vec<T>>,
-    id: impl Fn(&T) -> String,
-) -> Result<Vec<T>> {
-    Ok(collect(Slice { after: None, limit: None }, batch, id, |row| Ok(Some(row)))?.items)
-}
-
-fn todos(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<Vec<TodoExport>> {
-    let filter = TodoFilter { goal: id, live: false, bucket: None };
-    let mut exported = Vec::new();
-    let mut after = 0;
-    loop {
-        let rows = view.todos(&filter, after, STEP)?;
-        let Some(last) = rows.last() else { return Ok(exported) };
-        after = last.todo_id.number();
-        let mut facts = Facts::new(terms.clone());
-        view.load(&rows.iter().map(|todo| Read::Text(todo.todo_id.clone())).collect(), &mut facts)?;
-        for todo in rows {
-            let text = facts.text(&todo.todo_id)?.cloned();
-            exported.push(TodoExport { todo, text });
-        }
-    }
-}
-
-fn events(view: &mut dyn View, id: &GoalId) -> Result<Vec<EventExport>> {
-    let mut exported = Vec::new();
-    let mut after = 0;
-    loop {
-        let records = view.events(&EventFilter { goal: id, after }, STEP)?;
-        let Some(last) = records.last() else { return Ok(exported) };
-        after = last.seq;
-        for record in records {
-            let payload = String::from_utf8(record.payload)
-                .map_err(|e| Error::new(Code::StoreCorrupt, "an event is no text").internal(e))?;
-            exported.push(EventExport { seq: record.seq, hash: record.hash, payload });
-        }
-    }
-}
-
-fn receipts(view: &mut dyn View, events: &[EventExport]) -> Result<Vec<ReceiptExport>> {
-    let mut exported: Vec<ReceiptExport> = Vec::new();
-    for event in events {
-        let envelope: Value = serde_json::from_str(&event.payload)
-            .map_err(|e| Error::new(Code::StoreCorrupt, "an event cannot be read").internal(e))?;
-        let Some(text) = envelope.get("operation_id").and_then(Value::as_str) else { continue };
-        // The events of one operation follow each other.
-        if exported.last().is_some_and(|last| last.operation_id.as_str() == text) {
-            continue;
-        }
-        let operation_id: OperationId = text.parse()?;
-        if let Some(receipt) = view.receipt(&operation_id)? {
-            exported.push(ReceiptExport { operation_id, receipt });
-        }
-    }
-    Ok(exported)
 }

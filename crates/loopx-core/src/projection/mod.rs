@@ -14,12 +14,14 @@ mod turn;
 mod status;
 mod timeline;
 mod find;
+mod export;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
 pub use evidence::{EvidenceQuery, evidence, evidences};
+pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
-pub use goal::{CriterionRow, GoalExport, GoalPage, GoalRow, export, goal, goals, known};
+pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};

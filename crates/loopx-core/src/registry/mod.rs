@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::{
     error::{Code, Error, Result},
-    turn::{CommandHost, Host, Hosting},
+    turn::{CommandHost, Host, Hosting, Hosts},
 };
 
 /// A package that is linked into the binary.
@@ -96,14 +96,6 @@ impl Composition {
         Ok(composition)
     }
 
-    /// Makes the host that attempts know under this name.
-    ///
-    /// Errors: `not_installed`, and those of the host.
-    pub fn host(&self, id: &str, hosting: Hosting) -> Result<Box<dyn Host>> {
-        let (registration, _) = self.hosts.get(id).ok_or_else(|| absent("host", id))?;
-        (registration.make)(hosting)
-    }
-
     /// What is there, hosts first, by id.
     pub fn components(&self) -> Vec<Component> {
         let hosts = self.hosts.values().map(|(registration, package)| Component {
@@ -119,6 +111,13 @@ impl Composition {
             package: package.clone(),
         });
         hosts.chain(ledgers).collect()
+    }
+}
+
+impl Hosts for Composition {
+    fn host(&self, name: &str, hosting: Hosting) -> Result<Box<dyn Host>> {
+        let (registration, _) = self.hosts.get(name).ok_or_else(|| absent("host", name))?;
+        (registration.make)(hosting)
     }
 }
 
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!(Composition::of([&package, &package].into_iter()).unwrap_err().code(), Code::Internal);
         assert_eq!(Composition::of([&package, &twin].into_iter()).unwrap_err().code(), Code::Internal);
         let hosting = Hosting { argv: vec!["x".into()], folder: "/".into(), wall_ms: 1000, attempts_max: 1 };
-        let absent = Composition::of([&package].into_iter()).unwrap().host("codex", hosting).unwrap_err();
+        let absent = Hosts::host(&Composition::of([&package].into_iter()).unwrap(), "codex", hosting).unwrap_err();
         assert_eq!(absent.code(), Code::NotInstalled);
     }
 }

@@ -13,7 +13,7 @@ use super::{
     contract,
     driver::{Driver, Flow, stop_is_wished},
     examine::scopes,
-    host::{Host, Hosting, Job, Judged},
+    host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
     site::{Around, Machine, Site, attempt_token, sweep},
     tree::{self, Tree},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     authority::TurnFilter,
-    error::{Code, Result},
+    error::{Class, Code, Result},
     failpoint,
     kernel::{ClaimCommand, Command, Step},
     model::{
@@ -31,6 +31,9 @@ use crate::{
     private::{Body, Kind},
     process::{self, Control, Outcome, Tick},
 };
+
+/// The longest note that an attempt's end takes.
+const NOTE_MAX_BYTES: usize = 120;
 
 impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
     /// Dispatches one attempt and takes in what came of it.
@@ -45,7 +48,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
             return Ok(Flow::Again);
         }
         let token = attempt_token(turn.turn_id, number)?;
-        keep_hosting(site, turn.turn_id, host.hosting())?;
+        keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
         self.before = Tree::of(&host.hosting().folder, &site.machine.env);
         let whole = || tree::whole(&host.hosting().folder, &site.machine.env);
@@ -93,9 +96,18 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
             Judged::Result(result) if !wished => {
                 let (candidate, wake) = self.candidate(site, around, &result)?;
                 let step = Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
-                self.submit(site, lock, around, &format!("candidate.{number}"), step)?;
-                failpoint::reach!(TurnCandidate);
-                Ok(Flow::Again)
+                match self.submit(site, lock, around, &format!("candidate.{number}"), step) {
+                    // What a result names is the host's own word: it costs the host its result, and never strands the Turn.
+                    Err(error) if error.code().class() == Class::Usage => {
+                        let note = super::validate::cut(error.message(), NOTE_MAX_BYTES).parse().ok();
+                        self.end(site, lock, around, number, Some(HostFailure::ResultInvalid), false, note)
+                    }
+                    submitted => {
+                        submitted?;
+                        failpoint::reach!(TurnCandidate);
+                        Ok(Flow::Again)
+                    }
+                }
             }
             Judged::Result(_) | Judged::Stopped => self.end(site, lock, around, number, None, false, None),
             Judged::Failed { failure, retry, note } => {
@@ -207,8 +219,8 @@ pub(super) fn spool_id(turn_id: TurnId, number: u8) -> String {
     format!("{turn_id}.{number}")
 }
 
-fn keep_hosting(site: &mut Site<'_>, turn_id: TurnId, hosting: &Hosting) -> Result<()> {
-    let bytes = hosting.encode()?;
+fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()> {
+    let bytes = KeptHost::of(host).encode()?;
     let known = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
     if known.is_some_and(|body| body.bytes == bytes) {
         return Ok(());

@@ -112,11 +112,34 @@ fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn) -> Result<
         names.extend([format!("verdict.{number}.1"), format!("verdict.{number}.2")]);
     }
     for name in names.iter().rev() {
-        if let Some(receipt) = site.receipt(&base.step(name)?)? {
-            return Ok(Some(receipt));
+        let mut last = site.receipt(&base.step(name)?)?;
+        for again in 2..AGAIN_MAX {
+            let Some(found) = last else { break };
+            last = site.receipt(&base.step(&format!("{name}+{again}"))?)?;
+            if last.is_none() {
+                return Ok(Some(found));
+            }
         }
     }
     Ok(None)
+}
+
+/// How often one verb, given again and again, may make the same step of one Turn.
+const AGAIN_MAX: u16 = 1000;
+
+/// The id of a step that this verb has not made yet.
+///
+/// A driver goes on from what the ledger says: where a step is due whose id has a receipt, the Turn has left the state
+/// that the receipt is of, and the old receipt would stand for a move that was never written.
+pub(super) fn unused(site: &mut Site<'_>, base: &OperationId, name: &str) -> Result<OperationId> {
+    let mut id = base.step(name)?;
+    for again in 2..AGAIN_MAX {
+        if site.receipt(&id)?.is_none() {
+            break;
+        }
+        id = base.step(&format!("{name}+{again}"))?;
+    }
+    Ok(id)
 }
 
 /// The driver of one Turn; it lives as long as it holds the lock.
@@ -190,7 +213,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
 
     /// Submits a step and keeps its receipt.
     pub(super) fn submit(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around, name: &str, step: Step) -> Result<()> {
-        let operation = around.step(self.base.step(name)?, step);
+        let operation = around.step(unused(site, &self.base, name)?, step);
         self.last = Some(lock.submit(site.authority, operation)?);
         Ok(())
     }

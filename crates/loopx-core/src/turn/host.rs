@@ -56,6 +56,24 @@ pub enum Judged {
     Stopped,
 }
 
+/// Makes hosts by the names that attempts carry.
+pub trait Hosts: fmt::Debug {
+    /// Makes one, and starts nothing.
+    ///
+    /// Errors: `not_installed` for a name that this binary has no host for, and those of the host.
+    fn host(&self, name: &str, hosting: Hosting) -> Result<Box<dyn Host>>;
+}
+
+/// What the private store keeps of a Turn's host, so that a recovery starts the same one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeptHost {
+    /// The name that attempts carry.
+    pub(super) name: String,
+    /// How it is started.
+    pub(super) hosting: Hosting,
+}
+
 /// A program that works on a Turn.
 pub trait Host: fmt::Debug {
     /// The name that attempts carry.
@@ -74,7 +92,12 @@ pub trait Host: fmt::Debug {
     fn reread(&self, spooled: &[u8], turn_key: &Digest) -> Judged;
 }
 
-impl Hosting {
+impl KeptHost {
+    /// What is kept of a host.
+    pub(super) fn of(host: &dyn Host) -> Self {
+        Self { name: host.name().to_owned(), hosting: host.hosting().clone() }
+    }
+
     /// Encodes it for the private store.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|e| Error::from(Code::Internal).internal(e))

@@ -25,7 +25,7 @@ pub use command::CommandHost;
 pub use criteria::{Checked, check_criteria};
 pub use attempt::find_program;
 pub use driver::{Start, negative, run};
-pub use host::{Host, Hosting, Job, Judged};
+pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
 pub use prove::{may_free, minted_id, prove, prove_after, prove_all, prove_before};
 pub use resume::resume;

@@ -3,12 +3,11 @@
 //! Knows no rule, and nothing it has not read under the driver's lock. Source: the Turn's table "found, then".
 
 use super::{
-    CommandHost,
     attached::Done,
     attempt::spool_id,
-    driver::Driver,
+    driver::{Driver, unused},
     examine::examine,
-    host::{Host, Hosting, Judged},
+    host::{Host, Hosting, Judged, KeptHost},
     lock::DriverLock,
     prove::{end_tree, finished, may_live, present_tree, prove, take},
     site::{Around, Site},
@@ -67,7 +66,7 @@ pub(super) fn go_on(
         Some(_) => None,
         None => kept_host(site, turn_id)?,
     };
-    let host = host.or(kept.as_ref().map(|host| host as &dyn Host));
+    let host = host.or(kept.as_deref());
     let driver = Driver { base: base.clone(), host, stopped, last: None, before: None, left: Vec::new() };
     let mut recovery = Recovery { driver, lock };
     if recovery.settle_past(site, &around)? {
@@ -113,7 +112,7 @@ impl Recovery<'_> {
         let turn_id = around.turn.turn_id;
         let tree = present_tree(site, around)?;
         let step = Step::Prove { turn_id, executor_gone: true, tree };
-        let operation = around.proof(self.driver.base.step("prove")?, step);
+        let operation = around.proof(unused(site, &self.driver.base, "prove")?, step);
         self.driver.last = Some(self.lock.submit(site.authority, operation)?);
         Ok(())
     }
@@ -185,14 +184,14 @@ impl Recovery<'_> {
         let Some(body) = site.private.latest(Kind::Result, &spool_id(turn.turn_id, attempt.number))? else { return Ok(None) };
         let judged = match self.driver.host {
             Some(host) => host.reread(&body.bytes, &turn.turn_key),
-            None => CommandHost::new(placeholder())?.reread(&body.bytes, &turn.turn_key),
+            None => site.hosts.host(attempt.host.as_str(), reader())?.reread(&body.bytes, &turn.turn_key),
         };
         Ok(Some(judged))
     }
 }
 
-/// A host that is only asked to read.
-fn placeholder() -> Hosting {
+/// The start of a host that is only asked to read, and never started.
+fn reader() -> Hosting {
     Hosting { argv: vec!["-".to_owned()], folder: "/".into(), wall_ms: 0, attempts_max: 1 }
 }
 
@@ -223,9 +222,11 @@ fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, sto
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 
-fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<CommandHost>> {
+fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host>>> {
     let body = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
-    body.map(|body| CommandHost::new(Hosting::decode(&body.bytes)?)).transpose()
+    let Some(body) = body else { return Ok(None) };
+    let KeptHost { name, hosting } = KeptHost::decode(&body.bytes)?;
+    site.hosts.host(&name, hosting).map(Some)
 }
 
 /// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::host::Hosts;
 use crate::{
     authority::{
         Authority, View,
@@ -92,6 +93,8 @@ pub struct Site<'a> {
     pub private: &'a mut PrivateStore,
     /// The machine.
     pub machine: &'a Machine,
+    /// What makes the host that a recovery starts again.
+    pub hosts: &'a dyn Hosts,
 }
 
 /// A Turn with all that stands around it, as one read saw it.

@@ -107,3 +107,61 @@ fn a_strict_profile_wants_proof_for_every_verb_of_a_person() {
     desk.proven(&["todo", "add", "x"]);
     desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
 }
+
+#[test]
+fn regress_settings_are_a_person_s_and_a_strict_profile_wants_proof_for_them() {
+    let desk = Desk::with_work();
+    desk.refused(
+        &["config", "set", "list.page", "7", "--as", "agent:coder"],
+        "user_only",
+        6,
+    );
+    let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
+    let turn = claimed["turn_id"].as_str().unwrap().to_owned();
+    desk.ok(&["config", "set", "actors.assurance", "strict"]);
+    desk.refused(
+        &["config", "set", "actors.assurance", "stated"],
+        "unauthenticated",
+        6,
+    );
+    let below = desk.var("LOOPX_CONTAINMENT", &format!("{turn}.1"));
+    let token = below.token_file();
+    below.refused(
+        &[
+            "config",
+            "set",
+            "actors.assurance",
+            "stated",
+            "--token-file",
+            &token,
+        ],
+        "user_only",
+        6,
+    );
+    let outside = below.var("LOOPX_CONTAINMENT", "");
+    outside.proven(&["config", "set", "actors.assurance", "stated"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn regress_below_one_turn_nobody_is_the_agent_of_another() {
+    let desk = Desk::with_work();
+    desk.ok(&["agent", "add", "other"]);
+    let turn = |n: &str, agent: &str| {
+        let claimed = desk.ok(&["todo", "claim", n, "--as", agent]);
+        claimed["turn_id"].as_str().unwrap().to_owned()
+    };
+    let (mine, theirs) = (turn("ship-it.1", "agent:coder"), turn("ship-it.2", "agent:other"));
+    let line = format!(
+        "LOOPX_CONTAINMENT={theirs}.1 LOOPX_ACTOR= {} evidence add out.txt --kind file --todo ship-it.1 --json; true",
+        env!("CARGO_BIN_EXE_loopx-core")
+    );
+    let ended = desk
+        .command("sh")
+        .args(["-c", &line])
+        .env("LOOPX_CONTAINMENT", format!("{mine}.1"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(ended.stdout).unwrap();
+    assert!(text.contains(&format!("\"contained\":\"{mine}\"")), "{text}");
+}

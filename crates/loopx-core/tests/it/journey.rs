@@ -74,7 +74,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     let claimed = desk.call(&["todo", "claim", "1", "--as", "agent:coder"]);
     assert_eq!(
         steady(&claimed.out),
-        "ship-it.1 is yours\nown_id own_ID\nwhen it is finished: `loopx-core todo done ship-it.1 --own own_ID`\n"
+        "ship-it.1 is yours\nown_id own_ID\nwhen it is finished: `loopx-core todo done ship-it.1 --as agent:coder --own own_ID`\n"
     );
     assert_eq!(steady(&claimed.err), "operation op_ID\n");
     let list = desk.call(&["todo", "list"]);
@@ -473,6 +473,34 @@ fn an_export_holds_the_whole_chain() {
     assert_eq!(
         chains["text"],
         format!("{} events of 1 Goals fit each other", events.len())
+    );
+}
+
+#[test]
+fn an_export_hands_no_ownership_token_on_and_its_chain_can_still_be_followed() {
+    let desk = Desk::with_work();
+    let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
+    let own_id = claimed["own_id"].as_str().unwrap().to_owned();
+    for words in [
+        &["goal", "export"][..],
+        &["log"],
+        &["turn", "list"],
+        &["todo", "show", "ship-it.1"],
+        &["status"],
+    ] {
+        let shown = desk.ok(words).to_string();
+        assert!(!shown.contains(&own_id), "{words:?}: {shown}");
+    }
+    let export = desk.ok(&["goal", "export"]);
+    let events = export["events"].as_array().unwrap();
+    let payload = &events.last().unwrap()["payload"];
+    assert_eq!(
+        payload["body"]["claim"]["claimed"]["ownership"]["own_id"],
+        export["turns"][0]["own_id"]
+    );
+    assert_eq!(
+        events.last().unwrap()["hash"],
+        desk.ok(&["goal", "show", "ship-it"])["goal"]["head_hash"]
     );
 }
 

@@ -90,3 +90,20 @@ fn init_binds_the_folder_and_touches_nothing_else_of_it() {
         ".loopx/\n"
     );
 }
+
+/// Fault D7: the way back that an error shows must not put an empty ledger in the place of a lost one.
+#[test]
+fn regress_fault_d07_init_makes_no_empty_ledger_where_one_was() {
+    let desk = Desk::with_work();
+    let file = desk.profile().join("authority.db");
+    for name in ["authority.db", "authority.db-wal", "authority.db-shm"] {
+        let _ = std::fs::remove_file(file.with_file_name(name));
+    }
+    desk.refused(&["status"], "store_corrupt", 7);
+    desk.refused(&["init"], "store_corrupt", 7);
+    desk.refused(&["init", "--goal", "Ship it"], "store_corrupt", 7);
+    assert!(!file.exists());
+    std::fs::write(&file, "").unwrap();
+    desk.refused(&["init", "--goal", "Ship it"], "store_corrupt", 7);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
+}

@@ -4,6 +4,7 @@
 
 mod actors;
 mod batch;
+mod completions;
 mod gates;
 mod goals;
 mod golden;
@@ -20,6 +21,7 @@ mod replay;
 mod scopes;
 mod smoke;
 mod todo_table;
+mod todo_turns;
 mod todos;
 mod turn_table;
 mod walker;

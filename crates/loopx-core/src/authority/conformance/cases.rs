@@ -293,8 +293,9 @@ pub(super) fn a_failed_job_leaves_nothing(room: &dyn Room) {
         .unwrap_err();
     assert_eq!(refused.code(), Code::UserOnly);
     let lost = text("lost");
+    let receipt = super::raw::receipt(&stage.goal);
     let failed = room.open().write(&mut |tx| {
-        let mut commit = super::raw::commit(tx, &stage.goal, &lost);
+        let mut commit = super::raw::commit(tx, &stage.goal, &lost, &receipt);
         commit.head.seq += 1;
         commit.writes.rows.goals = before.rows.goals.clone();
         commit

@@ -14,8 +14,31 @@ use crate::{
     model::*,
 };
 
+/// A receipt that says little.
+pub(super) fn receipt(goal: &GoalId) -> StoredReceipt {
+    StoredReceipt {
+        digest: Digest::ZERO,
+        actor: Actor::System,
+        provenance: Provenance {
+            door: Door::Library,
+            assurance: Assurance::Stated,
+            contained: None,
+        },
+        goal_id: goal.clone(),
+        at: Timestamp::from_ms(1),
+        seq: 1,
+        negative: Some(Code::GateOpened.as_str().into()),
+        outcome: serde_json::json!({"note": "\u{4e2d}", "n": [1, 2]}),
+    }
+}
+
 /// An otherwise empty decision about a Goal.
-pub(super) fn commit<'a>(view: &mut dyn View, goal: &'a GoalId, operation_id: &'a OperationId) -> Commit<'a> {
+pub(super) fn commit<'a>(
+    view: &mut dyn View,
+    goal: &'a GoalId,
+    operation_id: &'a OperationId,
+    receipt: &'a StoredReceipt,
+) -> Commit<'a> {
     let meta = view.meta().unwrap().unwrap();
     let head = view.head(goal).unwrap().unwrap_or(Head::START);
     Commit {
@@ -23,20 +46,7 @@ pub(super) fn commit<'a>(view: &mut dyn View, goal: &'a GoalId, operation_id: &'
         head,
         records: Vec::new(),
         operation_id,
-        receipt: StoredReceipt {
-            digest: Digest::ZERO,
-            actor: Actor::System,
-            provenance: Provenance {
-                door: Door::Library,
-                assurance: Assurance::Stated,
-                contained: None,
-            },
-            goal_id: goal.clone(),
-            at: Timestamp::from_ms(meta.stamp.now_ms),
-            seq: head.seq,
-            negative: Some(Code::GateOpened.as_str().into()),
-            outcome: serde_json::json!({"note": "\u{4e2d}", "n": [1, 2]}),
-        },
+        receipt,
         writes: Writes::default(),
         stamp: meta.stamp,
     }
@@ -45,7 +55,8 @@ pub(super) fn commit<'a>(view: &mut dyn View, goal: &'a GoalId, operation_id: &'
 /// Stores changes and rows in one decision.
 fn store(tx: &mut dyn Tx, goal: &GoalId, operation: &str, deltas: Vec<Delta>, rows: &[Todo]) -> Result<()> {
     let operation_id = text(operation);
-    let mut commit = commit(tx, goal, &operation_id);
+    let receipt = receipt(goal);
+    let mut commit = commit(tx, goal, &operation_id, &receipt);
     commit.writes.deltas = deltas;
     commit.writes.rows.todos = rows
         .iter()

@@ -36,7 +36,7 @@ impl Tx for State {
         self.rows.evidence.extend(evidence);
         self.heads.insert(commit.goal_id.clone(), commit.head);
         self.events.entry(commit.goal_id.clone()).or_default().extend(commit.records);
-        self.receipts.insert(commit.operation_id.clone(), commit.receipt);
+        self.receipts.insert(commit.operation_id.clone(), commit.receipt.clone());
         if let Some(meta) = &mut self.meta {
             meta.stamp = commit.stamp;
         }

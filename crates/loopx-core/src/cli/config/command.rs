@@ -8,7 +8,7 @@ use super::{
     settings::Source,
 };
 use crate::{
-    cli::{Context, parse::Args, render::{Document, Page, Rendered}},
+    cli::{Context, handlers::check_person, parse::Args, render::{Document, Page, Rendered}},
     error::{Code, Error, Result},
 };
 
@@ -65,6 +65,7 @@ pub(in crate::cli) fn set(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let before = settings.text(key.name);
     let folder = settings.profile_folder(context.env)?;
     let dry_run = args.switch("dry-run");
+    check_person(context, args)?;
     if !dry_run {
         file::store(&folder, key, stored)?;
     }

@@ -57,8 +57,12 @@ pub(in crate::cli) fn caller(context: &Context<'_, '_>, args: &Args, desk: &mut 
 
 /// The Turn below which this process runs, if it does.
 fn contained(context: &Context<'_, '_>, desk: &mut Desk) -> Result<Option<Turn>> {
-    let mark = context.env.text(Var::LoopxContainment)?.map(str::to_owned);
-    if let Some(mark) = mark.or_else(process::token_above) {
+    // An ancestor's mark counts before our own environment's, which whoever starts us may write as it likes.
+    let mark = match process::token_above() {
+        Some(mark) => Some(mark),
+        None => context.env.text(Var::LoopxContainment)?.map(str::to_owned),
+    };
+    if let Some(mark) = mark {
         // `<turn>.<attempt>`, or `<turn>.v` for its validators.
         let id = mark.split('.').next().and_then(|id| id.parse::<TurnId>().ok()).ok_or_else(strange)?;
         return desk

@@ -40,7 +40,10 @@ impl Desk {
         let (settings, project, env) = around(context, args)?;
         let place = Place::resolve(&env)?;
         let profile = Profile::open(&place, &env, &HostFilesystem)?;
-        let authority = Authority::open(&profile, &env)?;
+        let authority = match Authority::open(&profile, &env) {
+            Err(error) if error.code() == Code::NotFound && had_ledger(&place)? => return Err(lost(&place)),
+            opened => opened?,
+        };
         Ok(Self::of(context, settings, project, profile, authority))
     }
 
@@ -54,6 +57,9 @@ impl Desk {
         let id = ProfileId::from_bytes(uuid_v7(now, random()?));
         let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
         let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
+        if !made && had_ledger(&place)? {
+            check_there(&place, &profile, &env)?;
+        }
         let authority = Authority::create(&profile, &env)?;
         Ok((Self::of(context, settings, project, profile, authority), made))
     }
@@ -92,6 +98,28 @@ impl Desk {
         }
         Ok(Some(usize::try_from(self.settings.count("list.page")?).unwrap_or(usize::MAX)))
     }
+}
+
+/// Whether the profile had a ledger: its first token was made after that.
+fn had_ledger(place: &Place) -> Result<bool> {
+    Ok(!Tokens::at(place).list()?.is_empty())
+}
+
+/// Refuses to put an empty ledger in the place of one that is gone: its Goals' ids would be given again.
+///
+/// Errors: `store_corrupt`; as opening the ledger.
+fn check_there(place: &Place, profile: &Profile, env: &profile::Env) -> Result<()> {
+    match Authority::open(profile, env).and_then(|mut authority| authority.read(|view| view.meta())) {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(lost(place)),
+        Err(error) if error.code() == Code::NotFound => Err(lost(place)),
+        Err(error) => Err(error),
+    }
+}
+
+fn lost(place: &Place) -> Error {
+    let message = format!("the profile `{}` had a ledger, and its file is gone or empty", place.name());
+    Error::new(Code::StoreCorrupt, message).hint("doctor")
 }
 
 /// The settings, the folder's binding, and where the profile's state lies.

@@ -24,6 +24,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::Terms,
     model::{Assurance, Goal},
+    registry::Composition,
 };
 
 /// How many events of a Goal's chain are checked, the newest ones.
@@ -81,7 +82,8 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     if args.switch("accept-clock") {
         return accept_clock(context, args);
     }
-    let mut findings = vec![composition(context)];
+    let mut findings = vec![build(context)];
+    findings.push(components());
     look(context, args, &mut findings)?;
     let bad = findings.iter().filter(|finding| finding.standing == Standing::Bad).count();
     let error = || {
@@ -106,8 +108,8 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     Ok(if bad > 0 { rendered.exit(Code::CheckFailed.class().exit()) } else { rendered })
 }
 
-/// What this build is made of.
-fn composition(context: &Context<'_, '_>) -> Finding {
+/// Which build this is.
+fn build(context: &Context<'_, '_>) -> Finding {
     let commands: usize = context.preset.commands.iter().map(|table| table.len()).sum();
     let text = format!(
         "{} {}, {commands} commands, {} verbs, SQLite {}",
@@ -116,7 +118,18 @@ fn composition(context: &Context<'_, '_>) -> Finding {
         context.preset.handlers.iter().map(|table| table.len()).sum::<usize>(),
         library_version()
     );
-    Finding::good("composition", text)
+    Finding::good("build", text)
+}
+
+/// What is linked: hosts, ledgers, and the packages they came with.
+fn components() -> Finding {
+    match Composition::linked() {
+        Ok(composition) => {
+            let listed: Vec<_> = composition.components().iter().map(ToString::to_string).collect();
+            Finding::good("composition", listed.join("; "))
+        }
+        Err(error) => Finding::bad("composition", &error),
+    }
 }
 
 /// Looks at folder, profile, ledger and chains, as far as each lets the next be looked at.

@@ -23,6 +23,10 @@ pub(in crate::cli) fn done(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut desk = Desk::open(context, args)?;
     if caller(context, args, &mut desk)?.actor.agent().is_none() {
         let id = names::todo(&mut desk, args.needed("id")?)?;
+        if args.text("own").is_some() {
+            let message = format!("an own_id is an agent's: to finish {id} for it, name it with --as agent:ID");
+            return Err(Error::new(Code::ActorNotAllowed, message).detail("argument", "--own").hint(format!("todo show {id}")));
+        }
         return todo_owned::complete(context, args, &mut desk, &id);
     }
     if args.text("waive").is_some() {

@@ -11,14 +11,16 @@ use serde_json::json;
 
 use super::{
     caller::caller,
-    desk::{Desk, wall},
+    desk::{Desk, around, wall},
     names, schema, show,
 };
 use crate::{
-    cli::{Args, Context, Document, Rendered, When},
+    authority::profile::Place,
+    cli::{Args, Context, Document, Rendered, Var, When},
     error::{Code, Error, Result},
     model::{Actor, Assurance, Duration, Timestamp, TokenId},
-    private::Token,
+    private::{Token, Tokens},
+    process,
     projection::Listed,
 };
 
@@ -50,18 +52,47 @@ impl Row {
 /// Refuses everybody but a proven person.
 ///
 /// Errors: `user_only`, `unauthenticated`.
-fn check_person(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<()> {
+fn check_proven(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<()> {
     let caller = caller(context, args, desk)?;
     if !caller.actor.is_user() || caller.provenance.contained.is_some() {
-        return Err(Error::new(Code::UserOnly, format!("only a person may use `{}`", args.path())));
+        return Err(no_person(args));
     }
-    if caller.provenance.assurance == Assurance::Proven {
+    let proven = caller.provenance.assurance == Assurance::Proven;
+    if proven { Ok(()) } else { agreed(context, args, &caller.actor.to_string()) }
+}
+
+/// Refuses, for a file of the profile that needs no ledger, whoever is no person: who runs below a Turn, and who says
+/// to be somebody else. A strict profile wants proof here too.
+///
+/// Errors: `user_only`, `unauthenticated`.
+pub(in crate::cli) fn check_person(context: &mut Context<'_, '_>, args: &Args) -> Result<()> {
+    let marks = [Var::LoopxContainment, Var::LoopxTurnKey];
+    let below = marks.iter().any(|mark| context.env.get(*mark).is_some()) || process::token_above().is_some();
+    let named = args.text("as").map(str::parse::<Actor>).transpose()?;
+    if below || named.as_ref().is_some_and(|actor| !actor.is_user()) {
+        return Err(no_person(args));
+    }
+    let (settings, _, env) = around(context, args)?;
+    if settings.text("actors.assurance") != Some("strict") {
         return Ok(());
     }
-    match context.confirm(&format!("{}: {} as {}?", context.program, args.path(), caller.actor))? {
+    let Some(secret) = context.token(args)? else {
+        return agreed(context, args, &named.map_or_else(|| "a user".to_owned(), |actor| actor.to_string()));
+    };
+    let proven = Tokens::at(&Place::resolve(&env)?).prove(&secret, wall()?)?;
+    if proven.actor.is_user() { Ok(()) } else { Err(no_person(args)) }
+}
+
+fn no_person(args: &Args) -> Error {
+    Error::new(Code::UserOnly, format!("only a person may use `{}`", args.path()))
+}
+
+/// Asks on the terminal for the word that proves who asks.
+fn agreed(context: &mut Context<'_, '_>, args: &Args, actor: &str) -> Result<()> {
+    match context.confirm(&format!("{}: {} as {actor}?", context.program, args.path()))? {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(Code::Unauthenticated, format!("`{}` was not agreed to", args.path()))),
-        None => Err(Error::new(Code::Unauthenticated, format!("`{}` needs proof that {} asks", args.path(), caller.actor))
+        None => Err(Error::new(Code::Unauthenticated, format!("`{}` needs proof that {actor} asks", args.path()))
             .hint(format!("{} --help", args.path()))),
     }
 }
@@ -86,7 +117,7 @@ pub(in crate::cli) fn issue(context: &mut Context<'_, '_>, args: &Args) -> Resul
         let document = Document::new().line(format!("would make a token for {actor}"));
         return Rendered::new(schema::TOKEN, &json!({"dry_run": true, "token": {"actor": actor}}), document);
     }
-    check_person(context, args, &mut desk)?;
+    check_proven(context, args, &mut desk)?;
     // A file that cannot be made must not cost a token that nobody ever saw.
     let file = out.as_deref().map(new_file).transpose()?;
     let (token, secret) = desk.tokens().issue(actor.clone(), now, expires)?;
@@ -148,7 +179,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
 pub(in crate::cli) fn revoke(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let id = which(&desk, args.needed("id")?)?;
-    check_person(context, args, &mut desk)?;
+    check_proven(context, args, &mut desk)?;
     let now = wall()?;
     let token = desk.tokens().revoke(id, now)?;
     let document = Document::new().line(format!("token {} of {} is revoked", names::short(&id), token.actor));

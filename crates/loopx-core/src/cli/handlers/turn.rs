@@ -36,7 +36,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let todo_id = turn_plan::todo_of(context, args, &mut desk, &agent, &endpoint)?;
     let (workspace, folder) = place(context, args, &mut desk, &todo_id)?;
     let mut bench = Workbench::of(context, &desk)?;
-    let host = CommandHost::new(hosting(context, args, &desk, &bench, folder)?)?;
+    let host = bench.host(CommandHost::NAME, hosting(context, args, &desk, &bench, folder)?)?;
     if args.switch("dry-run") {
         return turn_plan::plan(context, args);
     }
@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let stopped = interrupted()?;
     let concerns = |turn: &Turn| turn.agent_id == agent || turn.todo_id() == Some(&start.todo_id);
     turn::prove_before(&mut bench.site(&mut desk), &start.goal_id, &concerns)?;
-    let done = turn::run(&mut bench.site(&mut desk), &start, &host, &stopped)?;
+    let done = turn::run(&mut bench.site(&mut desk), &start, host.as_ref(), &stopped)?;
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
     turn_end::answer(&done, context.program)
 }
@@ -214,12 +214,11 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
                 let row = names::turn_row(&mut desk, turn_id)?;
                 let todo_id = row.todo_id().cloned().ok_or_else(|| Error::from(Code::Internal))?;
                 let (_, folder) = place(context, args, &mut desk, &todo_id)?;
-                Some(CommandHost::new(hosting(context, args, &desk, &bench, folder)?)?)
+                Some(bench.host(CommandHost::NAME, hosting(context, args, &desk, &bench, folder)?)?)
             }
             None => None,
         };
-        let host = host.as_ref().map(|host| host as &dyn turn::Host);
-        turn::resume(&mut bench.site(&mut desk), turn_id, &base, host, &stopped)?
+        turn::resume(&mut bench.site(&mut desk), turn_id, &base, host.as_deref(), &stopped)?
     } else {
         turn::prove(&mut bench.site(&mut desk), turn_id, &base)?
     };

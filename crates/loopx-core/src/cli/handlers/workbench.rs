@@ -12,7 +12,8 @@ use crate::{
     cli::Context,
     error::{Code, Error, Result},
     private::PrivateStore,
-    turn::{Machine, PASSED_ON, Site},
+    registry::Composition,
+    turn::{Host, Hosting, Hosts as _, Machine, PASSED_ON, Site},
 };
 
 /// This machine, as a handler uses it.
@@ -21,6 +22,7 @@ pub(in crate::cli) struct Workbench {
     /// Its description.
     pub(in crate::cli) machine: Machine,
     private: PrivateStore,
+    hosts: Composition,
 }
 
 impl Workbench {
@@ -28,12 +30,18 @@ impl Workbench {
     pub(in crate::cli) fn of(context: &Context<'_, '_>, desk: &Desk) -> Result<Self> {
         let env = PASSED_ON.iter().filter_map(|name| Some(((*name).into(), context.env.named(name)?.to_owned())));
         let machine = Machine::of(&desk.profile, env)?;
-        Ok(Self { machine, private: PrivateStore::at(&desk.profile.place().private_db()) })
+        let private = PrivateStore::at(&desk.profile.place().private_db());
+        Ok(Self { machine, private, hosts: Composition::linked()? })
+    }
+
+    /// Makes the host of this name.
+    pub(in crate::cli) fn host(&self, name: &str, hosting: Hosting) -> Result<Box<dyn Host>> {
+        self.hosts.host(name, hosting)
     }
 
     /// What a driver, an owner's verb and a recovery work with.
     pub(in crate::cli) fn site<'a>(&'a mut self, desk: &'a mut Desk) -> Site<'a> {
-        Site { authority: &mut desk.authority, private: &mut self.private, machine: &self.machine }
+        Site { authority: &mut desk.authority, private: &mut self.private, machine: &self.machine, hosts: &self.hosts }
     }
 }
 

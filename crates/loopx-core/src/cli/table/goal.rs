@@ -168,7 +168,8 @@ const REOPEN: Command = Command::verb("reopen", Access::Writes, "Makes a closed 
     .codes(&[Code::InvalidTransition, Code::UserOnly, Code::Unauthenticated]);
 
 const EXPORT: Command = Command::verb("export", Access::Reads, "Prints a Goal with its whole history.")
-    .long(&["All that is public of it: rows, events with their chain, receipts. No body, handle or path."])
+    .long(&["All that is public of it: rows, events with their chain, receipts. No body, handle or private path; an \
+             ownership token is printed as its digest."])
     .args(&[WHICH])
     .examples(&[example("goal export importer --json", "for a program")]);
 

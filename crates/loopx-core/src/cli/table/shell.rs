@@ -25,7 +25,7 @@ const SET: Command = Command::verb("set", Access::Writes, "Changes a setting of 
         example("config set ownership.ttl 2h", "longer ownerships"),
         example("config set ownership.ttl default", "as it was"),
     ])
-    .codes(&[Code::DiskFull, Code::StoreUnavailable]);
+    .codes(&[Code::DiskFull, Code::StoreUnavailable, Code::UserOnly, Code::Unauthenticated]);
 
 const EXPLAIN: Command =
     Command::verb("explain", Access::Reads, "Says what a setting bounds, and where its value comes from.")

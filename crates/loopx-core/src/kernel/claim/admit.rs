@@ -4,7 +4,7 @@ use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Decided2, Draft, Facts, Outcome, Reason, Viewer, agent, gate, goal, quota, reason, reason::PeerBy, todo, turn,
+        Concluded, Draft, Facts, Outcome, Reason, Viewer, agent, gate, goal, quota, reason, reason::PeerBy, todo, turn,
     },
     model::{
         AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Key, Label, MachineId, OwnId,
@@ -38,7 +38,7 @@ impl Admission {
 }
 
 /// Claims a Todo. The first check that fails decides the code; a missing approval opens its gate instead.
-pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Result<Decided2> {
+pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Result<Concluded> {
     check_goal(draft.facts(), want)?;
     todo::named(draft, &want.todo_id)?;
     if want.executor != Executor::Attached && want.machine_id.is_none() {

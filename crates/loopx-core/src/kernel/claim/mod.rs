@@ -15,7 +15,7 @@ pub(super) use admit::may_admit;
 pub(super) use own::{Presented, check, present, rearm_at, renew};
 pub(super) use scopes::{conflict, of_claim, wanted as wanted_scopes};
 
-use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, quota, todo, turn};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, quota, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -130,7 +130,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         match self {
             Self::Claim(claim) => {
                 let Some((agent_id, endpoint)) = executor(claim, draft.actor()) else {
@@ -240,7 +240,7 @@ pub(super) fn owned(draft: &Draft<'_>, todo_id: &TodoId) -> Result<Outcome> {
     })
 }
 
-fn let_go(draft: &mut Draft<'_>, todo_id: &TodoId, why: Stopped) -> Result<Decided2> {
+fn let_go(draft: &mut Draft<'_>, todo_id: &TodoId, why: Stopped) -> Result<Concluded> {
     let Some(turn_id) = todo::named(draft, todo_id)?.turn_id else {
         return Err(Error::new(Code::InvalidTransition, format!("nobody owns the Todo {todo_id}"))
             .hint(format!("todo show {todo_id}")));
@@ -249,7 +249,7 @@ fn let_go(draft: &mut Draft<'_>, todo_id: &TodoId, why: Stopped) -> Result<Decid
     Ok((turn::outcome(draft, turn_id)?, None))
 }
 
-fn transfer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, to: &AgentId) -> Result<Decided2> {
+fn transfer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, to: &AgentId) -> Result<Concluded> {
     todo::named(draft, todo_id)?;
     super::agent::registered(draft.facts(), &(draft.goal_id().clone(), to.clone()))?;
     if draft.actor().agent().is_some()

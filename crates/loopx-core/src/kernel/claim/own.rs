@@ -43,7 +43,7 @@ pub(in crate::kernel) fn present(draft: &mut Draft<'_>, todo_id: &TodoId, own_id
 pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: Option<OwnId>) -> Result<()> {
     let todo = todo::named(draft, todo_id)?;
     let Some(presented) = presented else {
-        return Err(Error::new(Code::OwnRequired, format!("acting on the Todo {todo_id} needs its owner's token"))
+        return Err(Error::new(Code::OwnRequired, format!("acting on the Todo {todo_id} needs the own_id that its claim printed"))
             .detail("todo_id", todo_id.to_string()));
     };
     match &todo.ownership {
@@ -59,6 +59,7 @@ pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: O
         }
         None if todo.last_own_id == Some(presented) => {
             Err(Error::new(Code::OwnershipExpired, format!("this ownership of the Todo {todo_id} has ended"))
+                .hint(format!("todo claim {todo_id}"))
                 .detail("todo_id", todo_id.to_string()))
         }
         Some(_) | None => Err(superseded(todo, "the token is of another ownership")),

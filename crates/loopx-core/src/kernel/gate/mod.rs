@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use event::Event;
 
-use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, todo, turn};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -89,7 +89,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         let gate_id = match self {
             Self::Open(new) => open_asked(draft, new)?,
             Self::Resolve { gate_id, answer } => {

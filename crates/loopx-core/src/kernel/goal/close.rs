@@ -1,6 +1,6 @@
 //! Owns when a Goal may be closed, and what closing ends.
 
-use super::{Decided2, Draft, Event, current, done};
+use super::{Concluded, Draft, Event, current, done};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, turn},
@@ -13,7 +13,7 @@ pub(super) fn close(
     kind: CloseKind,
     reason: Option<&ShortText>,
     waive: &[(u8, ShortText)],
-) -> Result<Decided2> {
+) -> Result<Concluded> {
     self::waive(draft, waive)?;
     match kind {
         CloseKind::Achieved => achieved(draft)?,

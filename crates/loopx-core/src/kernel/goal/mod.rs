@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use close::refusal as close_refusal;
 pub use event::Event;
 
-use super::{Decided2, Draft, Facts, Outcome, Read, Verb, Wanted, turn};
+use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -145,7 +145,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         match self {
             Self::Start(new) => start(draft, new),
             Self::Update(change) => update(draft, change),
@@ -194,7 +194,7 @@ pub(super) fn check_not_closed(goal: &Goal) -> Result<()> {
     }
 }
 
-fn done() -> Decided2 {
+fn done() -> Concluded {
     (Outcome::default(), None)
 }
 
@@ -202,7 +202,7 @@ fn current<'d>(draft: &'d Draft<'_>) -> Result<&'d Goal> {
     draft.facts().goal(draft.goal_id())?.ok_or_else(|| Error::from(Code::NotFound))
 }
 
-fn start(draft: &mut Draft<'_>, new: &NewGoal) -> Result<Decided2> {
+fn start(draft: &mut Draft<'_>, new: &NewGoal) -> Result<Concluded> {
     if draft.facts().goal(draft.goal_id())?.is_some() {
         let goal = draft.goal_id().clone();
         return Err(Error::new(Code::GoalExists, format!("the Goal {goal} exists"))
@@ -219,7 +219,7 @@ fn start(draft: &mut Draft<'_>, new: &NewGoal) -> Result<Decided2> {
     Ok((Outcome { created: Some(true), ..Outcome::default() }, None))
 }
 
-fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Decided2> {
+fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
     if *change == GoalChange::default() {
         return Err(Error::new(Code::InvalidArgument, "nothing to change is given"));
     }

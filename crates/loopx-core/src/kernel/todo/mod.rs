@@ -17,7 +17,7 @@ pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
-use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, claim, turn};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -220,7 +220,7 @@ impl Command {
         }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         match self {
             Self::Add(new) => {
                 let todo_id = add(draft, new)?;

@@ -20,7 +20,7 @@ pub(super) use end::{
     stop_denied,
 };
 
-use super::{Decided2, Draft, Outcome, Read, Verb, Wanted, claim};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, claim};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -76,7 +76,7 @@ impl Command {
         turn_reads(self.turn_id(), wanted);
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         let turn_id = self.turn_id();
         match self {
             Self::Stop { own_id, .. } => {

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::{Event, causes::{self, causes}, end, may_live_until, named, no_move, settle, turn_reads};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Decided2, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
+    kernel::{Concluded, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
     model::{
         Actor, Attempt, Candidate, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
         Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome, Wake,
@@ -193,7 +193,7 @@ impl Step {
         }
     }
 
-    pub(in crate::kernel) fn decide(&self, draft: &mut Draft<'_>) -> Result<Decided2> {
+    pub(in crate::kernel) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         let turn_id = self.turn_id();
         let turn = named(draft, turn_id)?.clone();
         if let (true, Some(todo_id)) = (self.presents(), turn.todo_id()) {

@@ -14,6 +14,7 @@ use crate::{
     kernel::{AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome, Step, TodoCommand, claim::Claim},
     model::*,
     private::PrivateStore,
+    registry::Composition,
     turn::{self, CommandHost, Done, Hosting, Machine, Site, Start, Wish},
 };
 
@@ -44,6 +45,7 @@ pub(super) struct Bench {
     pub(super) authority: Authority,
     pub(super) private: PrivateStore,
     pub(super) machine: Machine,
+    hosts: Composition,
     pub(super) workspace: Workspace,
     calls: Cell<u32>,
 }
@@ -63,7 +65,7 @@ impl Bench {
         let machine = Machine::new(text("abc123"), dir.path().join("locks"), env).unwrap();
         let (workspace, real) = turn::identify(&machine.machine_id, &tree).unwrap();
         turn::remember(&mut private, &workspace, &real).unwrap();
-        let mut bench = Self { dir, ledger, authority, private, machine, workspace, calls: Cell::new(0) };
+        let mut bench = Self { dir, ledger, authority, private, machine, hosts: Composition::linked().unwrap(), workspace, calls: Cell::new(0) };
         let goal = NewGoal {
             objective: text("ship it"),
             acceptance: Vec::new(),
@@ -170,7 +172,7 @@ impl Bench {
     }
 
     pub(super) fn site(&mut self) -> Site<'_> {
-        Site { authority: &mut self.authority, private: &mut self.private, machine: &self.machine }
+        Site { authority: &mut self.authority, private: &mut self.private, machine: &self.machine, hosts: &self.hosts }
     }
 
     pub(super) fn finish(&mut self, wish: &Wish) -> Result<Done> {

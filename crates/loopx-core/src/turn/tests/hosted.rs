@@ -278,3 +278,45 @@ fn a_driver_elsewhere_is_left_alone() {
     let host = bench.host("exit 0", |_| {});
     assert_eq!(turn::run(&mut bench.site(), &start, &host, &|| false).unwrap_err().code(), Code::NotFound);
 }
+
+#[test]
+fn regress_a_result_that_names_what_is_not_there_costs_the_host_its_result() {
+    let completion = result("validated_completion");
+    let wait = result("wait");
+    for (said, more) in [
+        (&completion, r#","continuation":{"kind":"successor","todo_ids":["g.99"]}"#),
+        (&completion, r#","continuation":{"kind":"successor","todo_ids":["other.1"]}"#),
+        (&completion, r#","continuation":{"kind":"successor","todo_ids":["g.1"]}"#),
+        (&wait, r#","wake":"todo_done:g.77""#),
+        (&wait, r#","wake":"todo_done:g.1""#),
+        (&wait, r#","wake":"gate:gate_00000000000000000000000000""#),
+    ] {
+        let mut bench = Bench::new(Some("exit 0"));
+        let todo_id = bench.todo(|_| {});
+        let script = said.replace("}' \"$LOOPX", &format!("{more}}}' \"$LOOPX"));
+        assert_ne!(&script, said);
+        let done = bench.run(&todo_id, &script).unwrap();
+        assert_eq!(done.turn().state, failed(HostFailure::ResultInvalid), "{more}");
+        assert!(!bench.todo_row(&todo_id).is_done());
+        assert!(bench.todo_row(&todo_id).ownership.is_none());
+    }
+}
+
+#[test]
+fn regress_a_verb_given_again_to_a_held_turn_writes_a_verdict_of_its_own() {
+    let mut bench = Bench::new(Some("echo x >> runs; exit 0")).with_git();
+    let todo_id = bench.todo(|_| {});
+    // The tree before the host is not the driver's any more after a crash; then every change counts.
+    let (start, host) = (bench.start(&todo_id), bench.host(&format!("echo y >> runs; {}", result("validated_completion")), |_| {}));
+    let first = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    assert_eq!(first.turn().state, TurnState::Held { tree_busy: true });
+    let lines = |bench: &Bench| fs::read_to_string(bench.tree().join("runs")).unwrap().lines().count();
+    for _ in 0..3 {
+        let (before, events) = (lines(&bench), bench.events());
+        let again = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+        assert!(matches!(again.turn().state, TurnState::Held { .. }), "{:?}", again.turn().state);
+        let ran = lines(&bench) - before;
+        assert!(ran <= 2, "{ran} examinations");
+        assert!(ran == 0 || bench.events() > events);
+    }
+}

@@ -10,7 +10,7 @@ use crate::{
     kernel::{ClaimCommand, Command, Outcome, Step, claim::Claim},
     model::*,
     private::Kind,
-    turn::{self, DriverLock, Host as _, Site},
+    turn::{self, DriverLock, Site},
 };
 
 /// A hosted Turn that was admitted, and whose driver is gone.
@@ -32,7 +32,8 @@ fn admitted(bench: &mut Bench, todo_id: &TodoId, ttl_ms: Option<Duration>) -> (T
 fn dispatched(bench: &mut Bench, todo_id: &TodoId, script: &str) -> (TurnId, OwnId) {
     let (turn_id, own_id) = admitted(bench, todo_id, None);
     let host = bench.host(script, |_| {});
-    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, host.hosting().encode().unwrap()).unwrap();
+    let kept = turn::host::KeptHost::of(&host).encode().unwrap();
+    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, kept).unwrap();
     bench.private.put_all(&[body]).unwrap();
     let tree = turn::tree::whole(&bench.tree(), &bench.machine.env);
     let attempt = Attempt {
@@ -128,7 +129,13 @@ fn what_survived_the_driver_is_ended_first() {
     let todo_id = bench.todo(|_| {});
     let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
     let token = turn::site::attempt_token(turn_id, 1).unwrap();
-    bench.shell(&format!("LOOPX_CONTAINMENT={token} setsid sleep 300 >/dev/null 2>&1 < /dev/null &"));
+    // It carries its mark once it has begun its own program, for which the shell waits.
+    bench.shell(&format!(
+        "LOOPX_CONTAINMENT={token} setsid sleep 300 >/dev/null 2>&1 < /dev/null & n=0
+         until tr '\\0' '\\n' < /proc/$!/environ | grep -q '^LOOPX_CONTAINMENT=' || [ $n -ge 1000 ]; do
+             n=$((n+1)); sleep 0.01
+         done"
+    ));
     assert_eq!(crate::process::alive_by_token(&token).unwrap().len(), 1);
     prove(&mut bench, turn_id).unwrap();
     assert!(crate::process::alive_by_token(&token).unwrap().is_empty());

@@ -65,7 +65,7 @@ impl View for State<'_> {
     }
 
     fn head(&mut self, goal: &GoalId) -> Result<Option<Head>> {
-        self.head_row(goal)
+        Ok(self.goal(goal)?.map(|(_, head)| head))
     }
 
     fn load(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {

@@ -8,11 +8,11 @@ use rusqlite::{Row, params};
 
 use super::state::{State, body, column, corrupt, limited, number, row_id, unsigned};
 use crate::{
-    authority::{Head, Meta, StoredReceipt, clock::Stamp},
+    authority::{Meta, StoredReceipt, clock::Stamp},
     error::Result,
     kernel::{Facts, Read, Rows, Used},
     model::{
-        Agent, AgentId, AuthorityId, Bucket, Counters, Digest, Gate, Goal, GoalId, IncarnationId, MeterScope,
+        Agent, AgentId, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, MeterScope,
         OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
     },
 };
@@ -115,19 +115,6 @@ impl State<'_> {
         )
     }
 
-    pub(super) fn head_row(&self, goal: &GoalId) -> Result<Option<Head>> {
-        self.one(
-            "SELECT head_seq, head_hash FROM goals WHERE slug=?1",
-            [goal.as_str()],
-            |row| {
-                Ok(Head {
-                    seq: unsigned(row, 0)?,
-                    hash: Digest::from_bytes(column(row, 1)?),
-                })
-            },
-        )
-    }
-
     pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
         let now = facts.now();
         let mut used = Vec::new();
@@ -146,6 +133,7 @@ impl State<'_> {
         for (scope, since, used) in used {
             facts.load_used(scope, since, used);
         }
+        rows.turns.keys().for_each(|id| self.saw_turn(*id));
         facts.load(rows);
         for read in reads {
             facts.note(read.clone());
@@ -155,7 +143,7 @@ impl State<'_> {
 
     fn answer(&mut self, read: &Read, now: Timestamp, found: &mut Found<'_>) -> Result<()> {
         match read {
-            Read::Goal(goal) => self.goal(goal, found),
+            Read::Goal(goal) => self.goal_row(goal, found),
             Read::Agent(goal, agent) => self.agent(goal, agent, found),
             Read::Todo(id) => self.one_todo(id, found),
             Read::Text(id) => self.text(id, found),
@@ -239,7 +227,7 @@ impl State<'_> {
         }
     }
 
-    fn goal(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
+    fn goal_row(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(());
         };

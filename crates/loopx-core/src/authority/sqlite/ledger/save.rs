@@ -66,7 +66,7 @@ impl Tx for State<'_> {
         let sql = "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)";
         self.run(
             sql,
-            params![commit.operation_id.as_str(), encode(&commit.receipt)?],
+            params![commit.operation_id.as_str(), encode(commit.receipt)?],
         )?;
         self.restamp(&commit.stamp)
     }
@@ -90,6 +90,7 @@ impl State<'_> {
                 "UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1",
                 params![key, seq, hash],
             )?;
+            self.moved(goal, key, *head);
             return Ok(key);
         }
         let sql = "INSERT INTO goals(slug, head_seq, head_hash) VALUES(?1, ?2, ?3)";
@@ -273,7 +274,7 @@ impl State<'_> {
         let (id, live, body) = (turn.turn_id.as_bytes(), !turn.is_terminal(), encode(turn)?);
         // Only a Turn that ends leaves an index; one that goes on touches none.
         let sql = "UPDATE turns SET body=?2 WHERE turn_id=?1 AND live=?3";
-        if self.run(sql, params![id, body, live])? > 0 {
+        if self.has_seen(turn.turn_id) && self.run(sql, params![id, body, live])? > 0 {
             return Ok(());
         }
         let goal = self.written_goal(&turn.goal_id)?;

@@ -2,7 +2,10 @@
 //!
 //! Knows no table but the Goals', whose numbers are part of other keys.
 
-use std::{collections::BTreeMap, fmt::Display};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, types::FromSql};
 use serde::{Serialize, de::DeserializeOwned};
@@ -10,16 +13,19 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::super::typed;
 use super::SCHEMA;
 use crate::{
+    authority::Head,
     error::{Code, Error, Result},
-    model::{GoalId, TodoId},
+    model::{Digest, GoalId, TodoId, TurnId},
 };
 
 /// One state of the file, to be read, and within a write transaction to be changed.
 #[derive(Debug)]
 pub(super) struct State<'c> {
     conn: &'c Connection,
-    /// The numbers of Goals that were looked up in this state.
-    goals: BTreeMap<GoalId, i64>,
+    /// The Goals that were looked up in this state: their numbers, and the ends of their chains.
+    goals: BTreeMap<GoalId, (i64, Head)>,
+    /// The Turns that were read in this state, and so exist.
+    turns: BTreeSet<TurnId>,
     stored: bool,
 }
 
@@ -88,6 +94,7 @@ impl<'c> State<'c> {
         Self {
             conn,
             goals: BTreeMap::new(),
+            turns: BTreeSet::new(),
             stored: false,
         }
     }
@@ -153,18 +160,43 @@ impl<'c> State<'c> {
             .map_err(|e| fail(&e))
     }
 
+    /// The number of a Goal and the end of its chain, if there is such a Goal.
+    pub(super) fn goal(&mut self, goal: &GoalId) -> Result<Option<(i64, Head)>> {
+        if let Some(known) = self.goals.get(goal) {
+            return Ok(Some(*known));
+        }
+        let sql = "SELECT goal, head_seq, head_hash FROM goals WHERE slug=?1";
+        let known = self.one(sql, [goal.as_str()], |row| {
+            let head = Head {
+                seq: unsigned(row, 1)?,
+                hash: Digest::from_bytes(column(row, 2)?),
+            };
+            Ok((column(row, 0)?, head))
+        })?;
+        if let Some(known) = known {
+            self.goals.insert(goal.clone(), known);
+        }
+        Ok(known)
+    }
+
     /// The number of a Goal, if there is such a Goal.
     pub(super) fn goal_key(&mut self, goal: &GoalId) -> Result<Option<i64>> {
-        if let Some(key) = self.goals.get(goal) {
-            return Ok(Some(*key));
-        }
-        let key = self.one("SELECT goal FROM goals WHERE slug=?1", [goal.as_str()], |row| {
-            column(row, 0)
-        })?;
-        if let Some(key) = key {
-            self.goals.insert(goal.clone(), key);
-        }
-        Ok(key)
+        Ok(self.goal(goal)?.map(|(key, _)| key))
+    }
+
+    /// Notes where the chain of a Goal ends now.
+    pub(super) fn moved(&mut self, goal: &GoalId, key: i64, head: Head) {
+        self.goals.insert(goal.clone(), (key, head));
+    }
+
+    /// Notes that a Turn exists.
+    pub(super) fn saw_turn(&mut self, turn: TurnId) {
+        self.turns.insert(turn);
+    }
+
+    /// Whether a Turn was read before, and so is there to be updated.
+    pub(super) fn has_seen(&self, turn: TurnId) -> bool {
+        self.turns.contains(&turn)
     }
 
     /// The key of a Todo, if there is its Goal.
