@@ -1,7 +1,7 @@
 //! Owns the command line: arguments in, one command out, its answer rendered.
 //!
-//! Knows no rule and no SQL. A verb is a row of the flag table (`table`) and a [`Handler`] bound to its words
-//! in a [`Preset`]; the frame does the rest: parsing, help, errors, formats, exit codes.
+//! Knows no rule and no SQL. A verb is a row of the flag table (`table`) and a `Handler` bound to its words
+//! in a `Preset`; the frame does the rest: parsing, help, errors, formats, exit codes.
 
 mod builtin;
 mod config;

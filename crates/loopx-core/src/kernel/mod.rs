@@ -1,7 +1,7 @@
 //! Owns the rules: what a command reads, whether it is accepted, and what then happened.
 //!
-//! Pure: no file, no clock, no randomness, no SQL. [`reads`] is asked until it wants nothing more, at most
-//! [`READ_ROUNDS`] times; [`decide`] then answers with a refusal, which writes nothing, or with a [`Decision`].
+//! Pure: no file, no clock, no randomness, no SQL. `reads` is asked until it wants nothing more, at most
+//! `READ_ROUNDS` times; `decide` then answers with a refusal, which writes nothing, or with a `Decision`.
 //! One folder a domain, each with its `Command`, its `Event`, its reads, its decisions and their application.
 
 mod actors;

@@ -1,9 +1,9 @@
-//! Owns the one bounded-process helper: every spawn of LoopX goes through [`run`].
+//! Owns the one bounded-process helper: every spawn of LoopX goes through `run`.
 //!
-//! It must not know what it runs: hosts, validators, doctors and extensions are all a [`Spec`].
+//! It must not know what it runs: hosts, validators, doctors and extensions are all a `Spec`.
 //!
-//! Invariant: when [`run`] returns, nothing that descends from the program is alive, or [`Outcome::survivors`]
-//! names it. What "descends" can be proved against is [`Outcome::containment`]: the process group, every process
+//! Invariant: when `run` returns, nothing that descends from the program is alive, or `Outcome::survivors`
+//! names it. What "descends" can be proved against is `Outcome::containment`: the process group, every process
 //! that carries the containment token in its environment, and the children of both. A program that clears its
 //! environment *and* leaves its group *and* loses its parent before it is looked at is beyond this module; the
 //! guardian of a hosted attempt catches that one from above, as a sub-reaper.
