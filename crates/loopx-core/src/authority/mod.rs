@@ -4,6 +4,7 @@
 
 mod chain;
 pub mod clock;
+mod decision;
 pub mod doorbell;
 mod ledger;
 mod memory;
@@ -12,6 +13,7 @@ pub mod sqlite;
 mod submit;
 
 pub use chain::{Envelope, Head, Record, verify};
+pub use decision::decide;
 pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };

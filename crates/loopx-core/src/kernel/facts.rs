@@ -51,11 +51,31 @@ pub enum Read {
     Unfinished(GoalId),
     /// The first live Todos of a Goal by number, up to [`Facts::PAGE`], and their Turns.
     Live(GoalId),
-    /// The first Todos that an agent may take, in order, up to [`Facts::PAGE`], and their Turns: none that excludes
-    /// it or needs a capability it lacks.
-    Ready(GoalId, AgentId),
+    /// The first Todos that an agent may take, and their Turns: none that excludes it or needs a capability it
+    /// lacks. By priority, until the page is full: those that are ready at any time, by number, and besides them up to
+    /// [`Facts::PAGE`] of those that become ready in time, monitors among them.
+    Ready(GoalId, AgentId, Depth),
     /// How many slots a meter holds since a bucket.
     Used(MeterScope, Bucket),
+}
+
+/// How far a page of candidates goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// As far as usually suffices.
+    First,
+    /// As far as any decision looks.
+    Whole,
+}
+
+impl Depth {
+    /// How many rows fill the page.
+    pub const fn rows(self) -> usize {
+        match self {
+            Self::First => 16,
+            Self::Whole => Facts::PAGE,
+        }
+    }
 }
 
 /// What every decision is made under; the authority stamps it.

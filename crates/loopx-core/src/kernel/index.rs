@@ -14,7 +14,7 @@ pub struct Index {
     pub bucket: &'static str,
     /// Where the ready index holds it, if it does.
     pub ready: Option<Ready>,
-    /// When it is next due, in milliseconds; the ready index's `ready_at`.
+    /// When it is next due, in milliseconds; the ready index's `ready_at`. Zero is 'at any time', which no monitor is.
     pub ready_at: i64,
     /// What its wake names, if that is a Todo or a gate.
     pub wake_target: Option<Target>,
@@ -23,6 +23,9 @@ pub struct Index {
     /// The agent that a transfer reserves it for, to whom `free_at` does not apply.
     pub reserved_for: Option<AgentId>,
 }
+
+/// When a monitor that nobody looked at yet is due: before all others, and still in time.
+const NEVER_LOOKED_AT: i64 = 1;
 
 /// A row of the ready index; the counters `unmet`, `cancelled_deps` and `blocking_gates` must be zero besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +53,10 @@ pub fn index(todo: &Todo) -> Index {
         }
         TodoState::Open | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => 0,
     };
-    let looked = todo.monitor.as_ref().and_then(|monitor| Some(monitor.looked_at?.plus(monitor.every_ms).as_ms()));
-    let ready_at = looked.map_or(awake_at, |due| due.max(awake_at));
+    let due = todo.monitor.as_ref().map(|monitor| {
+        monitor.looked_at.map_or(NEVER_LOOKED_AT, |at| at.plus(monitor.every_ms).as_ms())
+    });
+    let ready_at = due.map_or(awake_at, |due| due.max(awake_at));
     let offered = matches!(todo.state, TodoState::Open | TodoState::Deferred { .. })
         && todo.kind.is_executable()
         && !todo.hold;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Facts, Read, Reason, UserWhy, Viewer, Wanted, claim, goal, quota, reason, turn};
+use super::{Depth, Facts, Read, Reason, UserWhy, Viewer, Wanted, claim, goal, quota, reason, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Blocks, Cause, EndpointId, Gate, GateState, GoalId, GoalState, Label, MachineId, ShortText, Timestamp, Todo,
+        Blocks, Cause, EndpointId, Gate, GateState, Goal, GoalId, GoalState, Label, MachineId, ShortText, Timestamp, Todo,
         TodoId, TodoKind, TodoState, Turn, TurnId, TurnKind, TurnState,
     },
 };
@@ -129,20 +129,22 @@ pub struct Decided {
     pub action: Action,
     /// The number of the rule that matched.
     pub rule: u8,
-    /// How many Todos have which reason.
+    /// How many of the Todos that were looked at have which reason.
     pub also: BTreeMap<&'static str, usize>,
 }
 
-/// What a decision must read that is not loaded yet.
-pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<Read> {
+/// What a decision must read that is not loaded yet, at one depth.
+pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts) -> BTreeSet<Read> {
     let agent = asker.viewer.agent_id;
     let mut wanted = Wanted { facts, missing: BTreeSet::new() };
     wanted.want(Read::Goal(goal.clone()));
     wanted.want(Read::Agent(goal.clone(), agent.clone()));
     wanted.want(Read::LiveTurns(goal.clone()));
-    wanted.want(Read::Live(goal.clone()));
-    wanted.want(Read::Ready(goal.clone(), agent.clone()));
-    wanted.want(Read::Unfinished(goal.clone()));
+    wanted.want(Read::Ready(goal.clone(), agent.clone(), depth));
+    if depth == Depth::Whole {
+        wanted.want(Read::Live(goal.clone()));
+        wanted.want(Read::Unfinished(goal.clone()));
+    }
     wanted.want(Read::GoalGates(goal.clone()));
     quota::reads(goal, agent, &mut wanted);
     let rows = wanted.rows();
@@ -183,62 +185,112 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     wanted.missing
 }
 
-/// Decides what an agent should do now.
+/// Decides what an agent should do now, by all that any decision looks at.
+///
+/// Errors: `not_found` for a Goal or an agent that is not there.
 pub fn decide_next(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Decided> {
+    facts.asked(&Read::Live(goal_id.clone()))?;
+    let known = known(facts, goal_id, asker)?;
+    if matches!(known.state, GoalState::Closed { .. }) {
+        return Ok(Decided { action: Action::Closed, rule: 1, also: BTreeMap::new() });
+    }
+    let reasons = reasons(facts, goal_id, asker)?;
+    let (rule, action) = rules(facts, known, asker, &reasons)?;
+    Ok(Decided { action, rule, also: counted(&reasons) })
+}
+
+/// Decides by a first page alone; nothing, when what was not loaded could change the answer.
+///
+/// Invariant: what it decides, [`decide_next`] decides too. Only work to take is decided here: all that comes before
+/// it is on the page, and nothing that is not can come before what is ready at any time, or before a monitor.
+pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Decided>> {
+    let known = known(facts, goal_id, asker)?;
+    if matches!(known.state, GoalState::Closed { .. }) || ahead(facts, known, asker)?.is_some() {
+        return Ok(None);
+    }
+    let reasons = reasons(facts, goal_id, asker)?;
+    let Room { admitted, .. } = room(facts, goal_id, asker, &reasons)?;
+    let Some(todo) = best(facts, goal_id, asker, &admitted)? else { return Ok(None) };
+    let is_certain = match &todo.monitor {
+        Some(_) => !looked_last(facts, goal_id, asker)?,
+        None => super::index(todo).ready_at == 0,
+    };
+    Ok(is_certain.then(|| Decided { action: work(todo), rule: 7, also: counted(&reasons) }))
+}
+
+fn known<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<&'f Goal> {
     let goal = facts.goal(goal_id)?.ok_or_else(|| {
         Error::new(Code::NotFound, format!("there is no Goal {goal_id}")).hint("goal list")
     })?;
-    if matches!(goal.state, GoalState::Closed { .. }) {
-        return Ok(Decided { action: Action::Closed, rule: 1, also: BTreeMap::new() });
+    if !matches!(goal.state, GoalState::Closed { .. }) {
+        super::agent::registered(facts, &(goal_id.clone(), asker.viewer.agent_id.clone()))?;
     }
-    super::agent::registered(facts, &(goal_id.clone(), asker.viewer.agent_id.clone()))?;
-    let reasons = reasons(facts, goal_id, asker)?;
-    let mut also = BTreeMap::new();
-    for (_, reason) in &reasons {
-        *also.entry(reason.name()).or_insert(0) += 1;
-    }
-    let (rule, action) = rules(facts, goal_id, asker, &reasons)?;
-    Ok(Decided { action, rule, also })
+    Ok(goal)
 }
 
 type Reasons<'f> = Vec<(&'f Todo, Reason)>;
 
+/// The reasons of all live Todos that are loaded.
 fn reasons<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Reasons<'f>> {
-    facts.asked(&Read::Live(goal_id.clone()))?;
     let live = facts.rows().todos.values().filter(|todo| todo.todo_id.goal() == goal_id && todo.is_live());
     live.map(|todo| Ok((todo, reason(facts, todo, &asker.viewer)?))).collect()
 }
 
-fn rules(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<(u8, Action)> {
-    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::Internal))?;
+fn counted(reasons: &Reasons<'_>) -> BTreeMap<&'static str, usize> {
+    let mut also = BTreeMap::new();
+    for (_, reason) in reasons {
+        *also.entry(reason.name()).or_insert(0) += 1;
+    }
+    also
+}
+
+/// Rules 2 to 5: what comes before any work.
+fn ahead(facts: &Facts, goal: &Goal, asker: &Asker<'_>) -> Result<Option<(u8, Action)>> {
+    let goal_id = &goal.goal_id;
     if let Some(action) = executing(facts, goal_id, asker)? {
-        return Ok((2, action));
+        return Ok(Some((2, action)));
     }
     if let Some(action) = unresolved(facts, goal_id, asker)? {
-        return Ok((3, action));
+        return Ok(Some((3, action)));
     }
     if matches!(goal.state, GoalState::Stopped) {
-        return Ok((4, Action::Wait { why: Code::GoalStopped.as_str(), until: None }));
+        return Ok(Some((4, Action::Wait { why: Code::GoalStopped.as_str(), until: None })));
     }
-    if goal.goal_gates > 0 {
-        return Ok((5, Action::AskUser { asks: goal_gate_asks(facts, goal_id) }));
-    }
-    let candidates = claimable(reasons);
-    let room = quota::admit(facts, goal_id, asker.viewer.agent_id, &[]);
+    let gated = goal.goal_gates > 0;
+    Ok(gated.then(|| (5, Action::AskUser { asks: goal_gate_asks(facts, goal_id) })))
+}
+
+/// What could be taken, and whether a slot is left for it.
+struct Room<'f> {
+    admitted: Vec<&'f Todo>,
+    left: Result<()>,
+}
+
+fn room<'f>(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'f>) -> Result<Room<'f>> {
+    let agent_id = asker.viewer.agent_id;
     let mut admitted = Vec::new();
-    for todo in &candidates {
-        let ends = claim::would_end(facts, &todo.todo_id, asker.viewer.agent_id)?;
-        match quota::admit(facts, goal_id, asker.viewer.agent_id, &ends) {
+    for (todo, _) in reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable) {
+        let ends = claim::would_end(facts, &todo.todo_id, agent_id)?;
+        match quota::admit(facts, goal_id, agent_id, &ends) {
             Ok(()) => admitted.push(*todo),
             Err(error) if error.code() == Code::QuotaExhausted => {}
             Err(error) => return Err(error),
         }
     }
-    if let (Err(error), true) = (room, admitted.is_empty()) {
+    Ok(Room { admitted, left: quota::admit(facts, goal_id, agent_id, &[]) })
+}
+
+fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<(u8, Action)> {
+    let goal_id = &goal.goal_id;
+    if let Some(found) = ahead(facts, goal, asker)? {
+        return Ok(found);
+    }
+    let Room { admitted, left } = room(facts, goal_id, asker, reasons)?;
+    if let (Err(error), true) = (left, admitted.is_empty()) {
         return Ok((6, no_slot(facts, goal_id, asker, &error)?));
     }
-    if let Some(action) = best(facts, goal_id, asker, &admitted)? {
-        return Ok((7, action));
+    if let Some(todo) = best(facts, goal_id, asker, &admitted)? {
+        return Ok((7, work(todo)));
     }
     let asks = asks(facts, asker, reasons)?;
     let earliest = |pick: &dyn Fn(&Reason) -> Option<Timestamp>| reasons.iter().filter_map(|(_, r)| pick(r)).min();
@@ -369,26 +421,34 @@ fn gate_ask(gate: &Gate) -> Ask {
     ask("gate", &id, command)
 }
 
-/// The Todos that can be taken.
-fn claimable<'f>(reasons: &Reasons<'f>) -> Vec<&'f Todo> {
-    reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable).map(|(todo, _)| *todo).collect()
+/// Whether the last thing this agent took was a look at a monitor.
+fn looked_last(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<bool> {
+    let agent = facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))?;
+    Ok(agent.is_some_and(|agent| agent.looked_last))
 }
 
 /// Rule 7: the best Todo that can be taken. After a look at a monitor, other work comes first.
-fn best(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, claimable: &[&Todo]) -> Result<Option<Action>> {
-    let agent = facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))?;
-    let looked_last = agent.is_some_and(|agent| agent.looked_last);
+fn best<'f>(
+    facts: &Facts,
+    goal_id: &GoalId,
+    asker: &Asker<'_>,
+    claimable: &[&'f Todo],
+) -> Result<Option<&'f Todo>> {
+    let looked_last = looked_last(facts, goal_id, asker)?;
     let order = |todo: &&&Todo| {
         let looked_at = todo.monitor.as_ref().map(|monitor| monitor.looked_at);
         let in_turn = looked_last && looked_at.is_some();
         (in_turn, todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
     };
-    let Some(todo) = claimable.iter().min_by_key(order) else { return Ok(None) };
+    Ok(claimable.iter().min_by_key(order).copied())
+}
+
+fn work(todo: &Todo) -> Action {
     let todo_id = todo.todo_id.clone();
-    Ok(Some(match todo.last_end.as_ref().filter(|end| end.repair) {
+    match todo.last_end.as_ref().filter(|end| end.repair) {
         Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
         None => Action::Run { todo_id, turn_id: None },
-    }))
+    }
 }
 
 /// Rule 9: what a person has to do, each with the command that frees it.

@@ -5,6 +5,7 @@
 mod actors;
 mod batch;
 mod completions;
+mod decision;
 mod gates;
 mod goals;
 mod golden;

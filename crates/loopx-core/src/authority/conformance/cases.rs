@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error},
-    kernel::{Command, Facts, GoalCommand, NewTodo, Read, TodoCommand},
+    kernel::{Command, Depth, Facts, GoalCommand, NewTodo, Read, TodoCommand},
     model::{AgentId, GoalId, Priority, TodoKind},
 };
 
@@ -264,7 +264,7 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
         });
         stage
             .authority
-            .read(|view| view.load(&[Read::Ready(goal.clone(), agent.clone())].into(), &mut facts))
+            .read(|view| view.load(&[Read::Ready(goal.clone(), agent.clone(), Depth::Whole)].into(), &mut facts))
             .unwrap();
         facts
             .rows()

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{Facts, Read, Terms, index},
+    kernel::{Depth, Facts, Read, Terms, index},
     model::{Bucket, GoalId, MeterScope, OperationId, Timestamp, TodoId},
 };
 
@@ -66,7 +66,9 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
         for agent in agents.chain(["nobody".parse()?]) {
             asked.insert(Read::Agent(goal.clone(), agent.clone()));
             asked.insert(Read::AgentTurns(goal.clone(), agent.clone()));
-            asked.insert(Read::Ready(goal.clone(), agent.clone()));
+            for depth in [Depth::First, Depth::Whole] {
+                asked.insert(Read::Ready(goal.clone(), agent.clone(), depth));
+            }
             for since in [i64::MIN, meta.stamp.now_ms / 300_000, i64::MAX] {
                 let since = Bucket::from_number(since);
                 asked.insert(Read::Used(MeterScope::Goal(goal.clone()), since));

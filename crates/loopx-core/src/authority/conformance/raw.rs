@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{Code, Result},
-    kernel::{Delta, Facts, Read, Target, Terms, Writes},
+    kernel::{Delta, Depth, Facts, Read, Target, Terms, Writes},
     model::*,
 };
 
@@ -202,7 +202,7 @@ pub(super) fn a_wake_reaches_who_waits_for_it(room: &dyn Room) {
             clock_jump: false,
             strict: false,
         });
-        view.load(&[Read::Ready(text("g"), text("a"))].into(), &mut facts)
+        view.load(&[Read::Ready(text("g"), text("a"), Depth::Whole)].into(), &mut facts)
             .unwrap();
         facts.rows().todos.keys().map(TodoId::number).collect()
     };

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{Facts, Read, Rows, Used, index},
+    kernel::{Depth, Facts, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope, OperationId,
         Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId,
@@ -230,7 +230,7 @@ impl State {
             Read::Live(goal) => {
                 self.some_todos(|todo| todo.todo_id.goal() == goal && todo.is_live(), Facts::PAGE, found);
             }
-            Read::Ready(goal, agent) => self.ready(goal, agent, now.as_ms(), found),
+            Read::Ready(goal, agent, depth) => self.ready((goal, agent), *depth, now.as_ms(), found),
             Read::Used(..) => {}
         }
     }
@@ -249,7 +249,7 @@ impl State {
         }
     }
 
-    fn ready(&self, goal: &GoalId, agent: &AgentId, now: i64, found: &mut Rows) {
+    fn ready(&self, (goal, agent): (&GoalId, &AgentId), depth: Depth, now: i64, found: &mut Rows) {
         let row = self.rows.agents.get(&(goal.clone(), agent.clone()));
         let has = row.map(|row| row.capabilities.clone()).unwrap_or_default();
         let mut ready: Vec<_> = self
@@ -265,11 +265,21 @@ impl State {
                 let free = index.ready?;
                 let mine = index.reserved_for.as_ref() == Some(agent);
                 (met && (free.free_at <= now || mine) && index.ready_at <= now)
-                    .then_some((free.priority, index.ready_at, todo.todo_id.number(), todo.todo_id.clone()))
+                    .then_some((free.priority, index.ready_at, todo.todo_id.number(), &todo.todo_id))
             })
             .collect();
         ready.sort();
-        ready.into_iter().take(Facts::PAGE).for_each(|(_, _, _, id)| self.todo(&id, found));
+        let mut left = depth.rows();
+        for band in ready.chunk_by(|a, b| a.0 == b.0) {
+            let (always, in_time) = band.split_at(band.partition_point(|(_, ready_at, ..)| *ready_at == 0));
+            let taken = always.iter().take(left).chain(in_time.iter().take(Facts::PAGE));
+            let page: Vec<_> = taken.collect();
+            left = left.saturating_sub(page.len());
+            page.into_iter().for_each(|(.., id)| self.todo(id, found));
+            if left == 0 {
+                return;
+            }
+        }
     }
 
     fn used(&self, scope: &MeterScope, since: Bucket) -> Used {

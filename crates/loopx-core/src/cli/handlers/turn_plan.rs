@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::{desk::Desk, names, schema, show, workbench::Workbench};
 use crate::{
-    authority::TurnFilter,
+    authority::{self, TurnFilter},
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Action, Asker, Decided, Facts, Read, Reason, Viewer, decide_next, next_reads, reason},
+    kernel::{Action, Asker, Decided, Facts, Read, Reason, Viewer, reason},
     model::{AgentId, EndpointId, GoalId, MachineId, Todo, TodoId, TurnId},
     turn::DriverLock,
 };
@@ -119,11 +119,7 @@ fn decide(
             seen: seen.clone(),
             tried: BTreeSet::new(),
         };
-        for _ in 0..crate::kernel::READ_ROUNDS {
-            let missing = next_reads(goal, &asker, &facts);
-            view.load(&missing, &mut facts)?;
-        }
-        decide_next(&facts, goal, &asker)
+        authority::decide(view, terms, goal, &asker)
     })
 }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::seen::Seen;
 use crate::{
-    authority::View,
-    error::{Code, Error, Result},
-    kernel::{Asker, Decided, Facts, READ_ROUNDS, Read, Reason, Terms, Viewer, decide_next, next_reads, reason, room, room_reads},
+    authority::{View, decide},
+    error::{Code, Result},
+    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Terms, Viewer, reason, room, room_reads},
     model::{Agent, AgentId, Goal, Timestamp, Todo, TodoId},
 };
 
@@ -46,14 +46,7 @@ pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &
         seen: BTreeMap::new(),
         tried: BTreeSet::new(),
     };
-    for _ in 0..=READ_ROUNDS {
-        let missing = next_reads(&goal.goal_id, &asker, &facts);
-        if missing.is_empty() {
-            return decide_next(&facts, &goal.goal_id, &asker);
-        }
-        view.load(&missing, &mut facts)?;
-    }
-    Err(Error::from(Code::Internal).internal("a decision asks for more than its rounds"))
+    decide(view, terms, &goal.goal_id, &asker)
 }
 
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
@@ -66,7 +59,7 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
         let candidates = load(view, seen, agent, &mut facts, &seen.open)?;
         let mut found = first(&facts, agent, candidates, &mut rest)?;
         if found.is_none() && may_be_ready(seen) {
-            let ready = BTreeSet::from([Read::Ready(seen.goal.goal_id.clone(), agent.agent_id.clone())]);
+            let ready = BTreeSet::from([Read::Ready(seen.goal.goal_id.clone(), agent.agent_id.clone(), Depth::Whole)]);
             view.load(&ready, &mut facts)?;
             let more: Vec<_> = facts.rows().todos.values().cloned().collect();
             let candidates = load(view, seen, agent, &mut facts, &more)?;

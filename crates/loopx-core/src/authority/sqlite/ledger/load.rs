@@ -212,13 +212,12 @@ impl State<'_> {
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
-            Read::Ready(goal, agent) => {
+            Read::Ready(goal, agent, depth) => {
                 let Some(key) = self.goal_key(goal)? else {
                     return Ok(());
                 };
-                for id in self.ready(key, agent, now.as_ms())? {
-                    let row = self.one(todos!("WHERE id=?1"), [id], todo)?;
-                    self.with_turns(row, found)?;
+                for id in self.ready(key, agent, *depth, now.as_ms())? {
+                    self.one_todo(&TodoId::new(goal.clone(), number(id)), found)?;
                 }
                 Ok(())
             }

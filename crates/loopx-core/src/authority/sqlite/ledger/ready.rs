@@ -10,7 +10,7 @@ use rusqlite::params;
 use super::state::{State, column, fail};
 use crate::{
     error::Result,
-    kernel::Facts,
+    kernel::{Depth, Facts},
     model::{AgentId, Label, Priority},
 };
 
@@ -28,8 +28,10 @@ macro_rules! ready {
     };
 }
 
-/// Nobody owns it.
-const FREE: &str = ready!("free_at=0 AND ready_at<=?3 ORDER BY ready_at, id");
+/// Nobody owns it, and no time has to come.
+const FREE: &str = ready!("free_at=0 AND ready_at=0 ORDER BY id");
+/// Nobody owns it, and its time has come.
+const DUE: &str = ready!("free_at=0 AND ready_at>0 AND ready_at<=?3 ORDER BY ready_at, id");
 /// An ownership or a reservation has run out. These come in the order of that moment, so all are looked at.
 const EXPIRED: &str = ready!("free_at>0 AND free_at<=?3 AND ready_at<=?3");
 /// It is kept for this agent.
@@ -53,7 +55,7 @@ impl Taker<'_> {
 
 impl State<'_> {
     /// The keys of the first Todos an agent may take, most urgent first.
-    pub(super) fn ready(&mut self, goal: i64, agent: &AgentId, now_ms: i64) -> Result<Vec<i64>> {
+    pub(super) fn ready(&mut self, goal: i64, agent: &AgentId, depth: Depth, now_ms: i64) -> Result<Vec<i64>> {
         let has = self
             .agent_row(goal, agent)?
             .map(|agent| agent.capabilities)
@@ -71,32 +73,37 @@ impl State<'_> {
         })?;
         let mut page = Vec::new();
         for priority in Priority::ALL {
-            let left = Facts::PAGE - page.len();
+            let left = depth.rows().saturating_sub(page.len());
             if left == 0 {
                 break;
             }
             let priority = priority as i64;
-            let mut places: Vec<_> = reserved
-                .iter()
-                .filter(|(of, _)| *of == priority)
-                .map(|(_, place)| *place)
-                .collect();
-            let mut free = 0;
-            self.each(FREE, params![goal, priority, now_ms], |row| {
-                if let Some(place) = fitting(&taker, row)? {
-                    places.push(place);
-                    free += 1;
-                }
-                Ok(free < left)
-            })?;
-            self.each(EXPIRED, params![goal, priority, now_ms], |row| {
-                places.extend(fitting(&taker, row)?);
-                Ok(true)
-            })?;
+            let kept = reserved.iter().filter(|(of, _)| *of == priority);
+            let mut places: Vec<_> = kept.map(|(_, place)| *place).collect();
+            self.fitting(FREE, params![goal, priority], &taker, left, &mut places)?;
+            self.fitting(DUE, params![goal, priority, now_ms], &taker, Facts::PAGE, &mut places)?;
+            self.fitting(EXPIRED, params![goal, priority, now_ms], &taker, usize::MAX, &mut places)?;
             places.sort_unstable();
-            page.extend(places.into_iter().take(left).map(|(_, id)| id));
+            let (always, in_time) = places.split_at(places.partition_point(|(ready_at, _)| *ready_at == 0));
+            page.extend(always.iter().take(left).chain(in_time.iter().take(Facts::PAGE)).map(|(_, id)| *id));
         }
         Ok(page)
+    }
+
+    /// Collects the places of the first rows that the taker may take.
+    fn fitting(
+        &self,
+        sql: &'static str,
+        given: impl rusqlite::Params,
+        taker: &Taker<'_>,
+        limit: usize,
+        places: &mut Vec<(i64, i64)>,
+    ) -> Result<()> {
+        let full = places.len().saturating_add(limit);
+        self.each(sql, given, |row| {
+            places.extend(fitting(taker, row)?);
+            Ok(places.len() < full)
+        })
     }
 }
 
