@@ -33,6 +33,33 @@ fn eight_writers_all_get_their_turn() {
 }
 
 #[test]
+fn regress_the_log_begins_anew_while_eight_write() {
+    let disk = Disk::new();
+    let wal_bytes = || fs::metadata(disk.beside("-wal")).map_or(0, |meta| meta.len());
+    // One that keeps the file open, so that no other closes it last and empties the log.
+    let _open = Writer::open(&disk.db(), &SCHEMA).unwrap();
+    let mut writers: Vec<Role> =
+        (0..8).map(|_| start("write 400 long", &disk.db(), &Start::default())).collect();
+    for writer in &mut writers {
+        writer.said("ready");
+    }
+    writers.iter_mut().for_each(Role::go);
+    // A log that begins anew keeps its length, so what the first of them finds at its end is the longest so far.
+    writers[0].next().unwrap();
+    let longest = wal_bytes();
+    for (n, mut writer) in writers.into_iter().enumerate() {
+        if n > 0 {
+            writer.next().unwrap();
+        }
+        writer.said("ok");
+        assert!(writer.end().success());
+    }
+    assert_eq!(count(&disk.db()).unwrap(), 3200);
+    // 3,200 commits of three pages or more; it is copied back every 1,000 pages.
+    assert!(longest < 2000 * 4120, "the log is {} KiB long", longest / 1024);
+}
+
+#[test]
 fn eight_first_writers_make_one_schema() {
     for _ in 0..5 {
         let disk = Disk::empty();

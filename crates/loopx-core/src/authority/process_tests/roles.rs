@@ -25,7 +25,8 @@ fn child() {
     let done = match role.as_str() {
         "create" => Writer::open_or_create(&at, &SCHEMA).map(drop),
         "write" => write_once(&at, "child", 10),
-        "write 200" => write_many(&at, 200),
+        "write 200" => write_many(&at, 200, 100),
+        "write 400 long" => write_many(&at, 400, 3000),
         "hold" => hold(&at),
         "read" => count(&at).map(|n| println!("@{n}")),
         "profile" => profile(&at).map(drop),
@@ -58,7 +59,7 @@ pub(super) fn told() -> bool {
     std::io::stdin().lock().read_line(&mut line).unwrap() > 0
 }
 
-fn write_many(db: &Path, times: u32) -> Result<()> {
+fn write_many(db: &Path, times: u32, pad: u32) -> Result<()> {
     let mut writer = Writer::open(db, &SCHEMA)?;
     println!("@ready");
     told();
@@ -66,7 +67,7 @@ fn write_many(db: &Path, times: u32) -> Result<()> {
     let mut longest = std::time::Duration::ZERO;
     for _ in 0..times {
         let begun = clock::monotonic();
-        write(&mut writer, &who, 100)?;
+        write(&mut writer, &who, pad)?;
         longest = longest.max(clock::monotonic().saturating_duration_since(begun));
     }
     println!("@{}", longest.as_millis());

@@ -6,7 +6,7 @@ use std::{cell::Cell, ops::Deref, time::Duration};
 
 use rusqlite::Connection;
 
-use super::{Writer, fault, identity, turn, typed};
+use super::{Writer, fault, gate, identity, turn, typed};
 use crate::{
     authority::clock::Deadline,
     error::{Code, Error, Result},
@@ -40,35 +40,11 @@ impl Patience {
 
     /// Repeats a step until it meets no lock, or the wait is over.
     pub(super) fn retry<T>(&self, step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        self.retry_or_starve(step, || ())
+        self.begun().retry(step, || ())
     }
 
-    /// As `retry`, and says before each further try that the wait has become starvation.
-    fn retry_or_starve<T>(
-        &self,
-        mut step: impl FnMut() -> rusqlite::Result<T>,
-        mut starving: impl FnMut(),
-    ) -> rusqlite::Result<T> {
-        let mut deadline = None;
-        let mut pause_us = 0;
-        loop {
-            let e = match step() {
-                Err(e) if fault::is_busy(&e) => e,
-                done => return done,
-            };
-            // The clock is read only by who has to wait.
-            let left = deadline.get_or_insert_with(|| Deadline::after(self.wait)).left();
-            if left.is_zero() {
-                return Err(e);
-            }
-            let waited = self.wait.saturating_sub(left);
-            if waited >= EAGER_AFTER {
-                starving();
-            }
-            pause_us = next_pause_us(pause_us, waited);
-            let half_us = pause_us / 2;
-            pause(Duration::from_micros(half_us + self.chance() % (half_us + 1)).min(left));
-        }
+    fn begun(&self) -> Wait<'_> {
+        Wait { patience: self, deadline: None, pause_us: 0 }
     }
 
     fn chance(&self) -> u64 {
@@ -78,6 +54,63 @@ impl Patience {
         x ^= x << 17;
         self.random.set(x);
         x
+    }
+}
+
+/// One wait, through all that it waits for.
+#[derive(Debug)]
+struct Wait<'p> {
+    patience: &'p Patience,
+    /// Set by the first pause: the clock is read only by who has to wait.
+    deadline: Option<Deadline>,
+    pause_us: u64,
+}
+
+impl Wait<'_> {
+    /// Repeats a step until it meets no lock, or the wait is over; says before each further try that the wait has
+    /// become starvation.
+    fn retry<T>(
+        &mut self,
+        mut step: impl FnMut() -> rusqlite::Result<T>,
+        mut starving: impl FnMut(),
+    ) -> rusqlite::Result<T> {
+        loop {
+            let e = match step() {
+                Err(e) if fault::is_busy(&e) => e,
+                done => return done,
+            };
+            let Some(waited) = self.pause() else { return Err(e) };
+            if waited >= EAGER_AFTER {
+                starving();
+            }
+        }
+    }
+
+    /// Waits until one may enter the gate, or for as long as one waits there.
+    fn at_gate(&mut self, mut enter: impl FnMut() -> bool, mut starving: impl FnMut()) {
+        while !enter() {
+            let Some(waited) = self.pause() else { return };
+            if waited >= EAGER_AFTER {
+                starving();
+            }
+            if waited >= gate::PASS_BY_AFTER {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps a little; says how long the wait took before that, or nothing when it is over.
+    fn pause(&mut self) -> Option<Duration> {
+        let Patience { wait, .. } = self.patience;
+        let left = self.deadline.get_or_insert_with(|| Deadline::after(*wait)).left();
+        if left.is_zero() {
+            return None;
+        }
+        let waited = wait.saturating_sub(left);
+        self.pause_us = next_pause_us(self.pause_us, waited);
+        let half_us = self.pause_us / 2;
+        pause(Duration::from_micros(half_us + self.patience.chance() % (half_us + 1)).min(left));
+        Some(waited)
     }
 }
 
@@ -117,14 +150,15 @@ impl Writer {
 pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
     identity::check(writer.identity, &writer.path, &writer.schema)?;
     writer.manners.step_back(&writer.path);
+    let Writer { conn, path, gate, patience, .. } = &mut *writer;
     let mut turn = None;
-    writer
-        .patience
-        .retry_or_starve(
-            || writer.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]),
-            || turn = turn.take().or_else(|| turn::ask(&writer.path)),
-        )
-        .map_err(|e| typed(&e, writer.schema.name))?;
+    let mut starving = || turn = turn.take().or_else(|| turn::ask(path));
+    let mut wait = patience.begun();
+    wait.at_gate(|| gate.enter(path), &mut starving);
+    if let Err(e) = wait.retry(|| conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]), starving) {
+        gate.leave();
+        return Err(typed(&e, writer.schema.name));
+    }
     Ok(WriteTx { writer })
 }
 
@@ -163,6 +197,8 @@ impl Drop for WriteTx<'_> {
             // A rollback that fails leaves the log without a commit mark, which counts for nothing.
             let _ = self.writer.conn.execute_batch("ROLLBACK");
         }
+        // After the commit, and the checkpoint that may have followed it.
+        self.writer.gate.leave();
     }
 }
 

@@ -6,6 +6,7 @@
 mod begin;
 mod close;
 mod fault;
+mod gate;
 mod identity;
 mod ledger;
 mod open;

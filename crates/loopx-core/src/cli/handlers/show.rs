@@ -33,8 +33,8 @@ fn span(ms: u64) -> String {
 
 /// A moment in UTC, to the second.
 pub(in crate::cli) fn utc(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.as_ms())
-        .map_or_else(|_| at.as_ms().to_string(), |time| time.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
+    jiff::Timestamp::from_second(at.as_ms().div_euclid(1000))
+        .map_or_else(|_| at.as_ms().to_string(), |time| time.to_string().replacen('T', " ", 1))
 }
 
 /// The answer of a list: its page for programs, a table or a sentence for people.

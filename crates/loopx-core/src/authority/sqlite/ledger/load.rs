@@ -134,6 +134,7 @@ impl State<'_> {
             facts.load_used(scope, since, used);
         }
         rows.turns.keys().for_each(|id| self.saw_turn(*id));
+        self.saw_todos(rows.todos.values());
         facts.load(rows);
         for read in reads {
             facts.note(read.clone());

@@ -94,7 +94,7 @@ impl Ledger for SqliteLedger {
     fn write(&mut self, job: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
         let writer = opened(&mut self.writer, || Writer::open(&self.path, &SCHEMA))?;
         let tx = writer.begin_immediate()?;
-        let mut state = State::new(&tx);
+        let mut state = State::to_write(&tx);
         job(&mut state)?;
         // A job that stored nothing, as a replay, leaves nothing to commit and nobody to wake.
         if state.has_stored() {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::params;
 
 use super::{
+    load::{todo, todos},
     ready::BETWEEN,
     state::{State, column, encode, row_id, signed},
 };
@@ -19,6 +20,26 @@ use crate::{
 
 /// How the counts of a Goal move with one decision.
 type Moves = BTreeMap<(i64, String), i64>;
+
+/// How a Todo lies in the file: what decides which of its columns and links have to be touched.
+#[derive(Debug)]
+pub(super) struct Lying {
+    bucket: String,
+    still: Still,
+    depends_on: BTreeSet<TodoId>,
+}
+
+impl Lying {
+    /// As it lies since it was stored.
+    pub(super) fn of(todo: &Todo) -> Self {
+        let index = index(todo);
+        Self {
+            bucket: index.bucket.to_owned(),
+            still: Still::of(todo, &index),
+            depends_on: todo.depends_on.clone(),
+        }
+    }
+}
 
 /// The columns of a Todo that a claim does not touch.
 #[derive(Debug, PartialEq, Eq)]
@@ -140,24 +161,15 @@ impl State<'_> {
         let id = row_id(goal, todo.todo_id.number());
         let index = index(todo);
         let still = Still::of(todo, &index);
-        let sql =
-            "SELECT bucket, live, title, wake_target, reserved_for, excluded, needs FROM todos WHERE id=?1";
-        let before = self.one(sql, [id], |row| {
-            let still = Still {
-                live: column(row, 1)?,
-                title: column(row, 2)?,
-                wake_target: column(row, 3)?,
-                reserved_for: column(row, 4)?,
-                excluded: column(row, 5)?,
-                needs: column(row, 6)?,
-            };
-            Ok((column::<String>(row, 0)?, still))
-        })?;
+        let before = match self.take_lying(&todo.todo_id) {
+            Some(lying) => Some(lying),
+            None => self.lying(id)?,
+        };
         match &before {
             None => self.insert_todo(goal, id, todo, &index, &still)?,
-            Some((bucket, was)) => {
-                self.move_todo(id, todo, &index, bucket)?;
-                if *was != still {
+            Some(before) => {
+                self.move_todo(id, todo, &index, &before.bucket)?;
+                if before.still != still {
                     let sql = "UPDATE todos SET live=?2, title=?3, wake_target=?4, reserved_for=?5, excluded=?6, needs=?7
                          WHERE id=?1";
                     let Still {
@@ -175,13 +187,21 @@ impl State<'_> {
                 }
             }
         }
-        if before.as_ref().is_none_or(|(bucket, _)| bucket != index.bucket) {
+        let linked = before.as_ref().map(|before| &before.depends_on);
+        self.link(id, linked.unwrap_or(&BTreeSet::new()), &todo.depends_on)?;
+        if before.as_ref().is_none_or(|before| before.bucket != index.bucket) {
             *moves.entry((goal, index.bucket.to_owned())).or_default() += 1;
-            if let Some((bucket, _)) = before {
-                *moves.entry((goal, bucket)).or_default() -= 1;
+            if let Some(before) = before {
+                *moves.entry((goal, before.bucket)).or_default() -= 1;
             }
         }
-        self.link(id, &todo.depends_on)
+        Ok(())
+    }
+
+    /// Reads how a Todo lies that is written without having been read.
+    fn lying(&mut self, id: i64) -> Result<Option<Lying>> {
+        let row = self.one(todos!("WHERE id=?1"), [id], todo)?;
+        Ok(row.as_ref().map(Lying::of))
     }
 
     fn insert_todo(&mut self, goal: i64, id: i64, todo: &Todo, index: &Index, still: &Still) -> Result<()> {
@@ -249,22 +269,13 @@ impl State<'_> {
     }
 
     /// Keeps the links of a Todo to what it depends on.
-    fn link(&mut self, id: i64, depends_on: &BTreeSet<TodoId>) -> Result<()> {
-        let before = self.all("SELECT dep FROM deps WHERE todo=?1", [id], |row| {
-            column::<i64>(row, 0)
-        })?;
-        if before.is_empty() && depends_on.is_empty() {
-            return Ok(());
-        }
-        let before: BTreeSet<i64> = before.into_iter().collect();
-        let after = depends_on
-            .iter()
-            .map(|dep| self.written_todo(dep))
-            .collect::<Result<BTreeSet<i64>>>()?;
-        for dep in before.difference(&after) {
+    fn link(&mut self, id: i64, before: &BTreeSet<TodoId>, after: &BTreeSet<TodoId>) -> Result<()> {
+        for dep in before.difference(after) {
+            let dep = self.written_todo(dep)?;
             self.run("DELETE FROM deps WHERE todo=?1 AND dep=?2", params![id, dep])?;
         }
-        for dep in after.difference(&before) {
+        for dep in after.difference(before) {
+            let dep = self.written_todo(dep)?;
             self.run("INSERT INTO deps(todo, dep) VALUES(?1, ?2)", params![id, dep])?;
         }
         Ok(())

@@ -11,11 +11,11 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row, types::FromSql};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::super::typed;
-use super::SCHEMA;
+use super::{SCHEMA, save::Lying};
 use crate::{
     authority::Head,
     error::{Code, Error, Result},
-    model::{Digest, GoalId, TodoId, TurnId},
+    model::{Digest, GoalId, Todo, TodoId, TurnId},
 };
 
 /// One state of the file, to be read, and within a write transaction to be changed.
@@ -26,6 +26,8 @@ pub(super) struct State<'c> {
     goals: BTreeMap<GoalId, (i64, Head)>,
     /// The Turns that were read in this state, and so exist.
     turns: BTreeSet<TurnId>,
+    /// The Todos that were read in this state, as they lie in the file; kept only by who may write.
+    todos: Option<BTreeMap<TodoId, Lying>>,
     stored: bool,
 }
 
@@ -90,12 +92,22 @@ pub(super) fn body<T: DeserializeOwned>(row: &Row<'_>, at: usize, key: &dyn Disp
 }
 
 impl<'c> State<'c> {
+    /// A state to be read.
     pub(super) fn new(conn: &'c Connection) -> Self {
         Self {
             conn,
             goals: BTreeMap::new(),
             turns: BTreeSet::new(),
+            todos: None,
             stored: false,
+        }
+    }
+
+    /// A state to be changed.
+    pub(super) fn to_write(conn: &'c Connection) -> Self {
+        Self {
+            todos: Some(BTreeMap::new()),
+            ..Self::new(conn)
         }
     }
 
@@ -197,6 +209,18 @@ impl<'c> State<'c> {
     /// Whether a Turn was read before, and so is there to be updated.
     pub(super) fn has_seen(&self, turn: TurnId) -> bool {
         self.turns.contains(&turn)
+    }
+
+    /// Notes how Todos lie in the file.
+    pub(super) fn saw_todos<'t>(&mut self, todos: impl IntoIterator<Item = &'t Todo>) {
+        if let Some(seen) = &mut self.todos {
+            seen.extend(todos.into_iter().map(|todo| (todo.todo_id.clone(), Lying::of(todo))));
+        }
+    }
+
+    /// How a Todo that was read before lies in the file.
+    pub(super) fn take_lying(&mut self, todo: &TodoId) -> Option<Lying> {
+        self.todos.as_mut()?.remove(todo)
     }
 
     /// The key of a Todo, if there is its Goal.

@@ -1,0 +1,85 @@
+//! Owns the gate before the write lock: writers wait here, where waiting disturbs nobody.
+//!
+//! Knows nothing of the transaction. A writer that asks SQLite again and again takes a reader's lock each time,
+//! so the log could never begin anew while several write, and every commit past its usual length would pay for a
+//! checkpoint. So who finds the gate locked asks the gate. It is a courtesy and no lock: who has waited long, behind
+//! a stopped process for one, passes by, and the lock of the database decides as ever.
+
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// How long a writer waits here before it passes by: longer than 32 busy writers keep one waiting.
+pub(super) const PASS_BY_AFTER: Duration = Duration::from_millis(500);
+
+/// A connection's way through the gate.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    file: Option<File>,
+    inside: bool,
+}
+
+fn gate_path(db: &Path) -> PathBuf {
+    let mut name = db.as_os_str().to_owned();
+    name.push("-gate");
+    PathBuf::from(name)
+}
+
+impl Gate {
+    /// Goes through, if nobody is inside. Where no file can be made there is no gate.
+    pub(super) fn enter(&mut self, db: &Path) -> bool {
+        if self.file.is_none() {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).mode(0o600);
+            self.file = options.open(gate_path(db)).ok();
+        }
+        let Some(file) = &self.file else { return true };
+        self.inside = self.inside || file.try_lock().is_ok();
+        self.inside
+    }
+
+    /// Lets the next one in.
+    pub(super) fn leave(&mut self) {
+        if !std::mem::take(&mut self.inside) {
+            return;
+        }
+        // A file that cannot be unlocked is closed, which ends its lock too.
+        if self.file.as_ref().is_some_and(|file| file.unlock().is_err()) {
+            self.file = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_inside_and_the_next_follows() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = dir.path().join("t.db");
+        let (mut one, mut other) = (Gate::default(), Gate::default());
+        assert!(one.enter(&db) && one.enter(&db), "who is inside stays inside");
+        assert!(!other.enter(&db));
+        // who was never inside lets nobody in by leaving
+        other.leave();
+        assert!(!other.enter(&db));
+        one.leave();
+        assert!(other.enter(&db));
+        assert!(!one.enter(&db));
+        // a process that dies leaves
+        drop(other);
+        assert!(one.enter(&db));
+    }
+
+    #[test]
+    fn where_no_file_can_be_made_there_is_no_gate() {
+        let (mut one, mut other) = (Gate::default(), Gate::default());
+        let db = Path::new("/nowhere/t.db");
+        assert!(one.enter(db) && other.enter(db));
+        one.leave();
+    }
+}
