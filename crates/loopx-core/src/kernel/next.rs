@@ -143,6 +143,7 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, facts: &Facts) -> BTreeSet<R
     wanted.want(Read::Live(goal.clone()));
     wanted.want(Read::Ready(goal.clone(), agent.clone()));
     wanted.want(Read::Unfinished(goal.clone()));
+    wanted.want(Read::Gated(goal.clone()));
     wanted.want(Read::GoalGates(goal.clone()));
     quota::reads(goal, agent, &mut wanted);
     let rows = wanted.rows();

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     error::{Code, Error},
-    kernel::{Command, Facts, GoalCommand, NewTodo, Read, TodoCommand},
-    model::{AgentId, GoalId, Priority, TodoKind},
+    kernel::{Command, Facts, GateCommand, GoalCommand, NewTodo, Read, TodoCommand},
+    model::{AgentId, Blocks, CloseKind, GateKind, GoalId, Priority, TodoId, TodoKind},
 };
 
 pub(super) fn founding(room: &dyn Room) {
@@ -266,12 +266,7 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
             .authority
             .read(|view| view.load(&[Read::Ready(goal.clone(), agent.clone())].into(), &mut facts))
             .unwrap();
-        facts
-            .rows()
-            .todos
-            .keys()
-            .map(crate::model::TodoId::number)
-            .collect()
+        facts.rows().todos.keys().map(TodoId::number).collect()
     };
     // An agent that may take a third of them sees all of that third, to the last.
     let for_b = page("b");
@@ -281,6 +276,54 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
     let for_a = page("a");
     assert_eq!(for_a.len(), Facts::PAGE);
     assert!(for_a.contains(&594) && for_a.contains(&600) && !for_a.contains(&601) && for_a.contains(&1));
+}
+
+pub(super) fn a_gate_on_the_last_of_many_todos_keeps_the_goal_open(room: &dyn Room) {
+    let mut stage = Stage::set(room.open());
+    let items = (1..=300).map(|n| crate::kernel::BatchItem::Add {
+        new: Box::new(NewTodo::titled(text(&format!("by hand {n}")), TodoKind::Action)),
+        after_items: [].into(),
+    });
+    stage.user(Command::Batch(items.collect()));
+    let goal = stage.goal.clone();
+    let last = Blocks::Todos([TodoId::new(goal.clone(), 300)].into());
+    let gates = [(); 2].map(|()| stage.gate(GateKind::Decision, last.clone(), None));
+    for gate_id in gates {
+        let close = |stage: &mut Stage| {
+            let (reason, waive) = (None, Vec::new());
+            stage.submit(
+                "user:ana",
+                Command::Goal(GoalCommand::Close {
+                    kind: CloseKind::Achieved,
+                    reason,
+                    waive,
+                }),
+            )
+        };
+        assert_eq!(close(&mut stage).unwrap_err().code(), Code::GateBlocked);
+        stage.user(Command::Gate(GateCommand::Withdraw { gate_id }));
+    }
+    stage
+        .authority
+        .read(|view| {
+            let terms = view.meta()?.unwrap();
+            let mut facts = Facts::new(crate::kernel::Terms {
+                authority_id: terms.authority_id,
+                incarnation: terms.incarnation,
+                now: crate::model::Timestamp::from_ms(terms.stamp.now_ms),
+                clock_jump: false,
+                strict: false,
+            });
+            view.load(&[Read::Gated(goal.clone())].into(), &mut facts)?;
+            assert!(facts.rows().todos.is_empty(), "no gate is left");
+            Ok(())
+        })
+        .unwrap();
+    stage.user(Command::Goal(GoalCommand::Close {
+        kind: CloseKind::Achieved,
+        reason: None,
+        waive: Vec::new(),
+    }));
 }
 
 pub(super) fn a_failed_job_leaves_nothing(room: &dyn Room) {

@@ -227,6 +227,11 @@ impl State {
                 Facts::UNFINISHED,
                 found,
             ),
+            Read::Gated(goal) => self.some_todos(
+                |todo| todo.todo_id.goal() == goal && todo.is_live() && todo.counters.blocking_gates > 0,
+                Facts::UNFINISHED,
+                found,
+            ),
             Read::Live(goal) => {
                 self.some_todos(|todo| todo.todo_id.goal() == goal && todo.is_live(), Facts::PAGE, found);
             }

@@ -139,7 +139,7 @@ impl Command {
             Self::Close { .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
                 wanted.want(Read::Unfinished(goal.clone()));
-                wanted.want(Read::Live(goal.clone()));
+                wanted.want(Read::Gated(goal.clone()));
                 turn::asked_reads(|_| true, wanted);
             }
         }

@@ -41,6 +41,13 @@ const UNFINISHED: &str = todos!(
     "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
      ORDER BY id LIMIT ?3"
 );
+/// Only what a gate names can be counted as gated, and few gates of a Goal block.
+const GATED: &str = todos!(
+    "WHERE live=1 AND blocking_gates>0 AND id IN (
+       SELECT t.todo FROM gates g INDEXED BY gate_blocking CROSS JOIN gate_todos t ON t.gate_id=g.gate_id
+       WHERE g.goal=?1 AND g.blocking=1 AND g.whole=0)
+     ORDER BY id LIMIT ?2"
+);
 pub(super) const LIVE: &str =
     todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
 
@@ -211,6 +218,13 @@ impl State<'_> {
             }
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
+            Read::Gated(goal) => {
+                let Some(key) = self.goal_key(goal)? else {
+                    return Ok(());
+                };
+                let todos = self.all(GATED, params![key, limited(Facts::UNFINISHED)], todo)?;
+                self.with_turns(todos, found)
+            }
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
             Read::Ready(goal, agent) => {
                 let Some(key) = self.goal_key(goal)? else {
