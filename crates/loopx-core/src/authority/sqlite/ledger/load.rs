@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
 
-use super::state::{State, body, column, corrupt, limited, number, row_id, unsigned};
+use super::state::{Sql, State, body, column, corrupt, limited, number, row_id, sql, unsigned};
 use crate::{
     authority::{Meta, StoredReceipt, clock::Stamp},
     error::Result,
@@ -28,28 +28,32 @@ macro_rules! todos {
 }
 pub(super) use todos;
 
-const TODO_GATES: &str =
+const TODO_GATES: Sql = sql!(
     "SELECT g.gate_id, g.body FROM gate_todos t CROSS JOIN gates g ON g.gate_id=t.gate_id
-     WHERE t.todo=?1 AND g.blocking=1";
-const GOAL_GATES: &str =
-    "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND whole=1";
-const APPROVALS: &str =
-    "SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1";
-const WRITERS: &str = todos!("INDEXED BY todo_writers WHERE writes_in=?1");
-const DEPENDANTS: &str = todos!("WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)");
-const UNFINISHED: &str = todos!(
+     WHERE t.todo=?1 AND g.blocking=1"
+);
+const GOAL_GATES: Sql =
+    sql!("SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND whole=1");
+const APPROVALS: Sql =
+    sql!("SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1");
+const WRITERS: Sql = sql!(todos!("INDEXED BY todo_writers WHERE writes_in=?1"));
+const DEPENDANTS: Sql = sql!(todos!(
+    "WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)"
+));
+const UNFINISHED: Sql = sql!(todos!(
     "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
      ORDER BY id LIMIT ?3"
-);
+));
 /// Only what a gate names can be counted as gated, and few gates of a Goal block.
-const GATED: &str = todos!(
+const GATED: Sql = sql!(todos!(
     "WHERE live=1 AND blocking_gates>0 AND id IN (
        SELECT t.todo FROM gates g INDEXED BY gate_blocking CROSS JOIN gate_todos t ON t.gate_id=g.gate_id
        WHERE g.goal=?1 AND g.blocking=1 AND g.whole=0)
      ORDER BY id LIMIT ?2"
-);
-pub(super) const LIVE: &str =
-    todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
+));
+pub(super) const LIVE: Sql = sql!(todos!(
+    "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3"
+));
 
 /// Takes a Todo from a row of `todos!`.
 pub(super) fn todo(row: &Row<'_>) -> Result<Todo> {
@@ -98,8 +102,9 @@ impl Found<'_> {
 
 impl State<'_> {
     pub(super) fn meta_row(&self) -> Result<Option<Meta>> {
-        let sql =
-            "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1";
+        let sql = sql!(
+            "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1"
+        );
         self.one(sql, [], |row| {
             Ok(Meta {
                 authority_id: AuthorityId::from_bytes(column(row, 0)?),
@@ -116,7 +121,7 @@ impl State<'_> {
 
     pub(super) fn receipt_row(&self, id: &OperationId) -> Result<Option<StoredReceipt>> {
         self.one(
-            "SELECT body FROM receipts WHERE operation_id=?1",
+            sql!("SELECT body FROM receipts WHERE operation_id=?1"),
             [id.as_str()],
             |row| body(row, 0, &format_args!("receipts {id}")),
         )
@@ -156,7 +161,7 @@ impl State<'_> {
             Read::Text(id) => self.text(id, found),
             Read::Turn(id) => {
                 let row = self.one(
-                    "SELECT turn_id, body FROM turns WHERE turn_id=?1",
+                    sql!("SELECT turn_id, body FROM turns WHERE turn_id=?1"),
                     [id.as_bytes()],
                     turn,
                 )?;
@@ -164,7 +169,7 @@ impl State<'_> {
             }
             Read::Gate(id) => {
                 let row = self.one(
-                    "SELECT gate_id, body FROM gates WHERE gate_id=?1",
+                    sql!("SELECT gate_id, body FROM gates WHERE gate_id=?1"),
                     [id.as_bytes()],
                     gate,
                 )?;
@@ -172,7 +177,7 @@ impl State<'_> {
                 Ok(())
             }
             Read::Evidence(id) => {
-                let sql = "SELECT evidence_id, body FROM evidence WHERE evidence_id=?1";
+                let sql = sql!("SELECT evidence_id, body FROM evidence WHERE evidence_id=?1");
                 let row = self.one(sql, [id.as_bytes()], |row| minted(row, "evidence"))?;
                 found.rows.evidence.extend(row.map(|row| (*id, row)));
                 Ok(())
@@ -181,7 +186,9 @@ impl State<'_> {
                 let Some(key) = self.goal_key(goal)? else {
                     return Ok(());
                 };
-                let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1";
+                let sql = sql!(
+                    "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1"
+                );
                 let turns = self.all(sql, params![key, agent.as_str()], turn)?;
                 self.with_todos(turns, found)
             }
@@ -189,7 +196,8 @@ impl State<'_> {
                 let Some(key) = self.goal_key(goal)? else {
                     return Ok(());
                 };
-                let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1";
+                let sql =
+                    sql!("SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1");
                 let turns = self.all(sql, [key], turn)?;
                 self.with_todos(turns, found)
             }
@@ -231,7 +239,7 @@ impl State<'_> {
                     return Ok(());
                 };
                 for id in self.ready(key, agent, now.as_ms())? {
-                    let row = self.one(todos!("WHERE id=?1"), [id], todo)?;
+                    let row = self.one(sql!(todos!("WHERE id=?1")), [id], todo)?;
                     self.with_turns(row, found)?;
                 }
                 Ok(())
@@ -245,9 +253,10 @@ impl State<'_> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(());
         };
-        let row: Option<Goal> = self.one("SELECT body FROM goal_bodies WHERE goal=?1", [key], |row| {
-            body(row, 0, &format_args!("goal_bodies {goal}"))
-        })?;
+        let row: Option<Goal> =
+            self.one(sql!("SELECT body FROM goal_bodies WHERE goal=?1"), [key], |row| {
+                body(row, 0, &format_args!("goal_bodies {goal}"))
+            })?;
         found.rows.goals.extend(row.map(|row| (goal.clone(), row)));
         Ok(())
     }
@@ -266,7 +275,7 @@ impl State<'_> {
 
     pub(super) fn agent_row(&self, goal: i64, agent: &AgentId) -> Result<Option<Agent>> {
         self.one(
-            "SELECT body FROM agents WHERE goal=?1 AND agent=?2",
+            sql!("SELECT body FROM agents WHERE goal=?1 AND agent=?2"),
             params![goal, agent.as_str()],
             |row| body(row, 0, &format_args!("agents {goal} {agent}")),
         )
@@ -276,7 +285,7 @@ impl State<'_> {
         let Some(key) = self.todo_key(id)? else {
             return Ok(());
         };
-        let row = self.one("SELECT body FROM texts WHERE id=?1", [key], |row| {
+        let row = self.one(sql!("SELECT body FROM texts WHERE id=?1"), [key], |row| {
             body(row, 0, &format_args!("texts {id}"))
         })?;
         found.rows.texts.extend(row.map(|text| (id.clone(), text)));
@@ -291,12 +300,12 @@ impl State<'_> {
         let Some(key) = self.todo_key(id)? else {
             return Ok(());
         };
-        let row = self.one(todos!("WHERE id=?1"), [key], todo)?;
+        let row = self.one(sql!(todos!("WHERE id=?1")), [key], todo)?;
         self.with_turns(row, found)
     }
 
     /// Collects the first Todos of a Goal that a question names.
-    fn first_todos(&mut self, sql: &str, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
+    fn first_todos(&mut self, sql: Sql, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(());
         };
@@ -315,7 +324,7 @@ impl State<'_> {
                 continue;
             }
             if let Some(turn_id) = row.turn_id.filter(|id| !found.rows.turns.contains_key(id)) {
-                let sql = "SELECT turn_id, body FROM turns WHERE turn_id=?1";
+                let sql = sql!("SELECT turn_id, body FROM turns WHERE turn_id=?1");
                 let turn = self.one(sql, [turn_id.as_bytes()], turn)?;
                 found.rows.turns.extend(turn.map(|turn| (turn_id, turn)));
             }
@@ -336,7 +345,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn some_gates(&mut self, sql: &str, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
+    fn some_gates(&mut self, sql: Sql, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = key else { return Ok(()) };
         let gates = self.all(sql, [key], gate)?;
         found
@@ -377,7 +386,9 @@ impl State<'_> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(Used::default());
         };
-        let sql = "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3";
+        let sql = sql!(
+            "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3"
+        );
         let used = self.one(sql, params![key, agent, since.number()], |row| {
             Ok(Used {
                 slots: unsigned(row, 0)?,
