@@ -160,9 +160,11 @@ impl Command {
                 if let Presented::ScopesTaken(outcome) = present(draft, todo_id, *own_id)? {
                     return Ok((outcome, Some(Code::OwnershipExpired)));
                 }
-                let_go(draft, todo_id, Stopped::Released)
+                let_go(draft, todo_id, Stopped::Released, None)
             }
-            Self::ForceRelease { todo_id, .. } => let_go(draft, todo_id, Stopped::ForceReleased),
+            Self::ForceRelease { todo_id, reason } => {
+                let_go(draft, todo_id, Stopped::ForceReleased, Some(reason))
+            }
             Self::Transfer { todo_id, own_id, to } => transfer(draft, todo_id, *own_id, to),
         }
     }
@@ -240,12 +242,17 @@ pub(super) fn owned(draft: &Draft<'_>, todo_id: &TodoId) -> Result<Outcome> {
     })
 }
 
-fn let_go(draft: &mut Draft<'_>, todo_id: &TodoId, why: Stopped) -> Result<Concluded> {
+fn let_go(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    why: Stopped,
+    reason: Option<&ShortText>,
+) -> Result<Concluded> {
     let Some(turn_id) = todo::named(draft, todo_id)?.turn_id else {
         return Err(Error::new(Code::InvalidTransition, format!("nobody owns the Todo {todo_id}"))
             .hint(format!("todo show {todo_id}")));
     };
-    turn::clear(draft, turn_id, why)?;
+    turn::clear_for(draft, turn_id, why, reason)?;
     Ok((turn::outcome(draft, turn_id)?, None))
 }
 
