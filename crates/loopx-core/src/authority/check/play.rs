@@ -95,6 +95,11 @@ impl World {
         })
     }
 
+    /// An attached claim.
+    pub(super) fn claim(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
+        self.claim_as(name, attached(todo_id))?.outcome()
+    }
+
     /// A claim as it is given.
     pub(super) fn claim_as(&mut self, name: &str, claim: Claim) -> Result<Receipt> {
         self.agent(name, Command::Claim(ClaimCommand::Claim(Box::new(claim))))
@@ -147,6 +152,11 @@ impl World {
         owned
     }
 
+    /// A result of a kind of the owner of a claim.
+    pub(super) fn candidate(&mut self, name: &str, owned: &Outcome, kind: ResultKind) -> Result<Outcome> {
+        self.result_of(name, owned, result(kind))?.outcome()
+    }
+
     /// A whole result of the owner of a claim.
     pub(super) fn result_of(&mut self, name: &str, owned: &Outcome, candidate: Candidate) -> Result<Receipt> {
         self.step(
@@ -158,6 +168,22 @@ impl World {
                 wake: None,
             },
         )
+    }
+
+    /// What the validators said.
+    pub(super) fn verdict(
+        &mut self,
+        name: &str,
+        owned: &Outcome,
+        outcome: VerdictOutcome,
+    ) -> Result<Outcome> {
+        self.judged(name, owned, verdict(outcome), false)?.outcome()
+    }
+
+    /// `done` with validators that pass.
+    pub(super) fn done(&mut self, name: &str, owned: &Outcome) -> Result<Outcome> {
+        self.candidate(name, owned, ResultKind::ValidatedCompletion)?;
+        self.verdict(name, owned, VerdictOutcome::Passed)
     }
 
     /// What the validators said, and whether the tree moved under them.

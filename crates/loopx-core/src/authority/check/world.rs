@@ -12,7 +12,7 @@ use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Action, Asker, ClaimCommand, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal,
+        Action, Asker, Command, Context, Decided, Facts, GateCommand, GoalCommand, NewGoal,
         NewTodo, Outcome, Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, next_reads, reason,
     },
     model::*,
@@ -281,82 +281,6 @@ impl World {
         change(&mut new);
         let receipt = self.user(Command::Todo(TodoCommand::Add(Box::new(new)))).unwrap();
         receipt.outcome::<Outcome>().unwrap().todo_ids.remove(0)
-    }
-
-    /// An attached claim.
-    pub(super) fn claim(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
-        let claim = crate::kernel::claim::Claim {
-            todo_id: todo_id.clone(),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
-            workspace: None,
-        };
-        self.agent(name, Command::Claim(ClaimCommand::Claim(Box::new(claim))))?
-            .outcome()
-    }
-
-    /// A result of the owner of a claim.
-    pub(super) fn candidate(&mut self, name: &str, owned: &Outcome, kind: ResultKind) -> Result<Outcome> {
-        let candidate = Candidate {
-            kind,
-            digest: Digest::of(b"result"),
-            requirement_revision: 0,
-            at: Timestamp::default(),
-            summary: None,
-            classification: None,
-            next_action: None,
-            continuation: Continuation::ActiveGoal,
-            evidence: Vec::new(),
-            goes_on: false,
-            tree: None,
-            outside: [].into(),
-        };
-        self.step(
-            agent(name),
-            Step::Candidate {
-                turn_id: owned.turn_id.unwrap(),
-                own_id: owned.own_id,
-                candidate: Box::new(candidate),
-                wake: None,
-            },
-        )?
-        .outcome()
-    }
-
-    /// What the validators said.
-    pub(super) fn verdict(
-        &mut self,
-        name: &str,
-        owned: &Outcome,
-        outcome: VerdictOutcome,
-    ) -> Result<Outcome> {
-        let verdict = Verdict {
-            outcome,
-            validator: Some(text("true")),
-            exit: Some(0),
-            note: None,
-            took_ms: Duration::from_ms(3),
-            tree: None,
-            at: Timestamp::default(),
-        };
-        self.step(
-            agent(name),
-            Step::Verdict {
-                turn_id: owned.turn_id.unwrap(),
-                own_id: owned.own_id.unwrap(),
-                verdict: Box::new(verdict),
-                moved: false,
-            },
-        )?
-        .outcome()
-    }
-
-    /// `done` with validators that pass.
-    pub(super) fn done(&mut self, name: &str, owned: &Outcome) -> Result<Outcome> {
-        self.candidate(name, owned, ResultKind::ValidatedCompletion)?;
-        self.verdict(name, owned, VerdictOutcome::Passed)
     }
 
     /// Answers a gate.
