@@ -182,25 +182,8 @@ impl State<'_> {
                 found.rows.evidence.extend(row.map(|row| (*id, row)));
                 Ok(())
             }
-            Read::AgentTurns(goal, agent) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                let sql = sql!(
-                    "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1"
-                );
-                let turns = self.all(sql, params![key, agent.as_str()], turn)?;
-                self.with_todos(turns, found)
-            }
-            Read::LiveTurns(goal) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                let sql =
-                    sql!("SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1");
-                let turns = self.all(sql, [key], turn)?;
-                self.with_todos(turns, found)
-            }
+            Read::AgentTurns(goal, agent) => self.live_turns(goal, Some(agent), found),
+            Read::LiveTurns(goal) => self.live_turns(goal, None, found),
             Read::TodoGates(id) => {
                 let key = self.todo_key(id)?;
                 self.some_gates(TODO_GATES, key, found)
@@ -226,27 +209,56 @@ impl State<'_> {
             }
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
-            Read::Gated(goal) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                let todos = self.all(GATED, params![key, limited(Facts::UNFINISHED)], todo)?;
-                self.with_turns(todos, found)
-            }
+            Read::Gated(goal) => self.gated_todos(goal, found),
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
-            Read::Ready(goal, agent) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                for id in self.ready(key, agent, now.as_ms())? {
-                    let row = self.one(sql!(todos!("WHERE id=?1")), [id], todo)?;
-                    self.with_turns(row, found)?;
-                }
-                Ok(())
-            }
+            Read::Ready(goal, agent) => self.ready_todos(goal, agent, now, found),
             // Answered by who calls this.
             Read::Used(..) => Ok(()),
         }
+    }
+
+    /// The live Turns of a Goal, of one agent if one is given.
+    fn live_turns(&mut self, goal: &GoalId, agent: Option<&AgentId>, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let turns = if let Some(agent) = agent {
+            let sql = sql!(
+                "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1"
+            );
+            self.all(sql, params![key, agent.as_str()], turn)?
+        } else {
+            let sql = sql!("SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1");
+            self.all(sql, [key], turn)?
+        };
+        self.with_todos(turns, found)
+    }
+
+    /// The first Todos of a Goal that a gate blocks by name.
+    fn gated_todos(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let todos = self.all(GATED, params![key, limited(Facts::UNFINISHED)], todo)?;
+        self.with_turns(todos, found)
+    }
+
+    /// The Todos that an agent may take now, with their Turns.
+    fn ready_todos(
+        &mut self,
+        goal: &GoalId,
+        agent: &AgentId,
+        now: Timestamp,
+        found: &mut Found<'_>,
+    ) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        for id in self.ready(key, agent, now.as_ms())? {
+            let row = self.one(sql!(todos!("WHERE id=?1")), [id], todo)?;
+            self.with_turns(row, found)?;
+        }
+        Ok(())
     }
 
     fn goal_row(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
