@@ -11,7 +11,7 @@ use super::{
     tree::Tree,
 };
 use crate::{
-    authority::TurnFilter,
+    authority::{TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
     kernel::{Command, GRACE, Step, TodoCommand},
@@ -166,10 +166,8 @@ fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
 /// An operation id of LoopX's own: `op_…`.
 pub fn minted_id() -> Result<OperationId> {
     use crate::authority::clock::{Clock as _, SystemClock};
-    let mut random = [0_u8; 16];
-    getrandom::fill(&mut random).map_err(|e| Error::from(Code::Internal).internal(e))?;
     let at = Timestamp::from_ms(SystemClock::new().read()?.wall_ms);
-    let id = TurnId::from_bytes(uuid_v7(at, random)).to_string();
+    let id = TurnId::from_bytes(uuid_v7(at, random::bytes()?)).to_string();
     format!("op_{}", id.trim_start_matches(TurnId::PREFIX)).parse()
 }
 
