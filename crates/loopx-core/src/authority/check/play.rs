@@ -39,6 +39,7 @@ pub(super) fn result(kind: ResultKind) -> Candidate {
         next_action: None,
         continuation: Continuation::ActiveGoal,
         evidence: Vec::new(),
+        usage: Vec::new(),
         goes_on: false,
         tree: None,
         outside: [].into(),
