@@ -31,8 +31,6 @@ pub struct Asker<'a> {
     pub machine_id: Option<&'a MachineId>,
     /// What the driver and guardian locks of this machine say of a Turn; absent: unknown.
     pub seen: BTreeMap<TurnId, Seen>,
-    /// Unresolved Turns whose readback was tried at their present version.
-    pub tried: BTreeSet<TurnId>,
 }
 
 /// What an edge saw of an executor.
@@ -89,11 +87,11 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the asker must attempt work.
-    pub const fn must_attempt_work(&self) -> bool {
+    /// What it obliges the asker to.
+    const fn obligation(&self) -> Obligation {
         match self {
-            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => true,
-            Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => false,
+            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => Obligation { must_attempt_work: true },
+            Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => Obligation { must_attempt_work: false },
         }
     }
 
@@ -121,12 +119,21 @@ pub struct Ask {
     pub command: String,
 }
 
+/// What a decision obliges the asker to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Obligation {
+    /// Whether it must attempt work; never what an admission would refuse it.
+    pub must_attempt_work: bool,
+}
+
 /// A decision, the rule that made it, and what else stands around.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decided {
     /// What to do.
     #[serde(flatten)]
     pub action: Action,
+    /// What that obliges the asker to.
+    pub obligation: Obligation,
     /// The number of the rule that matched.
     pub rule: u8,
     /// How many Todos have which reason.
@@ -190,7 +197,7 @@ pub fn decide_next(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result
         Error::new(Code::NotFound, format!("there is no Goal {goal_id}")).hint("goal list")
     })?;
     if matches!(goal.state, GoalState::Closed { .. }) {
-        return Ok(Decided { action: Action::Closed, rule: 1, also: BTreeMap::new() });
+        return Ok(decided(1, Action::Closed, BTreeMap::new()));
     }
     super::agent::registered(facts, &(goal_id.clone(), asker.viewer.agent_id.clone()))?;
     let reasons = reasons(facts, goal_id, asker)?;
@@ -199,7 +206,11 @@ pub fn decide_next(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result
         *also.entry(reason.name()).or_insert(0) += 1;
     }
     let (rule, action) = rules(facts, goal_id, asker, &reasons)?;
-    Ok(Decided { action, rule, also })
+    Ok(decided(rule, action, also))
+}
+
+fn decided(rule: u8, action: Action, also: BTreeMap<&'static str, usize>) -> Decided {
+    Decided { obligation: action.obligation(), action, rule, also }
 }
 
 type Reasons<'f> = Vec<(&'f Todo, Reason)>;
@@ -291,7 +302,7 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         }
         let held = matches!(turn.state, TurnState::Held { .. });
         match asker.seen.get(&turn.turn_id) {
-            // What does not execute any more is rule 3's, which knows whether it was tried.
+            // What does not execute any more is rule 3's.
             Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => return Ok(Some(reconcile(turn))),
             Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), coming(deadline)),
             None if executes => return wait(Code::TurnRunning.as_str(), coming(deadline)),
@@ -321,7 +332,7 @@ fn reconcile(turn: &Turn) -> Action {
 fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
     let here = |turn: &&Turn| turn.machine_id.is_none() || turn.machine_id.as_ref() == asker.machine_id;
     let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
-    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn) && !asker.tried.contains(&turn.turn_id));
+    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn));
     Ok(turn.map(reconcile))
 }
 

@@ -348,7 +348,6 @@ impl World {
             endpoint: &endpoint,
             machine_id: None,
             seen: [].into(),
-            tried: [].into(),
         };
         seen(&mut asker);
         let goal = self.goal.clone();

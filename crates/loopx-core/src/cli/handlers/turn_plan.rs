@@ -117,7 +117,6 @@ fn decide(
             endpoint,
             machine_id: Some(&machine.machine_id),
             seen: seen.clone(),
-            tried: BTreeSet::new(),
         };
         for _ in 0..crate::kernel::READ_ROUNDS {
             let missing = next_reads(goal, &asker, &facts);

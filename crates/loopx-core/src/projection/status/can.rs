@@ -44,7 +44,6 @@ pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &
         endpoint: &endpoint,
         machine_id: None,
         seen: BTreeMap::new(),
-        tried: BTreeSet::new(),
     };
     for _ in 0..=READ_ROUNDS {
         let missing = next_reads(&goal.goal_id, &asker, &facts);
