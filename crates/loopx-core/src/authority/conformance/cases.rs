@@ -216,6 +216,13 @@ pub(super) fn a_text_is_found_whatever_its_case(room: &dyn Room) {
             assert_eq!(ids(view.find("g.1", None, 2)?), ["g.1", "g.10"]);
             assert_eq!(ids(view.find("%", None, 9)?), [] as [String; 0]);
             assert_eq!(view.find("the", None, 9)?[1].1, "in the way");
+            let asked = view.find("MAY WE", Some(&goal), 9)?;
+            assert_eq!(
+                asked.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>(),
+                ["may we?"; 3]
+            );
+            let (first, tail) = (asked[0].clone(), asked[0].0[20..].to_owned());
+            assert_eq!(view.find(&tail.to_uppercase(), None, 9)?, [first]);
             let gate = view
                 .gates(
                     &GateFilter {

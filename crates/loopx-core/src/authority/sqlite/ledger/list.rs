@@ -254,6 +254,21 @@ impl View for State<'_> {
                 Ok(true)
             })?;
         }
+        let sql =
+            sql!("SELECT gate_id, body FROM gates INDEXED BY gate_goals WHERE goal=?1 ORDER BY gate_id");
+        for (key, _, _) in &goals {
+            self.each(sql, [key], |row| {
+                if found.len() >= limit {
+                    return Ok(false);
+                }
+                let gate = gate(row)?;
+                let (id, question) = (gate.gate_id.to_string(), gate.question.to_string());
+                if holds(&id, &question) {
+                    found.push((id, question));
+                }
+                Ok(true)
+            })?;
+        }
         Ok(found)
     }
 
