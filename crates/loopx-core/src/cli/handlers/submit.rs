@@ -90,6 +90,10 @@ pub(in crate::cli) fn submit_as(
     };
     prove(context, args, &mut caller, needs, desk, &operation_id)?;
     let frees = turn::may_free(&wish.command);
+    let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
+    if !in_the_way.is_empty() {
+        turn::prove_each(&mut Workbench::of(context, desk)?.site(desk), &in_the_way)?;
+    }
     let receipt = desk.authority.submit(Operation {
         operation_id,
         actor: caller.actor,

@@ -9,7 +9,10 @@ use std::{
 };
 
 use crate::{
-    authority::{Authority, EventFilter, MemoryLedger},
+    authority::{
+        Authority, EventFilter, MemoryLedger,
+        clock::{Clock, SystemClock},
+    },
     error::Result,
     kernel::{AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome, Step, TodoCommand, claim::Claim},
     model::*,
@@ -53,12 +56,17 @@ pub(super) struct Bench {
 impl Bench {
     /// A Goal that is proved by one line of shell; none leaves it without a validator.
     pub(super) fn new(script: Option<&str>) -> Self {
+        Self::at(script, Box::new(SystemClock::new()))
+    }
+
+    /// The same at another clock.
+    pub(super) fn at(script: Option<&str>, clock: Box<dyn Clock>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let tree = dir.path().join("tree");
         fs::create_dir(&tree).unwrap();
         fs::create_dir(dir.path().join("locks")).unwrap();
         let ledger = MemoryLedger::new();
-        let mut authority = Authority::new(Box::new(ledger.clone()));
+        let mut authority = Authority::with_clock(Box::new(ledger.clone()), clock);
         authority.found().unwrap();
         let mut private = PrivateStore::at(&dir.path().join("private.db"));
         let env = [("PATH", "/usr/bin:/bin"), ("SECRET", "x")].map(|(k, v)| (OsString::from(k), OsString::from(v)));
