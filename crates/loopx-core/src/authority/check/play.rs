@@ -48,14 +48,7 @@ pub(super) fn result(kind: ResultKind) -> Candidate {
 
 /// An attached claim of a Todo.
 pub(super) fn attached(todo_id: &TodoId) -> Claim {
-    Claim {
-        todo_id: todo_id.clone(),
-        executor_of: None,
-        executor: Executor::Attached,
-        machine_id: None,
-        ttl_ms: None,
-        workspace: None,
-    }
+    Claim::attached(todo_id.clone())
 }
 
 /// A verdict.

@@ -82,18 +82,7 @@ impl World {
 
     /// A Goal `g` as told, and the agents `a` and `b`.
     pub(super) fn start(&mut self, change: impl FnOnce(&mut NewGoal)) {
-        let mut new = NewGoal {
-            objective: text("ship it"),
-            acceptance: Vec::new(),
-            non_goals: Vec::new(),
-            boundary: Boundary::default(),
-            stop_conditions: Vec::new(),
-            validators: Vec::new(),
-            authority_sources: Vec::new(),
-            origin: None,
-            workspace: None,
-            unvalidated: Unvalidated::Ask,
-        };
+        let mut new = NewGoal::wanting(text("ship it"));
         change(&mut new);
         self.user(Command::Goal(GoalCommand::Start(Box::new(new))))
             .unwrap();

@@ -12,9 +12,9 @@ use super::{
     whole,
 };
 use crate::{
-    error::{Code, Error},
-    kernel::{Command, Facts, GateCommand, GoalCommand, NewTodo, Read, TodoCommand},
-    model::{AgentId, Blocks, CloseKind, GateKind, GoalId, Priority, TodoId, TodoKind},
+    error::{Code, Error, Result},
+    kernel::{Command, Facts, GateCommand, GoalCommand, NewTodo, Read, Terms, TodoCommand},
+    model::{AgentId, Blocks, CloseKind, GateKind, GoalId, Priority, Timestamp, TodoId, TodoKind},
 };
 
 pub(super) fn founding(room: &dyn Room) {
@@ -242,6 +242,20 @@ pub(super) fn a_text_is_found_whatever_its_case(room: &dyn Room) {
         .unwrap();
 }
 
+/// What a ledger answers to one question at the moment of its last commit.
+fn answered(view: &mut dyn View, read: Read) -> Result<Facts> {
+    let meta = view.meta()?.unwrap();
+    let mut facts = Facts::new(Terms {
+        authority_id: meta.authority_id,
+        incarnation: meta.incarnation,
+        now: Timestamp::from_ms(meta.stamp.now_ms),
+        clock_jump: false,
+        strict: false,
+    });
+    view.load(&[read].into(), &mut facts)?;
+    Ok(facts)
+}
+
 pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Room) {
     let mut stage = Stage::set(room.open());
     let goal = stage.goal.clone();
@@ -261,17 +275,10 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
     stage.todo("the last", TodoKind::Advance, |new| new.priority = Priority::P4);
     let mut page = |agent: &str| -> Vec<u32> {
         let agent: AgentId = text(agent);
-        let terms = stage.authority.read(|view| Ok(view.meta()?.unwrap())).unwrap();
-        let mut facts = Facts::new(crate::kernel::Terms {
-            authority_id: terms.authority_id,
-            incarnation: terms.incarnation,
-            now: crate::model::Timestamp::from_ms(terms.stamp.now_ms),
-            clock_jump: false,
-            strict: false,
-        });
-        stage
+        let asked = Read::Ready(goal.clone(), agent);
+        let facts = stage
             .authority
-            .read(|view| view.load(&[Read::Ready(goal.clone(), agent.clone())].into(), &mut facts))
+            .read(|view| answered(view, asked.clone()))
             .unwrap();
         facts.rows().todos.keys().map(TodoId::number).collect()
     };
@@ -313,15 +320,7 @@ pub(super) fn a_gate_on_the_last_of_many_todos_keeps_the_goal_open(room: &dyn Ro
     stage
         .authority
         .read(|view| {
-            let terms = view.meta()?.unwrap();
-            let mut facts = Facts::new(crate::kernel::Terms {
-                authority_id: terms.authority_id,
-                incarnation: terms.incarnation,
-                now: crate::model::Timestamp::from_ms(terms.stamp.now_ms),
-                clock_jump: false,
-                strict: false,
-            });
-            view.load(&[Read::Gated(goal.clone())].into(), &mut facts)?;
+            let facts = answered(view, Read::Gated(goal.clone()))?;
             assert!(facts.rows().todos.is_empty(), "no gate is left");
             Ok(())
         })

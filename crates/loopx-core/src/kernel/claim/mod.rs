@@ -87,6 +87,13 @@ pub struct Claim {
     pub workspace: Option<Workspace>,
 }
 
+impl Claim {
+    /// A claim of an agent that came by itself, on the usual terms.
+    pub fn attached(todo_id: TodoId) -> Self {
+        Self { todo_id, executor_of: None, executor: Executor::Attached, machine_id: None, ttl_ms: None, workspace: None }
+    }
+}
+
 /// How long an ownership lasts unless said.
 pub const TTL_DEFAULT: Duration = Duration::from_mins(45);
 /// How long it lasts at most.

@@ -75,16 +75,9 @@ impl Bench {
         turn::remember(&mut private, &workspace, &real).unwrap();
         let mut bench = Self { dir, ledger, authority, private, machine, hosts: Composition::linked().unwrap(), workspace, calls: Cell::new(0) };
         let goal = NewGoal {
-            objective: text("ship it"),
-            acceptance: Vec::new(),
-            non_goals: Vec::new(),
-            boundary: Boundary::default(),
-            stop_conditions: Vec::new(),
             validators: script.map(check).into_iter().collect(),
-            authority_sources: Vec::new(),
-            origin: None,
             workspace: Some(bench.workspace.clone()),
-            unvalidated: Unvalidated::Ask,
+            ..NewGoal::wanting(text("ship it"))
         };
         bench.user(Command::Goal(GoalCommand::Start(Box::new(goal)))).unwrap();
         bench.user(Command::Agent(AgentCommand::Add { agent_id: text("a"), capabilities: [].into() })).unwrap();
@@ -151,12 +144,8 @@ impl Bench {
     /// An attached claim by `a`.
     pub(super) fn claim(&mut self, todo_id: &TodoId) -> (OwnId, TurnId) {
         let claim = Claim {
-            todo_id: todo_id.clone(),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
             workspace: Some(self.workspace.clone()),
+            ..Claim::attached(todo_id.clone())
         };
         let operation = self.operation(text("agent:a"), Command::Claim(ClaimCommand::Claim(Box::new(claim))));
         let outcome = self.authority.submit(operation).unwrap().outcome::<Outcome>().unwrap();

@@ -237,14 +237,7 @@ fn a_claim_names_what_a_proof_may_lead_out_of_its_way() {
     let (own_id, turn_id) = bench.claim(&todo_id);
     let goal = text("g");
     let in_the_way = |bench: &mut Bench, actor: &str, todo_id: &TodoId| {
-        let claim = Claim {
-            todo_id: todo_id.clone(),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
-            workspace: None,
-        };
+        let claim = Claim::attached(todo_id.clone());
         let claim = Command::Claim(ClaimCommand::Claim(Box::new(claim)));
         let found = turn::in_the_way(&mut bench.authority, &goal, &claim, &text(actor)).unwrap();
         found.into_iter().map(|turn| turn.turn_id).collect::<Vec<_>>()
