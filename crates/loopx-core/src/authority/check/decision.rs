@@ -156,6 +156,26 @@ fn rule_6_only_the_turns_on_the_full_meter_are_to_be_freed() {
 }
 
 #[test]
+fn rule_6_what_would_be_fenced_gives_no_slot_back() {
+    for (hosted, expected) in [(false, (7, "run")), (true, (6, "wait"))] {
+        let mut world = World::new();
+        world.limit(None, Some(1)).unwrap();
+        let todo = world.todo("it", |_| {});
+        if hosted {
+            world.running("a", &todo);
+        } else {
+            world.claim("a", &todo).unwrap();
+        }
+        world.pass(Duration::from_mins(61));
+        assert_eq!(
+            rule(&world.next("b", None).unwrap()),
+            expected,
+            "hosted: {hosted}"
+        );
+    }
+}
+
+#[test]
 fn rule_7_after_a_look_other_work_comes_first() {
     let mut world = World::new();
     let (first, second) = (monitor(&mut world, "first"), monitor(&mut world, "second"));

@@ -22,6 +22,7 @@ mod play;
 mod quota;
 mod random;
 mod replay;
+mod results;
 mod scopes;
 mod smoke;
 mod terms;
