@@ -8,7 +8,7 @@ use std::{io::Write as _, path::Path};
 use loopx_core::{
     authority::Authority,
     kernel::{AgentCommand, BatchItem, BatchRef, Command, GoalCommand, NewGoal, NewTodo},
-    sdk::{Boundary, Priority, TodoKind, Unvalidated},
+    sdk::{Priority, TodoKind},
 };
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
@@ -74,18 +74,9 @@ impl Maker {
     }
 
     fn start(&mut self) -> Outcome<()> {
-        self.submit(Command::Goal(GoalCommand::Start(Box::new(NewGoal {
-            objective: parsed("Measure what LoopX costs")?,
-            acceptance: Vec::new(),
-            non_goals: Vec::new(),
-            boundary: Boundary::default(),
-            stop_conditions: Vec::new(),
-            validators: Vec::new(),
-            authority_sources: Vec::new(),
-            origin: None,
-            workspace: None,
-            unvalidated: Unvalidated::Ask,
-        }))))
+        self.submit(Command::Goal(GoalCommand::Start(Box::new(NewGoal::wanting(
+            parsed("Measure what LoopX costs")?,
+        )))))
     }
 
     fn batch(&mut self, items: Vec<BatchItem>) -> Outcome<()> {

@@ -181,14 +181,7 @@ impl Operations {
 }
 
 fn attached(todo_id: TodoId) -> Claim {
-    Claim {
-        todo_id,
-        executor_of: None,
-        executor: Executor::Attached,
-        machine_id: None,
-        ttl_ms: None,
-        workspace: None,
-    }
+    Claim::attached(todo_id)
 }
 
 fn nanoseconds(clock: ClockId) -> u64 {

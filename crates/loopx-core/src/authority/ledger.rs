@@ -72,7 +72,8 @@ pub trait View {
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>>;
     /// How many Todos of a Goal are counted under each bucket of [`crate::kernel::Index`].
     fn counts(&mut self, goal: &GoalId) -> Result<Count>;
-    /// Todos and Goals whose id or title holds a text, whatever its case: (id, title).
+    /// Goals, Todos and gates whose id or title holds a text, whatever its case: (id, title). A Goal's title is its
+    /// objective, a gate's its question.
     fn find(&mut self, text: &str, goal: Option<&GoalId>, limit: usize) -> Result<Vec<(String, String)>>;
     /// Ids of a kind (`trn_`, `gate_`, `evd_`) whose random tail starts with a text, at most `limit`.
     fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>>;

@@ -9,6 +9,7 @@ pub mod doorbell;
 mod ledger;
 mod memory;
 pub mod profile;
+pub mod random;
 pub mod sqlite;
 mod submit;
 

@@ -9,6 +9,7 @@ use super::{
     clock::{self, Clock, Stamp, SystemClock},
     ledger::{Commit, Ledger, Meta, StoredReceipt, Tx, View},
     profile::{Env, Profile},
+    random,
     sqlite::SqliteLedger,
 };
 use crate::{
@@ -159,8 +160,8 @@ impl Authority {
         let reading = self.clock.read()?;
         let at = Timestamp::from_ms(reading.wall_ms);
         let meta = Meta {
-            authority_id: AuthorityId::from_bytes(uuid_v7(at, random()?)),
-            incarnation: IncarnationId::from_bytes(uuid_v7(at, random()?)),
+            authority_id: AuthorityId::from_bytes(uuid_v7(at, random::bytes()?)),
+            incarnation: IncarnationId::from_bytes(uuid_v7(at, random::bytes()?)),
             stamp: Stamp::first(&reading),
         };
         let mut made = false;
@@ -180,7 +181,7 @@ impl Authority {
         hold: &mut dyn FnMut(&Outcome) -> Result<()>,
     ) -> Result<Receipt> {
         let digest = operation.digest()?;
-        let seed = random::<32>()?;
+        let seed = random::bytes::<32>()?;
         let Self { ledger, clock, strict } = self;
         let mut receipt = None;
         ledger.write(&mut |tx| {
@@ -228,12 +229,6 @@ fn unfounded() -> Error {
 fn conflict(operation_id: &OperationId) -> Error {
     Error::new(Code::OperationConflict, format!("the operation id {operation_id} was used for another operation"))
         .detail("operation_id", operation_id.as_str())
-}
-
-fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    Ok(bytes)
 }
 
 /// Loads what a command asks for, in at most two rounds.

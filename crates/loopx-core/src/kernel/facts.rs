@@ -49,6 +49,8 @@ pub enum Read {
     Ancestors(TodoId),
     /// Some live Todos of a Goal that keep it from being achieved: advance, blocker, replan.
     Unfinished(GoalId),
+    /// Some live Todos of a Goal that a gate blocks by name.
+    Gated(GoalId),
     /// The first live Todos of a Goal by number, up to [`Facts::PAGE`], and their Turns.
     Live(GoalId),
     /// The first Todos that an agent may take, and their Turns: none that excludes it or needs a capability it
@@ -202,7 +204,7 @@ impl Facts {
     /// How many rows a page of candidates holds.
     pub const PAGE: usize = 256;
 
-    /// How many Todos are loaded to say that something keeps a Goal from being achieved.
+    /// How many Todos of a sort are loaded to say that something keeps a Goal from being achieved.
     pub const UNFINISHED: usize = 8;
 
     /// How many Todos a walk along dependencies may visit.

@@ -31,8 +31,6 @@ pub struct Asker<'a> {
     pub machine_id: Option<&'a MachineId>,
     /// What the driver and guardian locks of this machine say of a Turn; absent: unknown.
     pub seen: BTreeMap<TurnId, Seen>,
-    /// Unresolved Turns whose readback was tried at their present version.
-    pub tried: BTreeSet<TurnId>,
 }
 
 /// What an edge saw of an executor.
@@ -89,11 +87,11 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the asker must attempt work.
-    pub const fn must_attempt_work(&self) -> bool {
+    /// What it obliges the asker to.
+    const fn obligation(&self) -> Obligation {
         match self {
-            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => true,
-            Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => false,
+            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => Obligation { must_attempt_work: true },
+            Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => Obligation { must_attempt_work: false },
         }
     }
 
@@ -121,12 +119,21 @@ pub struct Ask {
     pub command: String,
 }
 
+/// What a decision obliges the asker to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Obligation {
+    /// Whether it must attempt work; never what an admission would refuse it.
+    pub must_attempt_work: bool,
+}
+
 /// A decision, the rule that made it, and what else stands around.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decided {
     /// What to do.
     #[serde(flatten)]
     pub action: Action,
+    /// What that obliges the asker to.
+    pub obligation: Obligation,
     /// The number of the rule that matched.
     pub rule: u8,
     /// How many of the Todos that were looked at have which reason.
@@ -144,6 +151,7 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
     if depth == Depth::Whole {
         wanted.want(Read::Live(goal.clone()));
         wanted.want(Read::Unfinished(goal.clone()));
+        wanted.want(Read::Gated(goal.clone()));
     }
     wanted.want(Read::GoalGates(goal.clone()));
     quota::reads(goal, agent, &mut wanted);
@@ -192,11 +200,11 @@ pub fn decide_next(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result
     facts.asked(&Read::Live(goal_id.clone()))?;
     let known = known(facts, goal_id, asker)?;
     if matches!(known.state, GoalState::Closed { .. }) {
-        return Ok(Decided { action: Action::Closed, rule: 1, also: BTreeMap::new() });
+        return Ok(decided(1, Action::Closed, BTreeMap::new()));
     }
     let reasons = reasons(facts, goal_id, asker)?;
     let (rule, action) = rules(facts, known, asker, &reasons)?;
-    Ok(Decided { action, rule, also: counted(&reasons) })
+    Ok(decided(rule, action, counted(&reasons)))
 }
 
 /// Decides by a first page alone; nothing, when what was not loaded could change the answer.
@@ -215,7 +223,7 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
         Some(_) => !looked_last(facts, goal_id, asker)?,
         None => super::index(todo).ready_at == 0,
     };
-    Ok(is_certain.then(|| Decided { action: work(todo), rule: 7, also: counted(&reasons) }))
+    Ok(is_certain.then(|| decided(7, work(todo), counted(&reasons))))
 }
 
 fn known<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<&'f Goal> {
@@ -226,6 +234,10 @@ fn known<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<&'
         super::agent::registered(facts, &(goal_id.clone(), asker.viewer.agent_id.clone()))?;
     }
     Ok(goal)
+}
+
+fn decided(rule: u8, action: Action, also: BTreeMap<&'static str, usize>) -> Decided {
+    Decided { obligation: action.obligation(), action, rule, also }
 }
 
 type Reasons<'f> = Vec<(&'f Todo, Reason)>;
@@ -342,7 +354,7 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         }
         let held = matches!(turn.state, TurnState::Held { .. });
         match asker.seen.get(&turn.turn_id) {
-            // What does not execute any more is rule 3's, which knows whether it was tried.
+            // What does not execute any more is rule 3's.
             Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => return Ok(Some(reconcile(turn))),
             Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), coming(deadline)),
             None if executes => return wait(Code::TurnRunning.as_str(), coming(deadline)),
@@ -372,7 +384,7 @@ fn reconcile(turn: &Turn) -> Action {
 fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
     let here = |turn: &&Turn| turn.machine_id.is_none() || turn.machine_id.as_ref() == asker.machine_id;
     let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
-    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn) && !asker.tried.contains(&turn.turn_id));
+    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn));
     Ok(turn.map(reconcile))
 }
 

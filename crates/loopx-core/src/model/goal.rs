@@ -2,13 +2,14 @@
 //!
 //! Knows nothing of when a Goal may move; the kernel's goal rules decide that.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{collections::BTreeSet, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Duration, EvidenceId, GoalId, GoalInstance, Key, Label, Origin, ScopePath, ShortText,
     Text, Timestamp, Validator,
+    text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -178,16 +179,9 @@ pub struct Limit {
     pub window_ms: Duration,
 }
 
-/// A work tree, by the digest of its machine and resolved path; the path itself stays private.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct Workspace(Box<str>);
-
-impl Workspace {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+parsed_text! {
+    /// A work tree, by the digest of its machine and resolved path; the path itself stays private.
+    Workspace
 }
 
 impl FromStr for Workspace {
@@ -202,26 +196,6 @@ impl FromStr for Workspace {
             Code::InvalidId,
             "a workspace id is 16 to 64 lower-case hexadecimal digits",
         ))
-    }
-}
-
-impl fmt::Display for Workspace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Workspace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Workspace {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|e: Error| serde::de::Error::custom(e.message()))
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-use super::{Digest, Timestamp};
+use super::{
+    Digest, Timestamp,
+    text::{parsed_text, string_serde},
+};
 use crate::error::{Code, Error};
 
 /// The longest operation id.
@@ -19,39 +20,11 @@ fn invalid(what: &str, text: &str) -> Error {
     Error::new(Code::InvalidId, format!("`{shown}` is not a well-formed {what}")).detail("expected", what)
 }
 
-macro_rules! string_serde {
-    ($name:ident) => {
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                text.parse()
-                    .map_err(|e: Error| de::Error::custom(e.message()))
-            }
-        }
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
-        }
-    };
-}
-
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $what:literal, $max:expr, $first:expr, $rest:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Box<str>);
-
-        impl $name {
-            /// The text, as the caller wrote it.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
+        parsed_text! {
+            $(#[$doc])*
+            $name
         }
 
         impl FromStr for $name {
@@ -69,19 +42,11 @@ macro_rules! text_id {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
         impl Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0
             }
         }
-
-        string_serde!($name);
     };
 }
 

@@ -15,6 +15,7 @@ mod text;
 mod time;
 mod todo;
 mod turn;
+mod usage;
 
 pub use actor::{Actor, Assurance, Door, Origin, Provenance, UserName};
 pub use digest::{Digest, canonical};
@@ -40,3 +41,4 @@ pub use turn::{
     Attempt, AttemptEnd, Candidate, Cause, End, Executor, FailedBy, HostFailure, Pointer, ResultKind,
     StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
 };
+pub use usage::Usage;

@@ -2,13 +2,14 @@
 //!
 //! Knows nothing of when a Todo may move or be claimed; the kernel decides that.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{collections::BTreeSet, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, ShortText, Text,
     Timestamp, Title, TodoId, TurnId, Workspace,
+    text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -237,20 +238,15 @@ impl Requires {
     }
 }
 
-/// A normalised path prefix within a work tree: relative, `/`-separated, no `.` or `..`; `.` is the whole tree.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct ScopePath(Box<str>);
+parsed_text! {
+    /// A normalised path prefix within a work tree: relative, `/`-separated, no `.` or `..`; `.` is the whole tree.
+    ScopePath
+}
 
 impl ScopePath {
     /// The whole tree.
     pub fn whole_tree() -> Self {
         Self(".".into())
-    }
-
-    /// The text; `.` for the whole tree.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Whether everything below `other` also lies below this.
@@ -296,26 +292,6 @@ impl FromStr for ScopePath {
             return Ok(Self::whole_tree());
         }
         Ok(Self(parts.join("/").into()))
-    }
-}
-
-impl fmt::Display for ScopePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for ScopePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for ScopePath {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|e: Error| serde::de::Error::custom(e.message()))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Actor, AgentId, Bucket, Continuation, Digest, Duration, EndpointId, EntryId, EvidenceKind, GateId,
     GoalId, IncarnationId, Label, MachineId, OwnId, ShortText, Slot, Text, Timestamp, TodoId, TurnId,
-    Workspace,
+    Usage, Workspace,
 };
 
 /// One governed, bounded attempt by one executor.
@@ -439,6 +439,9 @@ pub struct Candidate {
     /// What it points at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Pointer>,
+    /// What its host measured; recorded here, and counted against no budget of tokens, cost or time yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
     /// Whether its holder goes on with a next Turn if it settles as progress.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::unreadable_tokens;
 use crate::{
-    authority::profile::{Place, replace_whole},
+    authority::{
+        profile::{Place, replace_whole},
+        random,
+    },
     error::{Code, Error, Result},
     model::{Actor, Digest, Timestamp, TokenId, uuid_v7},
 };
@@ -105,8 +108,8 @@ impl Tokens {
     ///
     /// Errors: `queue_full` at a thousand, `store_*`, `disk_full`.
     pub fn issue(&self, actor: Actor, now: Timestamp, expires_at_ms: Option<Timestamp>) -> Result<(Token, String)> {
-        let token_id = TokenId::from_bytes(uuid_v7(now, random()?));
-        let secret = format!("{token_id}.{}", Digest::from_bytes(random()?));
+        let token_id = TokenId::from_bytes(uuid_v7(now, random::bytes()?));
+        let secret = format!("{token_id}.{}", Digest::from_bytes(random::bytes()?));
         let digest = Digest::of(secret.as_bytes());
         let token = Token { token_id, actor, digest, issued_at_ms: now, expires_at_ms, revoked_at_ms: None };
         self.change(|tokens| {
@@ -164,12 +167,6 @@ impl Tokens {
 
 fn open_lock(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).open(path)
-}
-
-fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

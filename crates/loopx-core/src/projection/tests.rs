@@ -31,18 +31,7 @@ impl World {
         let mut authority = Authority::new(Box::new(MemoryLedger::new()));
         authority.found().unwrap();
         let mut world = Self { authority, calls: 0 };
-        let new = NewGoal {
-            objective: text("ship it"),
-            acceptance: Vec::new(),
-            non_goals: Vec::new(),
-            boundary: Boundary::default(),
-            stop_conditions: Vec::new(),
-            validators: Vec::new(),
-            authority_sources: Vec::new(),
-            origin: None,
-            workspace: None,
-            unvalidated: Unvalidated::Ask,
-        };
+        let new = NewGoal::wanting(text("ship it"));
         world.user(Command::Goal(GoalCommand::Start(Box::new(new))));
         world
     }
@@ -76,14 +65,7 @@ impl World {
     }
 
     fn claim(&mut self, id: &str) {
-        let claim = Claim {
-            todo_id: text(id),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
-            workspace: None,
-        };
+        let claim = Claim::attached(text(id));
         self.submit("agent:a", Command::Claim(ClaimCommand::Claim(Box::new(claim))));
     }
 

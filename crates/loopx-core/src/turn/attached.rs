@@ -176,6 +176,7 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
         next_action: None,
         continuation: wish.continuation.clone(),
         evidence: wish.evidence.clone(),
+        usage: Vec::new(),
         goes_on: wish.goes_on,
         tree: tree.map(|tree| tree.digest(&scopes(around))),
         outside: [].into(),

@@ -192,6 +192,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
             next_action: result.next_action.parse().ok(),
             continuation: result.continuation.clone().unwrap_or_default(),
             evidence: result.evidence.clone(),
+            usage: result.usage.clone(),
             goes_on: false,
             tree: now.map(|tree| tree.digest(&scopes(around))),
             outside: outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok()).collect(),

@@ -11,11 +11,11 @@ use super::{
     tree::Tree,
 };
 use crate::{
-    authority::TurnFilter,
+    authority::{Authority, TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{Command, GRACE, Step, TodoCommand},
-    model::{Cause, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
+    kernel::{ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
+    model::{Actor, Cause, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -97,13 +97,46 @@ pub fn may_free(command: &Command) -> bool {
             | TodoCommand::Resolve { .. } => true,
             _ => false, // wildcard: no other verb of a Todo takes a hold, a gate or a dependency away
         },
-        Command::Goal(_)
-        | Command::Agent(_)
-        | Command::Quota(_)
-        | Command::Evidence(_)
-        | Command::Claim(_)
-        | Command::Turn(_) => false,
+        // What ends a Turn may leave a work tree still that another waits for.
+        Command::Claim(command) => match command {
+            ClaimCommand::Release { .. } | ClaimCommand::ForceRelease { .. } | ClaimCommand::Transfer { .. } => true,
+            ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
+        },
+        Command::Turn(command) => match command {
+            TurnCommand::Stop { .. } | TurnCommand::Abandon { .. } => true,
+            TurnCommand::Accept { .. } => false,
+        },
+        Command::Goal(_) | Command::Agent(_) | Command::Quota(_) | Command::Evidence(_) => false,
     }
+}
+
+/// The live Turns that a command finds in its way, and that a proof may lead out of it: of a claim, those of its Todo
+/// and of its agent. What an attached agent is at work on is none of them: a claim ends it itself when it has lapsed.
+///
+/// Errors: `store_*`.
+pub fn in_the_way(authority: &mut Authority, goal: &GoalId, command: &Command, actor: &Actor) -> Result<Vec<Turn>> {
+    let Command::Claim(ClaimCommand::Claim(claim)) = command else { return Ok(Vec::new()) };
+    let everybodys = TurnFilter { goal, todo: None, agent: None, live: true };
+    let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
+    let mut found = authority.read(|view| view.turns(&of_todo, None, 1))?;
+    if let Some((agent, _)) = actor.agent() {
+        let of_agent = TurnFilter { agent: Some(agent), ..everybodys };
+        let own = authority.read(|view| view.turns(&of_agent, None, 256))?;
+        found.extend(own.into_iter().filter(|turn| turn.todo_id() != Some(&claim.todo_id)));
+    }
+    found.retain(|turn| turn.is_driven() || matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. }));
+    Ok(found)
+}
+
+/// Proves what can be proved of Turns, before a command decides.
+///
+/// Errors: `store_*`. What cannot be proved stays as it is.
+pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
+    let mut done = Vec::new();
+    for turn in turns {
+        done.extend(try_prove(site, turn)?);
+    }
+    Ok(done)
 }
 
 /// Settles the held Turns of a Goal that a write has freed, after its commit: those that nothing holds any more.
@@ -126,11 +159,8 @@ pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> 
 ///
 /// Errors: `store_*`.
 pub fn prove_before(site: &mut Site<'_>, goal: &GoalId, concerns: &dyn Fn(&Turn) -> bool) -> Result<Vec<Done>> {
-    let mut done = Vec::new();
-    for turn in live(site, goal)?.into_iter().filter(|turn| concerns(turn)) {
-        done.extend(try_prove(site, &turn)?);
-    }
-    Ok(done)
+    let turns: Vec<_> = live(site, goal)?.into_iter().filter(|turn| concerns(turn)).collect();
+    prove_each(site, &turns)
 }
 
 fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
@@ -166,10 +196,8 @@ fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
 /// An operation id of LoopX's own: `op_…`.
 pub fn minted_id() -> Result<OperationId> {
     use crate::authority::clock::{Clock as _, SystemClock};
-    let mut random = [0_u8; 16];
-    getrandom::fill(&mut random).map_err(|e| Error::from(Code::Internal).internal(e))?;
     let at = Timestamp::from_ms(SystemClock::new().read()?.wall_ms);
-    let id = TurnId::from_bytes(uuid_v7(at, random)).to_string();
+    let id = TurnId::from_bytes(uuid_v7(at, random::bytes()?)).to_string();
     format!("op_{}", id.trim_start_matches(TurnId::PREFIX)).parse()
 }
 

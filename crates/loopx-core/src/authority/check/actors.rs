@@ -342,18 +342,7 @@ fn claim_commands(todo_id: &TodoId) -> [(ClaimCommand, Verb); 7] {
 }
 
 fn goal_commands() -> [(GoalCommand, Verb); 7] {
-    let new_goal = NewGoal {
-        objective: text("x"),
-        acceptance: Vec::new(),
-        non_goals: Vec::new(),
-        boundary: Boundary::default(),
-        stop_conditions: Vec::new(),
-        validators: Vec::new(),
-        authority_sources: Vec::new(),
-        origin: None,
-        workspace: None,
-        unvalidated: Unvalidated::Ask,
-    };
+    let new_goal = NewGoal::wanting(text("x"));
     [
         (GoalCommand::Start(Box::new(new_goal)), Verb::GoalStart),
         (GoalCommand::Update(Box::default()), Verb::GoalUpdate),

@@ -11,18 +11,7 @@ use crate::{
 };
 
 fn new_goal() -> NewGoal {
-    NewGoal {
-        objective: text("x"),
-        acceptance: Vec::new(),
-        non_goals: Vec::new(),
-        boundary: Boundary::default(),
-        stop_conditions: Vec::new(),
-        validators: Vec::new(),
-        authority_sources: Vec::new(),
-        origin: None,
-        workspace: None,
-        unvalidated: Unvalidated::Ask,
-    }
+    NewGoal::wanting(text("x"))
 }
 
 fn play(world: &mut World, verb: &str) -> Result<Receipt> {

@@ -58,6 +58,7 @@ fn candidate() -> Candidate {
             pointer: text("abc123"),
             digest: None,
         }],
+        usage: Vec::new(),
         goes_on: true,
         tree: Some(Digest::of(b"tree")),
         outside: [text("elsewhere/x")].into(),

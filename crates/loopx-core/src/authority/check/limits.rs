@@ -166,6 +166,32 @@ fn a_validator_is_a_program_within_bounds() {
             },
             "invalid_argument",
         ),
+        (
+            "33 environment entries",
+            Validator {
+                env: vec![("A".into(), "b".into()); 33],
+                ..base.clone()
+            },
+            "invalid_argument",
+        ),
+        (
+            "32 of each",
+            Validator {
+                argv: vec!["a".into(); 32],
+                env: vec![("A".into(), "b".into()); 32],
+                ..base.clone()
+            },
+            "ok",
+        ),
+        (
+            "4096 and 8192 bytes",
+            Validator {
+                argv: vec![long(4096).into()],
+                env: vec![("A".into(), long(8191).into())],
+                ..base.clone()
+            },
+            "payload_too_large",
+        ),
         ("fit", base.clone(), "ok"),
     ] {
         assert_eq!(

@@ -39,6 +39,7 @@ pub(super) fn result(kind: ResultKind) -> Candidate {
         next_action: None,
         continuation: Continuation::ActiveGoal,
         evidence: Vec::new(),
+        usage: Vec::new(),
         goes_on: false,
         tree: None,
         outside: [].into(),
@@ -47,14 +48,7 @@ pub(super) fn result(kind: ResultKind) -> Candidate {
 
 /// An attached claim of a Todo.
 pub(super) fn attached(todo_id: &TodoId) -> Claim {
-    Claim {
-        todo_id: todo_id.clone(),
-        executor_of: None,
-        executor: Executor::Attached,
-        machine_id: None,
-        ttl_ms: None,
-        workspace: None,
-    }
+    Claim::attached(todo_id.clone())
 }
 
 /// A verdict.
@@ -93,6 +87,11 @@ impl World {
             reason: reason.map(text),
             waive: Vec::new(),
         })
+    }
+
+    /// An attached claim.
+    pub(super) fn claim(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
+        self.claim_as(name, attached(todo_id))?.outcome()
     }
 
     /// A claim as it is given.
@@ -147,6 +146,11 @@ impl World {
         owned
     }
 
+    /// A result of a kind of the owner of a claim.
+    pub(super) fn candidate(&mut self, name: &str, owned: &Outcome, kind: ResultKind) -> Result<Outcome> {
+        self.result_of(name, owned, result(kind))?.outcome()
+    }
+
     /// A whole result of the owner of a claim.
     pub(super) fn result_of(&mut self, name: &str, owned: &Outcome, candidate: Candidate) -> Result<Receipt> {
         self.step(
@@ -158,6 +162,22 @@ impl World {
                 wake: None,
             },
         )
+    }
+
+    /// What the validators said.
+    pub(super) fn verdict(
+        &mut self,
+        name: &str,
+        owned: &Outcome,
+        outcome: VerdictOutcome,
+    ) -> Result<Outcome> {
+        self.judged(name, owned, verdict(outcome), false)?.outcome()
+    }
+
+    /// `done` with validators that pass.
+    pub(super) fn done(&mut self, name: &str, owned: &Outcome) -> Result<Outcome> {
+        self.candidate(name, owned, ResultKind::ValidatedCompletion)?;
+        self.verdict(name, owned, VerdictOutcome::Passed)
     }
 
     /// What the validators said, and whether the tree moved under them.

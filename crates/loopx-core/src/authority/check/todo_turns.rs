@@ -6,7 +6,7 @@ use super::{
     world::{World, text, validator},
 };
 use crate::{
-    kernel::{Outcome, TodoCommand},
+    kernel::{Event, Outcome, TodoCommand, TurnEvent},
     model::*,
 };
 
@@ -342,5 +342,24 @@ fn a_lapsed_turn_is_in_nobodys_way() {
             let expected = if turn == "hosted" { "fenced" } else { "stopped" };
             assert_eq!(world.turn_state(&owned), expected, "{verb} over a lapsed {turn}");
         }
+    }
+}
+
+/// Whoever was shut out can read why, whatever the Turn was that made way.
+#[test]
+fn the_reason_of_a_forced_release_stands_in_the_event_that_ends_the_turn() {
+    for (turn, wait_mins) in [("attached", 0), ("held", 0), ("hosted", 60)] {
+        let (mut world, todo, other, owned) = with_turn(turn);
+        world.pass(Duration::from_mins(wait_mins));
+        let before = world.envelopes().len();
+        play(&mut world, "force", &todo, &other).unwrap();
+        let ended: Vec<_> = world.envelopes().split_off(before);
+        let notes = ended.iter().filter_map(|envelope| match &envelope.body {
+            Event::Turn(TurnEvent::Ended { turn_id, note, .. }) if Some(*turn_id) == owned.turn_id => {
+                Some(note.clone())
+            }
+            _ => None,
+        });
+        assert_eq!(notes.collect::<Vec<_>>(), [Some(text("why"))], "{turn}");
     }
 }

@@ -13,7 +13,7 @@ use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Action, Asker, ClaimCommand, Command, Context, Decided, Depth, Facts, GateCommand, GoalCommand, NewGoal,
+        Action, Asker, Command, Context, Decided, Depth, Facts, GateCommand, GoalCommand, NewGoal,
         NewTodo, Outcome, Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, reason,
     },
     model::*,
@@ -83,18 +83,7 @@ impl World {
 
     /// A Goal `g` as told, and the agents `a` and `b`.
     pub(super) fn start(&mut self, change: impl FnOnce(&mut NewGoal)) {
-        let mut new = NewGoal {
-            objective: text("ship it"),
-            acceptance: Vec::new(),
-            non_goals: Vec::new(),
-            boundary: Boundary::default(),
-            stop_conditions: Vec::new(),
-            validators: Vec::new(),
-            authority_sources: Vec::new(),
-            origin: None,
-            workspace: None,
-            unvalidated: Unvalidated::Ask,
-        };
+        let mut new = NewGoal::wanting(text("ship it"));
         change(&mut new);
         self.user(Command::Goal(GoalCommand::Start(Box::new(new))))
             .unwrap();
@@ -284,82 +273,6 @@ impl World {
         receipt.outcome::<Outcome>().unwrap().todo_ids.remove(0)
     }
 
-    /// An attached claim.
-    pub(super) fn claim(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
-        let claim = crate::kernel::claim::Claim {
-            todo_id: todo_id.clone(),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
-            workspace: None,
-        };
-        self.agent(name, Command::Claim(ClaimCommand::Claim(Box::new(claim))))?
-            .outcome()
-    }
-
-    /// A result of the owner of a claim.
-    pub(super) fn candidate(&mut self, name: &str, owned: &Outcome, kind: ResultKind) -> Result<Outcome> {
-        let candidate = Candidate {
-            kind,
-            digest: Digest::of(b"result"),
-            requirement_revision: 0,
-            at: Timestamp::default(),
-            summary: None,
-            classification: None,
-            next_action: None,
-            continuation: Continuation::ActiveGoal,
-            evidence: Vec::new(),
-            goes_on: false,
-            tree: None,
-            outside: [].into(),
-        };
-        self.step(
-            agent(name),
-            Step::Candidate {
-                turn_id: owned.turn_id.unwrap(),
-                own_id: owned.own_id,
-                candidate: Box::new(candidate),
-                wake: None,
-            },
-        )?
-        .outcome()
-    }
-
-    /// What the validators said.
-    pub(super) fn verdict(
-        &mut self,
-        name: &str,
-        owned: &Outcome,
-        outcome: VerdictOutcome,
-    ) -> Result<Outcome> {
-        let verdict = Verdict {
-            outcome,
-            validator: Some(text("true")),
-            exit: Some(0),
-            note: None,
-            took_ms: Duration::from_ms(3),
-            tree: None,
-            at: Timestamp::default(),
-        };
-        self.step(
-            agent(name),
-            Step::Verdict {
-                turn_id: owned.turn_id.unwrap(),
-                own_id: owned.own_id.unwrap(),
-                verdict: Box::new(verdict),
-                moved: false,
-            },
-        )?
-        .outcome()
-    }
-
-    /// `done` with validators that pass.
-    pub(super) fn done(&mut self, name: &str, owned: &Outcome) -> Result<Outcome> {
-        self.candidate(name, owned, ResultKind::ValidatedCompletion)?;
-        self.verdict(name, owned, VerdictOutcome::Passed)
-    }
-
     /// Answers a gate.
     pub(super) fn resolve(&mut self, gate_id: GateId, answer: Answer) -> Result<Receipt> {
         self.user(Command::Gate(GateCommand::Resolve { gate_id, answer }))
@@ -425,7 +338,6 @@ impl World {
             endpoint: &endpoint,
             machine_id: None,
             seen: [].into(),
-            tried: [].into(),
         };
         seen(&mut asker);
         let goal = self.goal.clone();

@@ -12,9 +12,9 @@ use super::{
     whole,
 };
 use crate::{
-    error::{Code, Error},
-    kernel::{Command, Depth, Facts, GoalCommand, NewTodo, Read, TodoCommand},
-    model::{AgentId, GoalId, Priority, TodoKind},
+    error::{Code, Error, Result},
+    kernel::{Command, Depth, Facts, GateCommand, GoalCommand, NewTodo, Read, Terms, TodoCommand},
+    model::{AgentId, Blocks, CloseKind, GateKind, GoalId, Priority, Timestamp, TodoId, TodoKind},
 };
 
 pub(super) fn founding(room: &dyn Room) {
@@ -216,6 +216,13 @@ pub(super) fn a_text_is_found_whatever_its_case(room: &dyn Room) {
             assert_eq!(ids(view.find("g.1", None, 2)?), ["g.1", "g.10"]);
             assert_eq!(ids(view.find("%", None, 9)?), [] as [String; 0]);
             assert_eq!(view.find("the", None, 9)?[1].1, "in the way");
+            let asked = view.find("MAY WE", Some(&goal), 9)?;
+            assert_eq!(
+                asked.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>(),
+                ["may we?"; 3]
+            );
+            let (first, tail) = (asked[0].clone(), asked[0].0[20..].to_owned());
+            assert_eq!(view.find(&tail.to_uppercase(), None, 9)?, [first]);
             let gate = view
                 .gates(
                     &GateFilter {
@@ -233,6 +240,20 @@ pub(super) fn a_text_is_found_whatever_its_case(room: &dyn Room) {
             Ok(())
         })
         .unwrap();
+}
+
+/// What a ledger answers to one question at the moment of its last commit.
+fn answered(view: &mut dyn View, read: Read) -> Result<Facts> {
+    let meta = view.meta()?.unwrap();
+    let mut facts = Facts::new(Terms {
+        authority_id: meta.authority_id,
+        incarnation: meta.incarnation,
+        now: Timestamp::from_ms(meta.stamp.now_ms),
+        clock_jump: false,
+        strict: false,
+    });
+    view.load(&[read].into(), &mut facts)?;
+    Ok(facts)
 }
 
 pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Room) {
@@ -254,24 +275,12 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
     stage.todo("the last", TodoKind::Advance, |new| new.priority = Priority::P4);
     let mut page = |agent: &str| -> Vec<u32> {
         let agent: AgentId = text(agent);
-        let terms = stage.authority.read(|view| Ok(view.meta()?.unwrap())).unwrap();
-        let mut facts = Facts::new(crate::kernel::Terms {
-            authority_id: terms.authority_id,
-            incarnation: terms.incarnation,
-            now: crate::model::Timestamp::from_ms(terms.stamp.now_ms),
-            clock_jump: false,
-            strict: false,
-        });
-        stage
+        let asked = Read::Ready(goal.clone(), agent, Depth::Whole);
+        let facts = stage
             .authority
-            .read(|view| view.load(&[Read::Ready(goal.clone(), agent.clone(), Depth::Whole)].into(), &mut facts))
+            .read(|view| answered(view, asked.clone()))
             .unwrap();
-        facts
-            .rows()
-            .todos
-            .keys()
-            .map(crate::model::TodoId::number)
-            .collect()
+        facts.rows().todos.keys().map(TodoId::number).collect()
     };
     // An agent that may take a third of them sees all of that third, to the last.
     let for_b = page("b");
@@ -281,6 +290,46 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
     let for_a = page("a");
     assert_eq!(for_a.len(), Facts::PAGE);
     assert!(for_a.contains(&594) && for_a.contains(&600) && !for_a.contains(&601) && for_a.contains(&1));
+}
+
+pub(super) fn a_gate_on_the_last_of_many_todos_keeps_the_goal_open(room: &dyn Room) {
+    let mut stage = Stage::set(room.open());
+    let items = (1..=300).map(|n| crate::kernel::BatchItem::Add {
+        new: Box::new(NewTodo::titled(text(&format!("by hand {n}")), TodoKind::Action)),
+        after_items: [].into(),
+    });
+    stage.user(Command::Batch(items.collect()));
+    let goal = stage.goal.clone();
+    let last = Blocks::Todos([TodoId::new(goal.clone(), 300)].into());
+    let gates = [(); 2].map(|()| stage.gate(GateKind::Decision, last.clone(), None));
+    for gate_id in gates {
+        let close = |stage: &mut Stage| {
+            let (reason, waive) = (None, Vec::new());
+            stage.submit(
+                "user:ana",
+                Command::Goal(GoalCommand::Close {
+                    kind: CloseKind::Achieved,
+                    reason,
+                    waive,
+                }),
+            )
+        };
+        assert_eq!(close(&mut stage).unwrap_err().code(), Code::GateBlocked);
+        stage.user(Command::Gate(GateCommand::Withdraw { gate_id }));
+    }
+    stage
+        .authority
+        .read(|view| {
+            let facts = answered(view, Read::Gated(goal.clone()))?;
+            assert!(facts.rows().todos.is_empty(), "no gate is left");
+            Ok(())
+        })
+        .unwrap();
+    stage.user(Command::Goal(GoalCommand::Close {
+        kind: CloseKind::Achieved,
+        reason: None,
+        waive: Vec::new(),
+    }));
 }
 
 pub(super) fn a_failed_job_leaves_nothing(room: &dyn Room) {

@@ -49,12 +49,13 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
     let mut goals: BTreeSet<GoalId> = rows.goals.keys().cloned().collect();
     goals.insert("nowhere".parse()?);
     for goal in &goals {
-        let each: [fn(GoalId) -> Read; 6] = [
+        let each: [fn(GoalId) -> Read; 7] = [
             Read::Goal,
             Read::LiveTurns,
             Read::GoalGates,
             Read::Approvals,
             Read::Unfinished,
+            Read::Gated,
             Read::Live,
         ];
         asked.extend(each.map(|read| read(goal.clone())));

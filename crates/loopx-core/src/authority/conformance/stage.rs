@@ -80,18 +80,7 @@ pub(super) fn text<T: std::str::FromStr>(text: &str) -> T {
 
 /// A Goal with an objective and nothing else.
 pub(super) fn new_goal(objective: &str) -> NewGoal {
-    NewGoal {
-        objective: text(objective),
-        acceptance: Vec::new(),
-        non_goals: Vec::new(),
-        boundary: Boundary::default(),
-        stop_conditions: Vec::new(),
-        validators: Vec::new(),
-        authority_sources: Vec::new(),
-        origin: None,
-        workspace: None,
-        unvalidated: Unvalidated::Ask,
-    }
+    NewGoal::wanting(text(objective))
 }
 
 /// An authority, and how often it was asked.
@@ -180,12 +169,8 @@ impl Stage {
         workspace: Option<&str>,
     ) -> Result<Outcome> {
         let claim = Claim {
-            todo_id: todo_id.clone(),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
             workspace: workspace.map(text),
+            ..Claim::attached(todo_id.clone())
         };
         self.submit(actor, Command::Claim(ClaimCommand::Claim(Box::new(claim))))
     }

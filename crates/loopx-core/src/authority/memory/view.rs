@@ -119,8 +119,13 @@ impl View for State {
         let todos = self.rows.todos.values().map(|todo| {
             (todo.todo_id.goal().clone(), todo.todo_id.to_string(), todo.title.to_string())
         });
+        let mut gates: Vec<_> = self.rows.gates.values().collect();
+        gates.sort_by(|a, b| (&a.goal_id, a.gate_id).cmp(&(&b.goal_id, b.gate_id)));
+        let gates = gates.into_iter().map(|gate| {
+            (gate.goal_id.clone(), gate.gate_id.to_string(), gate.question.to_string())
+        });
         let mut found = Vec::new();
-        for (of, id, title) in goals.chain(todos) {
+        for (of, id, title) in goals.chain(todos).chain(gates) {
             let holds = id.to_lowercase().contains(&text) || title.to_lowercase().contains(&text);
             if holds && goal.is_none_or(|goal| of == *goal) && found.len() < limit {
                 found.push((id, title));
@@ -224,6 +229,11 @@ impl State {
                     let counts = matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan);
                     todo.todo_id.goal() == goal && todo.is_live() && counts
                 },
+                Facts::UNFINISHED,
+                found,
+            ),
+            Read::Gated(goal) => self.some_todos(
+                |todo| todo.todo_id.goal() == goal && todo.is_live() && todo.counters.blocking_gates > 0,
                 Facts::UNFINISHED,
                 found,
             ),

@@ -5,7 +5,10 @@
 use sha2::{Digest as _, Sha256};
 
 use super::record::Record;
-use crate::error::{Code, Error, Result};
+use crate::{
+    authority::random,
+    error::{Code, Error, Result},
+};
 
 const MACHINE_ID_FILE: &str = "/etc/machine-id";
 
@@ -22,9 +25,7 @@ pub(super) fn seed_if_needed() -> Result<Option<String>> {
     if platform_id().is_some() {
         return Ok(None);
     }
-    let mut seed = [0_u8; 16];
-    getrandom::fill(&mut seed).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    Ok(Some(hex(&seed)))
+    Ok(Some(hex(&random::bytes::<16>()?)))
 }
 
 /// The machine's name in this profile. A stored seed wins over an id that the platform got later.

@@ -12,7 +12,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{NewProfile, unreadable};
-use crate::error::{Code, Error, Result};
+use crate::{
+    authority::random,
+    error::{Code, Error, Result},
+};
 
 /// The schema of `profile.json`.
 const SCHEMA_VERSION: &str = "loopx_profile_v1";
@@ -106,7 +109,7 @@ fn encoded(record: &Record) -> Result<Vec<u8>> {
 }
 
 fn write_temp(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let unique = getrandom::u64().map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let unique = random::number()?;
     let temp = path.with_extension(format!("tmp-{unique:016x}"));
     let write = || -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp)?;

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use super::{Writer, fault, gate, identity, turn, typed};
 use crate::{
-    authority::clock::Deadline,
-    error::{Code, Error, Result},
+    authority::{clock::Deadline, random},
+    error::Result,
     failpoint,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new() -> Result<Self> {
-        let seed = getrandom::u64().map_err(|e| Error::from(Code::Internal).internal(e))?;
+        let seed = random::number()?;
         // Xorshift stands still at zero.
         Ok(Self { wait: WAIT, random: Cell::new(seed | 1) })
     }

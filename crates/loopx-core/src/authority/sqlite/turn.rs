@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::begin::pause;
-use crate::authority::clock::Deadline;
+use crate::authority::{clock::Deadline, random};
 
 /// How long one writer steps back for another; a slow disk's commit fits into it.
 const COURTESY: Duration = Duration::from_millis(200);
@@ -56,7 +56,7 @@ pub(super) fn ask(db: &Path) -> Option<Turn> {
         .ok()?;
     file.try_lock().ok()?;
     // A word that cannot be written only makes others less patient.
-    let _ = getrandom::u64().map(|word| file.write_all_at(&word.to_le_bytes(), 0));
+    let _ = random::number().map(|word| file.write_all_at(&word.to_le_bytes(), 0));
     Some(Turn { _lock: file })
 }
 

@@ -12,7 +12,10 @@ use std::{
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::key::{KEYS, Key, Unit};
-use crate::error::{Code, Error, Result};
+use crate::{
+    authority::random,
+    error::{Code, Error, Result},
+};
 
 /// The name of the file in the profile's folder.
 pub(super) const NAME: &str = "profile.toml";
@@ -157,9 +160,7 @@ pub(in crate::cli) fn read_limited(path: &Path) -> Result<Option<String>> {
 pub(in crate::cli) fn write_atomic(path: &Path, data: &[u8], mode: u32) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut random = [0u8; 8];
-    getrandom::fill(&mut random).map_err(|e| Error::new(Code::Internal, "no random numbers").internal(e))?;
-    let beside = folder.join(format!(".{name}.{:016x}", u64::from_le_bytes(random)));
+    let beside = folder.join(format!(".{name}.{:016x}", random::number()?));
     let written = fill(&beside, data, mode).and_then(|()| fs::rename(&beside, path)).and_then(|()| sync(folder));
     written.map_err(|error| {
         // The rename may already have taken it away.

@@ -9,6 +9,7 @@ use crate::{
         Authority, View,
         clock::{Clock as _, SystemClock},
         profile::{self, HostFilesystem, NewProfile, Place, Profile},
+        random,
     },
     cli::{Args, Context, Format, Project, Settings, Var},
     error::{Code, Error, Result},
@@ -54,7 +55,7 @@ impl Desk {
         let (settings, project, env) = around(context, args)?;
         let place = Place::resolve(&env)?;
         let now = wall()?;
-        let id = ProfileId::from_bytes(uuid_v7(now, random()?));
+        let id = ProfileId::from_bytes(uuid_v7(now, random::bytes()?));
         let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
         let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
         if !made && had_ledger(&place)? {
@@ -150,10 +151,4 @@ pub(in crate::cli) fn tree_of(folder: &Path, project: Option<&Project>) -> Optio
 /// The wall clock.
 pub(in crate::cli) fn wall() -> Result<Timestamp> {
     Ok(Timestamp::from_ms(SystemClock::new().read()?.wall_ms))
-}
-
-pub(in crate::cli) fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|e| Error::new(Code::Internal, "no random numbers").internal(e))?;
-    Ok(bytes)
 }

@@ -23,24 +23,8 @@ pub(super) fn new_goal(context: &Context<'_, '_>, args: &Args, desk: &Desk, obje
         validators: given::validators(context, args, desk)?,
         authority_sources: given::all(args, "source")?,
         unvalidated,
-        ..bare(objective)
+        ..NewGoal::wanting(objective)
     })
-}
-
-/// A Goal with an objective and nothing else.
-pub(super) fn bare(objective: Text) -> NewGoal {
-    NewGoal {
-        objective,
-        acceptance: Vec::new(),
-        non_goals: Vec::new(),
-        boundary: Boundary::default(),
-        stop_conditions: Vec::new(),
-        validators: Vec::new(),
-        authority_sources: Vec::new(),
-        origin: None,
-        workspace: None,
-        unvalidated: Unvalidated::Ask,
-    }
 }
 
 /// Open criteria of these texts.

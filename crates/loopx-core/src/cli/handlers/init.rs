@@ -115,7 +115,7 @@ fn start(
                 let new = NewGoal {
                     acceptance: goal_terms::criteria(given::all(args, "acceptance")?),
                     workspace: Some(goal::workspace(context, desk, Some(Path::new(".")))?),
-                    ..goal_terms::bare(title)
+                    ..NewGoal::wanting(title)
                 };
                 let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Start(Box::new(new))));
                 let written = submit_as(context, args, desk, caller, operation_id(args)?, wish)?;

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 
 use super::{
     caller::{Caller, caller, check_retired},
-    desk::{Desk, random, wall},
+    desk::{Desk, wall},
     workbench::Workbench,
 };
 use crate::{
+    authority::random,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Command, Input, Outcome, Person},
@@ -52,7 +53,7 @@ pub(in crate::cli) fn operation_id(args: &Args) -> Result<OperationId> {
     if let Some(text) = args.text("op-id") {
         return text.parse();
     }
-    let id = Digest::of(&uuid_v7(wall()?, random()?)).to_string();
+    let id = Digest::of(&uuid_v7(wall()?, random::bytes()?)).to_string();
     format!("op_{}", id.get(..26).unwrap_or(&id)).parse()
 }
 
@@ -89,6 +90,10 @@ pub(in crate::cli) fn submit_as(
     };
     prove(context, args, &mut caller, needs, desk, &operation_id)?;
     let frees = turn::may_free(&wish.command);
+    let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
+    if !in_the_way.is_empty() {
+        turn::prove_each(&mut Workbench::of(context, desk)?.site(desk), &in_the_way)?;
+    }
     let receipt = desk.authority.submit(Operation {
         operation_id,
         actor: caller.actor,

@@ -13,7 +13,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{ClaimCommand, Command, TodoCommand, claim::Claim},
-    model::{Actor, Continuation, Duration, Executor, TodoId, Workspace},
+    model::{Actor, Continuation, Duration, TodoId, Workspace},
 };
 
 /// `todo claim`.
@@ -21,12 +21,9 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let mut desk = Desk::open(context, args)?;
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let command = Claim {
-        todo_id: id.clone(),
-        executor_of: None,
-        executor: Executor::Attached,
-        machine_id: None,
         ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
         workspace: elsewhere(context, args, &desk)?,
+        ..Claim::attached(id.clone())
     };
     let command = Command::Claim(ClaimCommand::Claim(Box::new(command)));
     let done = submit_on(context, args, &mut desk, &id, command)?;

@@ -13,9 +13,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{desk::random, schema};
+use super::schema;
 use crate::{
-    authority::clock::Deadline,
+    authority::{clock::Deadline, random},
     cli::{Args, Block, Context, Document, Env, Rendered, Stdio, Var},
     error::{Code, Error, Result},
     process::{self, Capture, Control, Ended, Overflow, Spec},
@@ -292,7 +292,7 @@ struct Scratch {
 impl Scratch {
     fn make(env: &Env, keep: bool) -> Result<Self> {
         let parent = env.get(Var::Tmpdir).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let mark: [u8; 6] = random()?;
+        let mark: [u8; 6] = random::bytes()?;
         let name = mark.iter().fold("loopx-try-".to_owned(), |name, byte| name + &format!("{byte:02x}"));
         let failed = |e| Error::new(Code::CheckFailed, "no scratch folder can be made").internal(e);
         let root = parent.canonicalize().map_err(failed)?.join(name);

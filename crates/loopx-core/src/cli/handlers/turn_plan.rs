@@ -117,7 +117,6 @@ fn decide(
             endpoint,
             machine_id: Some(&machine.machine_id),
             seen: seen.clone(),
-            tried: BTreeSet::new(),
         };
         authority::decide(view, terms, goal, &asker)
     })

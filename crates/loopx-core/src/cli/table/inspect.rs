@@ -7,8 +7,8 @@ use super::{
 use crate::error::Code;
 
 pub(super) const FIND: Command =
-    Command::lone("find", Group::Start, Access::Reads, "Finds Goals and Todos by id or text.")
-        .long(&["Looks for the text, upper and lower case alike, in ids and titles of all Goals; `--goal` narrows."])
+    Command::lone("find", Group::Start, Access::Reads, "Finds Goals, Todos and gates by id or text.")
+        .long(&["Looks for the text, upper and lower case alike, in ids and titles of all Goals, and in the questions of their gates; `--goal` narrows."])
         .args(&[
             Arg::positional("text", "TEXT", Kind::Text, "A part of an id or a title"),
             LIMIT,

@@ -87,6 +87,13 @@ pub struct Claim {
     pub workspace: Option<Workspace>,
 }
 
+impl Claim {
+    /// A claim of an agent that came by itself, on the usual terms.
+    pub fn attached(todo_id: TodoId) -> Self {
+        Self { todo_id, executor_of: None, executor: Executor::Attached, machine_id: None, ttl_ms: None, workspace: None }
+    }
+}
+
 /// How long an ownership lasts unless said.
 pub const TTL_DEFAULT: Duration = Duration::from_mins(45);
 /// How long it lasts at most.
@@ -160,9 +167,11 @@ impl Command {
                 if let Presented::ScopesTaken(outcome) = present(draft, todo_id, *own_id)? {
                     return Ok((outcome, Some(Code::OwnershipExpired)));
                 }
-                let_go(draft, todo_id, Stopped::Released)
+                let_go(draft, todo_id, Stopped::Released, None)
             }
-            Self::ForceRelease { todo_id, .. } => let_go(draft, todo_id, Stopped::ForceReleased),
+            Self::ForceRelease { todo_id, reason } => {
+                let_go(draft, todo_id, Stopped::ForceReleased, Some(reason))
+            }
             Self::Transfer { todo_id, own_id, to } => transfer(draft, todo_id, *own_id, to),
         }
     }
@@ -240,12 +249,17 @@ pub(super) fn owned(draft: &Draft<'_>, todo_id: &TodoId) -> Result<Outcome> {
     })
 }
 
-fn let_go(draft: &mut Draft<'_>, todo_id: &TodoId, why: Stopped) -> Result<Concluded> {
+fn let_go(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    why: Stopped,
+    reason: Option<&ShortText>,
+) -> Result<Concluded> {
     let Some(turn_id) = todo::named(draft, todo_id)?.turn_id else {
         return Err(Error::new(Code::InvalidTransition, format!("nobody owns the Todo {todo_id}"))
             .hint(format!("todo show {todo_id}")));
     };
-    turn::clear(draft, turn_id, why)?;
+    turn::clear_for(draft, turn_id, why, reason)?;
     Ok((turn::outcome(draft, turn_id)?, None))
 }
 

@@ -41,7 +41,7 @@ pub(super) fn waive(draft: &mut Draft<'_>, waive: &[(u8, ShortText)]) -> Result<
 /// What refuses an achieved end now, first failure first; none when it would be accepted.
 pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) -> Result<Option<Error>> {
     facts.asked(&Read::Unfinished(goal_id.clone()))?;
-    facts.asked(&Read::Live(goal_id.clone()))?;
+    facts.asked(&Read::Gated(goal_id.clone()))?;
     let Some(goal) = facts.goal(goal_id)? else { return Ok(Some(Error::from(Code::NotFound))) };
     let counts = |todo: &&Todo| {
         todo.todo_id.goal() == goal_id

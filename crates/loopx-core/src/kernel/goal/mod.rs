@@ -81,6 +81,24 @@ pub struct NewGoal {
     pub unvalidated: Unvalidated,
 }
 
+impl NewGoal {
+    /// A Goal with an objective, and nothing else.
+    pub fn wanting(objective: Text) -> Self {
+        Self {
+            objective,
+            acceptance: Vec::new(),
+            non_goals: Vec::new(),
+            boundary: Boundary::default(),
+            stop_conditions: Vec::new(),
+            validators: Vec::new(),
+            authority_sources: Vec::new(),
+            origin: None,
+            workspace: None,
+            unvalidated: Unvalidated::default(),
+        }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 fn asks(unvalidated: &Unvalidated) -> bool {
     *unvalidated == Unvalidated::Ask
@@ -139,7 +157,7 @@ impl Command {
             Self::Close { .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
                 wanted.want(Read::Unfinished(goal.clone()));
-                wanted.want(Read::Live(goal.clone()));
+                wanted.want(Read::Gated(goal.clone()));
                 turn::asked_reads(|_| true, wanted);
             }
         }

@@ -45,18 +45,30 @@ pub(in crate::kernel) fn stop_denied(
 /// Makes way for a command over a Todo: ends an attached, held or lapsed Turn, refuses over a running or an
 /// unresolved one.
 pub(in crate::kernel) fn clear(draft: &mut Draft<'_>, turn_id: TurnId, why: Stopped) -> Result<()> {
+    clear_for(draft, turn_id, why, None)
+}
+
+/// Makes way as [`clear`] does, and keeps the words with which it was asked for.
+pub(in crate::kernel) fn clear_for(
+    draft: &mut Draft<'_>,
+    turn_id: TurnId,
+    why: Stopped,
+    reason: Option<&ShortText>,
+) -> Result<()> {
     let turn = named(draft, turn_id)?;
-    match turn.state {
-        TurnState::Unresolved { .. } => Err(in_the_way(draft.facts(), turn_id)?),
-        TurnState::Held { .. } => stop(draft, turn_id, why),
+    let end = match turn.state {
+        TurnState::Unresolved { .. } => return Err(in_the_way(draft.facts(), turn_id)?),
+        TurnState::Held { .. } => End::Stopped(why),
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {
-            if has_lapsed(draft.facts(), turn)? {
-                return lapse(draft, turn_id);
+            let lapsed = has_lapsed(draft.facts(), turn)?;
+            if !lapsed && turn.is_driven() {
+                return Err(running(turn));
             }
-            if turn.is_driven() { Err(running(turn)) } else { stop(draft, turn_id, why) }
+            if lapsed { lapsed_end(turn) } else { End::Stopped(why) }
         }
-        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => Ok(()),
-    }
+        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => return Ok(()),
+    };
+    finish(draft, turn_id, end, reason.cloned(), false)
 }
 
 /// Makes way for a person's completion: a lapsed Turn ends, any other refuses it.
@@ -136,9 +148,12 @@ pub(in crate::kernel) fn gives_back(turn: &Turn) -> bool {
 
 /// Ends a lapsed Turn: stopped, or fenced where a host ran.
 pub(in crate::kernel) fn lapse(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
-    let turn = named(draft, turn_id)?;
-    let end = if gives_back(turn) { End::Stopped(Stopped::Lapsed) } else { End::Fenced };
+    let end = lapsed_end(named(draft, turn_id)?);
     finish(draft, turn_id, end, None, false)
+}
+
+fn lapsed_end(turn: &Turn) -> End {
+    if gives_back(turn) { End::Stopped(Stopped::Lapsed) } else { End::Fenced }
 }
 
 /// Begins another life of the ledger under a live Turn: its ownership ends, its outcome is not known.

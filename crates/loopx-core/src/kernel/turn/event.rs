@@ -145,16 +145,7 @@ impl Event {
                 Ok(())
             }
             Self::CandidateRecorded { turn_id, candidate, expires_at } => {
-                let turn = facts.turn_mut(turn_id)?;
-                turn.state = TurnState::Candidate;
-                if turn.candidate.as_ref().is_none_or(|old| !old.is_same_result(candidate)) {
-                    // An approval covers exactly the result it was asked for.
-                    turn.acceptance_gate = None;
-                }
-                turn.candidate = Some((**candidate).clone());
-                turn.verdict = None;
-                turn.moved = 0;
-                close_attempt(turn, context.at, None);
+                recorded(facts.turn_mut(turn_id)?, candidate, context.at);
                 arm(facts, turn_id, *expires_at)
             }
             Self::Validated { turn_id, verdict } => {
@@ -202,6 +193,18 @@ impl Event {
             }
         }
     }
+}
+
+fn recorded(turn: &mut Turn, candidate: &Candidate, at: Timestamp) {
+    turn.state = TurnState::Candidate;
+    if turn.candidate.as_ref().is_none_or(|old| !old.is_same_result(candidate)) {
+        // An approval covers exactly the result it was asked for.
+        turn.acceptance_gate = None;
+    }
+    turn.candidate = Some(candidate.clone());
+    turn.verdict = None;
+    turn.moved = 0;
+    close_attempt(turn, at, None);
 }
 
 fn close_attempt(turn: &mut Turn, at: Timestamp, failure: Option<HostFailure>) {

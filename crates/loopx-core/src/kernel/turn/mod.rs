@@ -16,8 +16,8 @@ pub use event::Event;
 pub use steps::{Found, Step};
 
 pub(super) use end::{
-    clear, executes, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership, running, stop,
-    stop_denied,
+    clear, clear_for, executes, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership,
+    running, stop, stop_denied,
 };
 
 use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, claim};

@@ -44,7 +44,6 @@ pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &
         endpoint: &endpoint,
         machine_id: None,
         seen: BTreeMap::new(),
-        tried: BTreeSet::new(),
     };
     decide(view, terms, &goal.goal_id, &asker)
 }

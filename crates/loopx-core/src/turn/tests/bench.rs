@@ -9,7 +9,10 @@ use std::{
 };
 
 use crate::{
-    authority::{Authority, EventFilter, MemoryLedger},
+    authority::{
+        Authority, EventFilter, MemoryLedger,
+        clock::{Clock, SystemClock},
+    },
     error::Result,
     kernel::{AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome, Step, TodoCommand, claim::Claim},
     model::*,
@@ -53,12 +56,17 @@ pub(super) struct Bench {
 impl Bench {
     /// A Goal that is proved by one line of shell; none leaves it without a validator.
     pub(super) fn new(script: Option<&str>) -> Self {
+        Self::at(script, Box::new(SystemClock::new()))
+    }
+
+    /// The same at another clock.
+    pub(super) fn at(script: Option<&str>, clock: Box<dyn Clock>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let tree = dir.path().join("tree");
         fs::create_dir(&tree).unwrap();
         fs::create_dir(dir.path().join("locks")).unwrap();
         let ledger = MemoryLedger::new();
-        let mut authority = Authority::new(Box::new(ledger.clone()));
+        let mut authority = Authority::with_clock(Box::new(ledger.clone()), clock);
         authority.found().unwrap();
         let mut private = PrivateStore::at(&dir.path().join("private.db"));
         let env = [("PATH", "/usr/bin:/bin"), ("SECRET", "x")].map(|(k, v)| (OsString::from(k), OsString::from(v)));
@@ -67,16 +75,9 @@ impl Bench {
         turn::remember(&mut private, &workspace, &real).unwrap();
         let mut bench = Self { dir, ledger, authority, private, machine, hosts: Composition::linked().unwrap(), workspace, calls: Cell::new(0) };
         let goal = NewGoal {
-            objective: text("ship it"),
-            acceptance: Vec::new(),
-            non_goals: Vec::new(),
-            boundary: Boundary::default(),
-            stop_conditions: Vec::new(),
             validators: script.map(check).into_iter().collect(),
-            authority_sources: Vec::new(),
-            origin: None,
             workspace: Some(bench.workspace.clone()),
-            unvalidated: Unvalidated::Ask,
+            ..NewGoal::wanting(text("ship it"))
         };
         bench.user(Command::Goal(GoalCommand::Start(Box::new(goal)))).unwrap();
         bench.user(Command::Agent(AgentCommand::Add { agent_id: text("a"), capabilities: [].into() })).unwrap();
@@ -143,12 +144,8 @@ impl Bench {
     /// An attached claim by `a`.
     pub(super) fn claim(&mut self, todo_id: &TodoId) -> (OwnId, TurnId) {
         let claim = Claim {
-            todo_id: todo_id.clone(),
-            executor_of: None,
-            executor: Executor::Attached,
-            machine_id: None,
-            ttl_ms: None,
             workspace: Some(self.workspace.clone()),
+            ..Claim::attached(todo_id.clone())
         };
         let operation = self.operation(text("agent:a"), Command::Claim(ClaimCommand::Claim(Box::new(claim))));
         let outcome = self.authority.submit(operation).unwrap().outcome::<Outcome>().unwrap();

@@ -4,9 +4,9 @@ use std::{fs, time::Duration as Wait};
 
 use super::bench::{Bench, result, text};
 use crate::{
-    authority::{Authority, clock::Deadline},
+    authority::{Authority, Envelope, EventFilter, clock::Deadline},
     error::Code,
-    kernel::{Command, TurnCommand},
+    kernel::{Command, Event, TurnCommand, TurnEvent},
     model::*,
     private::Kind,
     process,
@@ -36,6 +36,32 @@ fn work_proof_one_commit() {
     let kept = bench.private.latest(Kind::Result, &format!("{}.1", turn.turn_id)).unwrap().unwrap();
     assert_eq!(turn.candidate.as_ref().unwrap().digest, Digest::of(&kept.bytes));
     assert_eq!(fs::read_dir(bench.locks()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_a_host_measured_stands_in_its_turn_and_in_the_event() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let measured = r#""usage":[{"seq":0,"tokens_in":48210},{"seq":1,"tokens_out":7,"cost_micros":31000,"currency":"EUR"}],"path_delta_mode""#;
+    let done = bench.run(&todo_id, &result("validated_completion").replace(r#""path_delta_mode""#, measured)).unwrap();
+    assert_eq!(done.turn().state, TurnState::Settled);
+    let of = |seq, tokens_in, tokens_out, cost_micros: Option<u64>| Usage {
+        seq,
+        tokens_in,
+        tokens_out,
+        cost_micros,
+        currency: cost_micros.map(|_| text("EUR")),
+        wall_ms: None,
+    };
+    let usage = vec![of(0, Some(48_210), None, None), of(1, None, Some(7), Some(31_000))];
+    assert_eq!(done.turn().candidate.as_ref().unwrap().usage, usage);
+    let filter = EventFilter { goal: &text("g"), after: 0 };
+    let events = bench.authority.read(|view| view.events(&filter, usize::MAX)).unwrap();
+    let recorded = events.iter().find_map(|record| match Envelope::decode(&record.payload).unwrap().body {
+        Event::Turn(TurnEvent::CandidateRecorded { candidate, .. }) => Some(candidate.usage),
+        _ => None,
+    });
+    assert_eq!(recorded, Some(usage));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::fs;
 
 use super::bench::{Bench, result, text};
 use crate::{
+    authority::conformance::StillClock,
     error::Code,
     kernel::{ClaimCommand, Command, Outcome, Step, claim::Claim},
     model::*,
@@ -151,8 +152,11 @@ fn admitted_is_dispatched_or_stopped_when_it_has_lapsed() {
     let id = bench.id();
     let done = turn::resume(&mut bench.site(), turn_id, &id, Some(&host), &|| false).unwrap();
     assert_eq!(done.turn().state, TurnState::Settled);
+    let clock = StillClock::new();
+    let mut bench = Bench::at(Some("exit 0"), Box::new(clock.clone()));
+    let todo_id = bench.todo(|_| {});
     let (turn_id, _) = admitted(&mut bench, &todo_id, Some(Duration::from_secs(1)));
-    crate::process::pause(1100);
+    clock.pass(1000);
     assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Stopped { why: Stopped::Lapsed });
 }
 
@@ -224,4 +228,30 @@ fn nothing_leads_out_of_an_ended_turn() {
     let turn_id = bench.run(&todo_id, &result("validated_completion")).unwrap().turn().turn_id;
     assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::InvalidTransition);
     assert_eq!(prove(&mut bench, turn_id).unwrap_err().code(), Code::InvalidTransition);
+}
+
+#[test]
+fn a_claim_names_what_a_proof_may_lead_out_of_its_way() {
+    let mut bench = Bench::new(None);
+    let (todo_id, other) = (bench.todo(|_| {}), bench.todo(|_| {}));
+    let (own_id, turn_id) = bench.claim(&todo_id);
+    let goal = text("g");
+    let in_the_way = |bench: &mut Bench, actor: &str, todo_id: &TodoId| {
+        let claim = Claim::attached(todo_id.clone());
+        let claim = Command::Claim(ClaimCommand::Claim(Box::new(claim)));
+        let found = turn::in_the_way(&mut bench.authority, &goal, &claim, &text(actor)).unwrap();
+        found.into_iter().map(|turn| turn.turn_id).collect::<Vec<_>>()
+    };
+    // An attached agent at work is in nobody's way but the rules'.
+    assert_eq!(in_the_way(&mut bench, "agent:b", &todo_id), []);
+    let wish = bench.wish(&todo_id, own_id, ResultKind::ValidatedCompletion);
+    let held = bench.finish(&wish).unwrap();
+    assert_eq!(in_the_way(&mut bench, "agent:b", &todo_id), [turn_id]);
+    assert_eq!(in_the_way(&mut bench, "agent:a", &other), [turn_id]);
+    assert_eq!(in_the_way(&mut bench, "agent:b", &other), []);
+    bench.answer(held.turn().acceptance_gate.unwrap(), Answer::Approve);
+    let turns = [bench.row(turn_id)];
+    assert_eq!(turn::prove_each(&mut bench.site(), &turns).unwrap().len(), 1);
+    assert_eq!(bench.row(turn_id).state, TurnState::Settled);
+    assert_eq!(turn::prove_each(&mut bench.site(), &turns).unwrap().len(), 0, "what has ended is no failure");
 }

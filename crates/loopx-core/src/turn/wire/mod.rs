@@ -21,6 +21,6 @@ pub use envelope::{
 pub use failure::{Failure, Reason};
 pub use request::{REQUEST_MAX_BYTES, Request, RequestSchema, ResultContract, Session, SessionAction};
 pub use result::{
-    BatchScale, DeliveryOutcome, PathDelta, Proposal, RESULT_MAX_BYTES, ResultSchema, TurnResult, Usage, WireKind,
+    BatchScale, DeliveryOutcome, PathDelta, Proposal, RESULT_MAX_BYTES, ResultSchema, TurnResult, WireKind,
     is_complete, parse_result,
 };

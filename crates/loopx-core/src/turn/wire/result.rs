@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     boundary::Private,
-    model::{Continuation, Digest, EvidenceKind, HostFailure, Pointer, ResultKind, Timestamp, TodoId, Wake},
+    model::{Continuation, Digest, EvidenceKind, HostFailure, Label, Pointer, ResultKind, Timestamp, TodoId, Usage, Wake},
 };
 
 /// The most a result may have, in bytes, white space around it included.
@@ -105,24 +105,6 @@ pub enum PathDelta {
     Unchanged,
     /// Changed in substance.
     MaterialReplan,
-}
-
-/// What a host measured, counted by itself from 0 within the attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    /// The number of the report; one number counts once.
-    pub seq: u64,
-    /// Tokens read.
-    pub tokens_in: Option<u64>,
-    /// Tokens written.
-    pub tokens_out: Option<u64>,
-    /// Millionths of the currency's unit.
-    pub cost_micros: Option<u64>,
-    /// The currency, three capitals; given exactly when a cost is.
-    pub currency: Option<String>,
-    /// Time, in milliseconds.
-    pub wall_ms: Option<u64>,
 }
 
 /// A command that the host proposes and may not give; opaque here.
@@ -375,7 +357,8 @@ fn usage(reports: Vec<Usage>) -> Result<Vec<Usage>, Failure> {
     // The ledger counts in signed integers.
     let fits = |n: Option<u64>| n.is_none_or(|n| i64::try_from(n).is_ok());
     let sound = reports.iter().all(|one| {
-        let is_currency = |text: &String| text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
+        let is_currency =
+            |text: &Label| text.as_str().len() == 3 && text.as_str().bytes().all(|b| b.is_ascii_uppercase());
         seen.insert(one.seq)
             && [Some(one.seq), one.tokens_in, one.tokens_out, one.cost_micros, one.wall_ms].into_iter().all(fits)
             && one.cost_micros.is_some() == one.currency.is_some()

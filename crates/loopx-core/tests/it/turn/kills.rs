@@ -241,6 +241,34 @@ fn every_point_of_a_turn_is_reached() {
 }
 
 #[test]
+fn a_claim_first_proves_what_a_killed_answer_left_behind() {
+    let place = Place::bare();
+    let own = place.own("agent:a");
+    let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
+    assert_eq!(held.code(), "held", "{}", held.json);
+    let gate = place
+        .call("user:ana", &["gate", "list"])
+        .ok()
+        .text("/items/0/gate_id")
+        .to_owned();
+    let words = ["gate", "resolve", &gate, "--approve"].map(str::to_owned);
+    killed(&place, "proven:ana", &words, "ledger.after_bell=kill");
+    assert_eq!(
+        place.turns()[0]["state"],
+        "held",
+        "the kill came before the proof"
+    );
+    let late = place.call("agent:b", &["todo", "claim", "g.1"]);
+    assert_eq!(
+        (late.exit, late.code()),
+        (Some(4), "todo_already_done"),
+        "{}",
+        late.json
+    );
+    assert_eq!(place.turns()[0]["state"], "settled");
+}
+
+#[test]
 fn v04_a_stopped_owner_that_wakes_after_a_takeover_writes_nothing() {
     let (place, actor, words) = ready(Way::Done);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -157,6 +157,22 @@ impl Place {
         ]
     }
 
+    /// Claims the Todo; the token of its owner.
+    pub(crate) fn own(&self, actor: &str) -> String {
+        self.call(actor, &["todo", "claim", "g.1"])
+            .ok()
+            .text("/own_id")
+            .to_owned()
+    }
+
+    /// Where the Todo stands.
+    pub(crate) fn todo_state(&self) -> String {
+        self.call("user:ana", &["todo", "show", "g.1"])
+            .ok()
+            .text("/todo/state")
+            .to_owned()
+    }
+
     /// The Turns of the Todo, newest first.
     pub(crate) fn turns(&self) -> Vec<Value> {
         let listed = self.call("user:ana", &["turn", "list", "--todo", "g.1"]).ok();
@@ -211,16 +227,21 @@ pub(crate) fn answer(output: &Output) -> Answer {
     }
 }
 
+/// How long something may take to come true.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
 /// Waits until something holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     #[expect(clippy::disallowed_methods, reason = "a test measures its own wait")]
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
+        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
         #[expect(
             clippy::disallowed_methods,
             reason = "between two looks at a condition with a deadline"
         )]
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -31,11 +31,7 @@ fn an_agent_claims_works_and_is_done() {
         (again.exit, again.json.pointer("/error/details/receipt/replayed")),
         (Some(1), Some(&true.into()))
     );
-    let own = place
-        .call("agent:a", &["todo", "claim", "g.1"])
-        .ok()
-        .text("/own_id")
-        .to_owned();
+    let own = place.own("agent:a");
     fs::write(place.tree().join("answer"), "42").unwrap();
     let done = place
         .call(
@@ -47,13 +43,7 @@ fn an_agent_claims_works_and_is_done() {
         (done.text("/schema_version"), done.text("/turn/state")),
         ("loopx_turn_v1", "settled")
     );
-    assert_eq!(
-        place
-            .call("user:ana", &["todo", "show", "g.1"])
-            .ok()
-            .text("/todo/state"),
-        "done"
-    );
+    assert_eq!(place.todo_state(), "done");
     let late = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!((late.exit, late.code()), (Some(4), "todo_already_done"));
 }
@@ -61,11 +51,7 @@ fn an_agent_claims_works_and_is_done() {
 #[test]
 fn progress_goes_on_under_a_new_token() {
     let place = Place::new("exit 0");
-    let own = place
-        .call("agent:a", &["todo", "claim", "g.1"])
-        .ok()
-        .text("/own_id")
-        .to_owned();
+    let own = place.own("agent:a");
     let next = place
         .call(
             "agent:a",
@@ -92,11 +78,7 @@ fn progress_goes_on_under_a_new_token() {
 #[test]
 fn without_a_validator_a_person_is_asked_and_the_answer_settles() {
     let place = Place::bare();
-    let own = place
-        .call("agent:a", &["todo", "claim", "g.1"])
-        .ok()
-        .text("/own_id")
-        .to_owned();
+    let own = place.own("agent:a");
     let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!((held.exit, held.code()), (Some(6), "held"), "{}", held.json);
     let gates = place.call("user:ana", &["gate", "list"]).ok();
@@ -113,13 +95,7 @@ fn without_a_validator_a_person_is_asked_and_the_answer_settles() {
         "settled",
         "the answer settles it, without another command"
     );
-    assert_eq!(
-        place
-            .call("user:ana", &["todo", "show", "g.1"])
-            .ok()
-            .text("/todo/state"),
-        "done"
-    );
+    assert_eq!(place.todo_state(), "done");
 }
 
 #[test]

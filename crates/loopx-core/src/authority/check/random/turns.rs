@@ -42,6 +42,7 @@ impl Player {
             next_action: None,
             continuation: Continuation::ActiveGoal,
             evidence: Vec::new(),
+            usage: Vec::new(),
             goes_on: y.is_multiple_of(5),
             tree: None,
             outside: [].into(),

@@ -117,13 +117,13 @@ impl Walk {
                             turn_id: None,
                         }
                         | Action::Repair { todo_id, .. } => {
-                            assert!(decided.action.must_attempt_work());
+                            assert!(decided.obligation.must_attempt_work);
                             if let Err(error) = would_admit(facts, todo_id, &asker) {
                                 panic!("obliged to {:?}, and refused: {error:?}", decided.action);
                             }
                         }
                         Action::Run { .. } | Action::Reconcile { .. } => {
-                            assert!(decided.action.must_attempt_work());
+                            assert!(decided.obligation.must_attempt_work);
                         }
                         Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => {
                             if let Action::AskUser { asks } = &decided.action {
@@ -131,7 +131,7 @@ impl Walk {
                                     hints::check(&ask.command);
                                 }
                             }
-                            assert!(!decided.action.must_attempt_work());
+                            assert!(!decided.obligation.must_attempt_work);
                         }
                     }
                     Ok(decided)

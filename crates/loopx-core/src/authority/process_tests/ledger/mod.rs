@@ -50,18 +50,7 @@ pub(super) fn operation(id: &str, actor: &str, command: Wish) -> Operation<Wish>
 /// Founds a ledger with a Goal and no agent.
 pub(super) fn founded(home: &Path) -> Authority {
     let mut authority = Authority::create(&roles::profile(home).unwrap(), &roles::env(home)).unwrap();
-    let start = NewGoal {
-        objective: "ship it".parse().unwrap(),
-        acceptance: Vec::new(),
-        non_goals: Vec::new(),
-        boundary: Boundary::default(),
-        stop_conditions: Vec::new(),
-        validators: Vec::new(),
-        authority_sources: Vec::new(),
-        origin: None,
-        workspace: None,
-        unvalidated: Unvalidated::Ask,
-    };
+    let start = NewGoal::wanting("ship it".parse().unwrap());
     let start = Wish::Goal(GoalCommand::Start(Box::new(start)));
     authority.submit(operation("start", "user:ana", start)).unwrap();
     authority
@@ -117,14 +106,7 @@ fn add_agent(authority: &mut Authority, name: &str) {
 
 /// A claim of the Goal's n-th Todo.
 fn claim(id: &str, actor: &str, n: u32) -> Operation<Wish> {
-    let claim = Claim {
-        todo_id: TodoId::new(goal(), n),
-        executor_of: None,
-        executor: Executor::Attached,
-        machine_id: None,
-        ttl_ms: None,
-        workspace: None,
-    };
+    let claim = Claim::attached(TodoId::new(goal(), n));
     operation(id, actor, Wish::Claim(ClaimCommand::Claim(Box::new(claim))))
 }
 

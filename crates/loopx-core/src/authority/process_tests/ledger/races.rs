@@ -141,8 +141,8 @@ fn fault_a03_of_eight_processes_one_wins_each_of_200_rounds() {
 }
 
 #[test]
-fn fault_a03_of_32_processes_one_wins_each_round() {
-    one_winner(32, 40);
+fn fault_a03_of_32_processes_one_wins_each_of_200_rounds() {
+    one_winner(32, 200);
 }
 
 #[test]

@@ -4,7 +4,10 @@
 
 use rusqlite::params;
 
-use super::{load::meter_key, state::State};
+use super::{
+    load::meter_key,
+    state::{State, sql},
+};
 use crate::{
     error::Result,
     kernel::{Delta, woken_ready_at},
@@ -21,14 +24,16 @@ impl State<'_> {
                 cancelled,
             } => {
                 let dep = self.written_todo(dep)?;
-                let sql = "UPDATE todos SET unmet=max(unmet+?2, 0), cancelled_deps=max(cancelled_deps+?3, 0)
-                     WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)";
+                let sql = sql!(
+                    "UPDATE todos SET unmet=max(unmet+?2, 0), cancelled_deps=max(cancelled_deps+?3, 0)
+                     WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)"
+                );
                 self.run(sql, params![dep, unmet, cancelled]).map(drop)
             }
             Delta::Gated { todos, by } => {
                 for todo in todos {
                     let todo = self.written_todo(todo)?;
-                    let sql = "UPDATE todos SET blocking_gates=max(blocking_gates+?2, 0) WHERE id=?1";
+                    let sql = sql!("UPDATE todos SET blocking_gates=max(blocking_gates+?2, 0) WHERE id=?1");
                     self.run(sql, params![todo, by])?;
                 }
                 Ok(())
@@ -38,8 +43,10 @@ impl State<'_> {
                 woken_at,
                 lost,
             } => {
-                let sql = "UPDATE todos INDEXED BY todo_wakes SET woken_at=?2, wake_lost=?3, ready_at=?4
-                     WHERE wake_target=?1";
+                let sql = sql!(
+                    "UPDATE todos INDEXED BY todo_wakes SET woken_at=?2, wake_lost=?3, ready_at=?4
+                     WHERE wake_target=?1"
+                );
                 let (at, ready_at) = (woken_at.map(Timestamp::as_ms), woken_ready_at(*woken_at));
                 self.run(sql, params![target.to_string(), at, lost, ready_at])
                     .map(drop)
@@ -47,11 +54,13 @@ impl State<'_> {
             Delta::Meter { scope, bucket, by } => {
                 let (goal, agent) = meter_key(scope);
                 let goal = self.written_goal(goal)?;
-                let sql = "INSERT INTO meters(goal, agent, bucket, slots) VALUES(?1, ?2, ?3, max(?4, 0))
-                     ON CONFLICT(goal, agent, bucket) DO UPDATE SET slots=max(slots+?4, 0)";
+                let sql = sql!(
+                    "INSERT INTO meters(goal, agent, bucket, slots) VALUES(?1, ?2, ?3, max(?4, 0))
+                     ON CONFLICT(goal, agent, bucket) DO UPDATE SET slots=max(slots+?4, 0)"
+                );
                 self.run(sql, params![goal, agent, bucket.number(), by])?;
                 if *by <= 0 {
-                    let sql = "DELETE FROM meters WHERE goal=?1 AND agent=?2 AND bucket=?3 AND slots=0";
+                    let sql = sql!("DELETE FROM meters WHERE goal=?1 AND agent=?2 AND bucket=?3 AND slots=0");
                     self.run(sql, params![goal, agent, bucket.number()])?;
                 }
                 Ok(())

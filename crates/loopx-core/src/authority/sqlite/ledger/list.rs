@@ -8,7 +8,7 @@ use rusqlite::{Row, params};
 
 use super::{
     load::{gate, minted, todo, todos, turn},
-    state::{State, body, column, limited, number, row_id, unsigned},
+    state::{State, body, column, limited, number, row_id, sql, unsigned},
 };
 use crate::{
     authority::{
@@ -75,8 +75,10 @@ impl View for State<'_> {
     fn goals(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<Goal>> {
         // Every slug is greater than the empty text.
         let after = after.map_or("", GoalId::as_str);
-        let sql = "SELECT g.slug, b.body FROM goals g CROSS JOIN goal_bodies b ON b.goal=g.goal
-             WHERE g.slug>?1 ORDER BY g.slug LIMIT ?2";
+        let sql = sql!(
+            "SELECT g.slug, b.body FROM goals g CROSS JOIN goal_bodies b ON b.goal=g.goal
+             WHERE g.slug>?1 ORDER BY g.slug LIMIT ?2"
+        );
         self.all(sql, params![after, limited(limit)], |row| {
             let slug: String = column(row, 0)?;
             body(row, 1, &format_args!("goal_bodies {slug}"))
@@ -90,16 +92,16 @@ impl View for State<'_> {
         let (from, to, limit) = (row_id(goal, after), row_id(goal, u32::MAX), limited(limit));
         match (filter.bucket, filter.live) {
             (None, false) => self.all(
-                todos!("WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3"),
+                sql!(todos!("WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3")),
                 params![from, to, limit],
                 todo,
             ),
             (None, true) => self.all(super::load::LIVE, params![from, to, limit], todo),
             (Some(bucket), live) => {
-                let sql = todos!(
+                let sql = sql!(todos!(
                     "INDEXED BY todo_buckets WHERE bucket=?4 AND id>?1 AND id<=?2 AND (?5=0 OR live=1)
                      ORDER BY id LIMIT ?3"
-                );
+                ));
                 self.all(sql, params![from, to, limit, bucket, live], todo)
             }
         }
@@ -110,7 +112,7 @@ impl View for State<'_> {
             return Ok(Vec::new());
         };
         self.all(
-            "SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent",
+            sql!("SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent"),
             [key],
             |row| {
                 let agent: String = column(row, 0)?;
@@ -126,11 +128,13 @@ impl View for State<'_> {
             return Ok(Vec::new());
         };
         let sql = if filter.blocking {
-            "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND gate_id>?2
-             ORDER BY gate_id LIMIT ?3"
+            sql!("SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND gate_id>?2
+             ORDER BY gate_id LIMIT ?3")
         } else {
-            "SELECT gate_id, body FROM gates INDEXED BY gate_goals WHERE goal=?1 AND gate_id>?2
+            sql!(
+                "SELECT gate_id, body FROM gates INDEXED BY gate_goals WHERE goal=?1 AND gate_id>?2
              ORDER BY gate_id LIMIT ?3"
+            )
         };
         self.all(sql, params![goal, after, limited(limit)], gate)
     }
@@ -149,15 +153,19 @@ impl View for State<'_> {
         };
         let take = |row: &Row<'_>| minted(row, "evidence");
         let Some(todo) = todo else {
-            let sql = "SELECT evidence_id, body FROM evidence INDEXED BY evidence_goals WHERE goal=?1
-                 AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3";
+            let sql = sql!(
+                "SELECT evidence_id, body FROM evidence INDEXED BY evidence_goals WHERE goal=?1
+                 AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3"
+            );
             return self.all(sql, params![goal, after, limited(limit)], take);
         };
         let Some(todo) = self.todo_key(todo)? else {
             return Ok(Vec::new());
         };
-        let sql = "SELECT evidence_id, body FROM evidence INDEXED BY evidence_todos WHERE todo=?4 AND goal=?1
-             AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3";
+        let sql = sql!(
+            "SELECT evidence_id, body FROM evidence INDEXED BY evidence_todos WHERE todo=?4 AND goal=?1
+             AND evidence_id>?2 ORDER BY evidence_id LIMIT ?3"
+        );
         self.all(sql, params![goal, after, limited(limit), todo], take)
     }
 
@@ -176,9 +184,9 @@ impl View for State<'_> {
             },
         };
         let sql = match (filter.live, todo) {
-            (true, _) => turns!("turn_live WHERE goal=?1 AND live=1"),
-            (false, Some(_)) => turns!("turn_todos WHERE todo=?3 AND goal=?1"),
-            (false, None) => turns!("turn_goals WHERE goal=?1"),
+            (true, _) => sql!(turns!("turn_live WHERE goal=?1 AND live=1")),
+            (false, Some(_)) => sql!(turns!("turn_todos WHERE todo=?3 AND goal=?1")),
+            (false, None) => sql!(turns!("turn_goals WHERE goal=?1")),
         };
         let agent = filter.agent.map(crate::model::AgentId::as_str);
         self.all(
@@ -195,7 +203,7 @@ impl View for State<'_> {
         let Ok(after) = u32::try_from(filter.after) else {
             return Ok(Vec::new());
         };
-        let sql = "SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3";
+        let sql = sql!("SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
         self.all(
             sql,
             params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)],
@@ -214,7 +222,7 @@ impl View for State<'_> {
             return Ok(Count::new());
         };
         let counts = self.all(
-            "SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0",
+            sql!("SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0"),
             [goal],
             |row| Ok((column(row, 0)?, unsigned(row, 1)?)),
         )?;
@@ -231,7 +239,8 @@ impl View for State<'_> {
             .take(limit)
             .map(|(_, slug, objective)| (slug.clone(), objective.clone()))
             .collect();
-        let sql = "SELECT id, title FROM todos INDEXED BY todo_titles WHERE id>?1 AND id<=?2 ORDER BY id";
+        let sql =
+            sql!("SELECT id, title FROM todos INDEXED BY todo_titles WHERE id>?1 AND id<=?2 ORDER BY id");
         for (key, slug, _) in &goals {
             self.each(sql, params![row_id(*key, 0), row_id(*key, u32::MAX)], |row| {
                 if found.len() >= limit {
@@ -245,6 +254,21 @@ impl View for State<'_> {
                 Ok(true)
             })?;
         }
+        let sql =
+            sql!("SELECT gate_id, body FROM gates INDEXED BY gate_goals WHERE goal=?1 ORDER BY gate_id");
+        for (key, _, _) in &goals {
+            self.each(sql, [key], |row| {
+                if found.len() >= limit {
+                    return Ok(false);
+                }
+                let gate = gate(row)?;
+                let (id, question) = (gate.gate_id.to_string(), gate.question.to_string());
+                if holds(&id, &question) {
+                    found.push((id, question));
+                }
+                Ok(true)
+            })?;
+        }
         Ok(found)
     }
 
@@ -253,9 +277,9 @@ impl View for State<'_> {
             return Ok(Vec::new());
         };
         let sql = match prefix {
-            TurnId::PREFIX => tails!("turn_id", "turns"),
-            GateId::PREFIX => tails!("gate_id", "gates"),
-            EvidenceId::PREFIX => tails!("evidence_id", "evidence"),
+            TurnId::PREFIX => sql!(tails!("turn_id", "turns")),
+            GateId::PREFIX => sql!(tails!("gate_id", "gates")),
+            EvidenceId::PREFIX => sql!(tails!("evidence_id", "evidence")),
             _ => return Ok(Vec::new()),
         };
         self.all(sql, params![from, to, limited(limit)], |row| {
@@ -283,8 +307,10 @@ fn tail_bounds(tail: &str) -> Option<([u8; 10], [u8; 10])> {
 impl State<'_> {
     /// Number, slug and objective of one Goal or of all, by slug.
     fn named_goals(&mut self, goal: Option<&GoalId>) -> Result<Vec<(i64, String, String)>> {
-        let sql = "SELECT g.goal, g.slug, b.body FROM goals g CROSS JOIN goal_bodies b ON b.goal=g.goal
-             WHERE ?1 IS NULL OR g.slug=?1 ORDER BY g.slug";
+        let sql = sql!(
+            "SELECT g.goal, g.slug, b.body FROM goals g CROSS JOIN goal_bodies b ON b.goal=g.goal
+             WHERE ?1 IS NULL OR g.slug=?1 ORDER BY g.slug"
+        );
         self.all(sql, params![goal.map(GoalId::as_str)], |row| {
             let slug: String = column(row, 1)?;
             let goal: Goal = body(row, 2, &format_args!("goal_bodies {slug}"))?;

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
 
-use super::state::{State, body, column, corrupt, limited, number, row_id, unsigned};
+use super::state::{Sql, State, body, column, corrupt, limited, number, row_id, sql, unsigned};
 use crate::{
     authority::{Meta, StoredReceipt, clock::Stamp},
     error::Result,
-    kernel::{Facts, Read, Rows, Used},
+    kernel::{Depth, Facts, Read, Rows, Used},
     model::{
         Agent, AgentId, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, MeterScope,
         OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
@@ -28,21 +28,32 @@ macro_rules! todos {
 }
 pub(super) use todos;
 
-const TODO_GATES: &str =
+const TODO_GATES: Sql = sql!(
     "SELECT g.gate_id, g.body FROM gate_todos t CROSS JOIN gates g ON g.gate_id=t.gate_id
-     WHERE t.todo=?1 AND g.blocking=1";
-const GOAL_GATES: &str =
-    "SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND whole=1";
-const APPROVALS: &str =
-    "SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1";
-const WRITERS: &str = todos!("INDEXED BY todo_writers WHERE writes_in=?1");
-const DEPENDANTS: &str = todos!("WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)");
-const UNFINISHED: &str = todos!(
+     WHERE t.todo=?1 AND g.blocking=1"
+);
+const GOAL_GATES: Sql =
+    sql!("SELECT gate_id, body FROM gates INDEXED BY gate_blocking WHERE goal=?1 AND blocking=1 AND whole=1");
+const APPROVALS: Sql =
+    sql!("SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1");
+const WRITERS: Sql = sql!(todos!("INDEXED BY todo_writers WHERE writes_in=?1"));
+const DEPENDANTS: Sql = sql!(todos!(
+    "WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)"
+));
+const UNFINISHED: Sql = sql!(todos!(
     "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
      ORDER BY id LIMIT ?3"
-);
-pub(super) const LIVE: &str =
-    todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
+));
+/// Only what a gate names can be counted as gated, and few gates of a Goal block.
+const GATED: Sql = sql!(todos!(
+    "WHERE live=1 AND blocking_gates>0 AND id IN (
+       SELECT t.todo FROM gates g INDEXED BY gate_blocking CROSS JOIN gate_todos t ON t.gate_id=g.gate_id
+       WHERE g.goal=?1 AND g.blocking=1 AND g.whole=0)
+     ORDER BY id LIMIT ?2"
+));
+pub(super) const LIVE: Sql = sql!(todos!(
+    "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3"
+));
 
 /// Takes a Todo from a row of `todos!`.
 pub(super) fn todo(row: &Row<'_>) -> Result<Todo> {
@@ -91,8 +102,9 @@ impl Found<'_> {
 
 impl State<'_> {
     pub(super) fn meta_row(&self) -> Result<Option<Meta>> {
-        let sql =
-            "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1";
+        let sql = sql!(
+            "SELECT authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump FROM meta WHERE one=1"
+        );
         self.one(sql, [], |row| {
             Ok(Meta {
                 authority_id: AuthorityId::from_bytes(column(row, 0)?),
@@ -109,7 +121,7 @@ impl State<'_> {
 
     pub(super) fn receipt_row(&self, id: &OperationId) -> Result<Option<StoredReceipt>> {
         self.one(
-            "SELECT body FROM receipts WHERE operation_id=?1",
+            sql!("SELECT body FROM receipts WHERE operation_id=?1"),
             [id.as_str()],
             |row| body(row, 0, &format_args!("receipts {id}")),
         )
@@ -150,7 +162,7 @@ impl State<'_> {
             Read::Text(id) => self.text(id, found),
             Read::Turn(id) => {
                 let row = self.one(
-                    "SELECT turn_id, body FROM turns WHERE turn_id=?1",
+                    sql!("SELECT turn_id, body FROM turns WHERE turn_id=?1"),
                     [id.as_bytes()],
                     turn,
                 )?;
@@ -158,7 +170,7 @@ impl State<'_> {
             }
             Read::Gate(id) => {
                 let row = self.one(
-                    "SELECT gate_id, body FROM gates WHERE gate_id=?1",
+                    sql!("SELECT gate_id, body FROM gates WHERE gate_id=?1"),
                     [id.as_bytes()],
                     gate,
                 )?;
@@ -166,27 +178,13 @@ impl State<'_> {
                 Ok(())
             }
             Read::Evidence(id) => {
-                let sql = "SELECT evidence_id, body FROM evidence WHERE evidence_id=?1";
+                let sql = sql!("SELECT evidence_id, body FROM evidence WHERE evidence_id=?1");
                 let row = self.one(sql, [id.as_bytes()], |row| minted(row, "evidence"))?;
                 found.rows.evidence.extend(row.map(|row| (*id, row)));
                 Ok(())
             }
-            Read::AgentTurns(goal, agent) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1";
-                let turns = self.all(sql, params![key, agent.as_str()], turn)?;
-                self.with_todos(turns, found)
-            }
-            Read::LiveTurns(goal) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                let sql = "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1";
-                let turns = self.all(sql, [key], turn)?;
-                self.with_todos(turns, found)
-            }
+            Read::AgentTurns(goal, agent) => self.live_turns(goal, Some(agent), found),
+            Read::LiveTurns(goal) => self.live_turns(goal, None, found),
             Read::TodoGates(id) => {
                 let key = self.todo_key(id)?;
                 self.some_gates(TODO_GATES, key, found)
@@ -212,28 +210,66 @@ impl State<'_> {
             }
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
+            Read::Gated(goal) => self.gated_todos(goal, found),
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
-            Read::Ready(goal, agent, depth) => {
-                let Some(key) = self.goal_key(goal)? else {
-                    return Ok(());
-                };
-                for id in self.ready(key, agent, *depth, now.as_ms())? {
-                    self.one_todo(&TodoId::new(goal.clone(), number(id)), found)?;
-                }
-                Ok(())
-            }
+            Read::Ready(goal, agent, depth) => self.ready_todos(goal, agent, *depth, now, found),
             // Answered by who calls this.
             Read::Used(..) => Ok(()),
         }
+    }
+
+    /// The live Turns of a Goal, of one agent if one is given.
+    fn live_turns(&mut self, goal: &GoalId, agent: Option<&AgentId>, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let turns = if let Some(agent) = agent {
+            let sql = sql!(
+                "SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND agent=?2 AND live=1"
+            );
+            self.all(sql, params![key, agent.as_str()], turn)?
+        } else {
+            let sql = sql!("SELECT turn_id, body FROM turns INDEXED BY turn_live WHERE goal=?1 AND live=1");
+            self.all(sql, [key], turn)?
+        };
+        self.with_todos(turns, found)
+    }
+
+    /// The first Todos of a Goal that a gate blocks by name.
+    fn gated_todos(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        let todos = self.all(GATED, params![key, limited(Facts::UNFINISHED)], todo)?;
+        self.with_turns(todos, found)
+    }
+
+    /// The Todos that an agent may take now, with their Turns.
+    fn ready_todos(
+        &mut self,
+        goal: &GoalId,
+        agent: &AgentId,
+        depth: Depth,
+        now: Timestamp,
+        found: &mut Found<'_>,
+    ) -> Result<()> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(());
+        };
+        for id in self.ready(key, agent, depth, now.as_ms())? {
+            self.one_todo(&TodoId::new(goal.clone(), number(id)), found)?;
+        }
+        Ok(())
     }
 
     fn goal_row(&mut self, goal: &GoalId, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(());
         };
-        let row: Option<Goal> = self.one("SELECT body FROM goal_bodies WHERE goal=?1", [key], |row| {
-            body(row, 0, &format_args!("goal_bodies {goal}"))
-        })?;
+        let row: Option<Goal> =
+            self.one(sql!("SELECT body FROM goal_bodies WHERE goal=?1"), [key], |row| {
+                body(row, 0, &format_args!("goal_bodies {goal}"))
+            })?;
         found.rows.goals.extend(row.map(|row| (goal.clone(), row)));
         Ok(())
     }
@@ -252,7 +288,7 @@ impl State<'_> {
 
     pub(super) fn agent_row(&self, goal: i64, agent: &AgentId) -> Result<Option<Agent>> {
         self.one(
-            "SELECT body FROM agents WHERE goal=?1 AND agent=?2",
+            sql!("SELECT body FROM agents WHERE goal=?1 AND agent=?2"),
             params![goal, agent.as_str()],
             |row| body(row, 0, &format_args!("agents {goal} {agent}")),
         )
@@ -262,7 +298,7 @@ impl State<'_> {
         let Some(key) = self.todo_key(id)? else {
             return Ok(());
         };
-        let row = self.one("SELECT body FROM texts WHERE id=?1", [key], |row| {
+        let row = self.one(sql!("SELECT body FROM texts WHERE id=?1"), [key], |row| {
             body(row, 0, &format_args!("texts {id}"))
         })?;
         found.rows.texts.extend(row.map(|text| (id.clone(), text)));
@@ -277,12 +313,12 @@ impl State<'_> {
         let Some(key) = self.todo_key(id)? else {
             return Ok(());
         };
-        let row = self.one(todos!("WHERE id=?1"), [key], todo)?;
+        let row = self.one(sql!(todos!("WHERE id=?1")), [key], todo)?;
         self.with_turns(row, found)
     }
 
     /// Collects the first Todos of a Goal that a question names.
-    fn first_todos(&mut self, sql: &str, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
+    fn first_todos(&mut self, sql: Sql, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(());
         };
@@ -301,7 +337,7 @@ impl State<'_> {
                 continue;
             }
             if let Some(turn_id) = row.turn_id.filter(|id| !found.rows.turns.contains_key(id)) {
-                let sql = "SELECT turn_id, body FROM turns WHERE turn_id=?1";
+                let sql = sql!("SELECT turn_id, body FROM turns WHERE turn_id=?1");
                 let turn = self.one(sql, [turn_id.as_bytes()], turn)?;
                 found.rows.turns.extend(turn.map(|turn| (turn_id, turn)));
             }
@@ -322,7 +358,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn some_gates(&mut self, sql: &str, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
+    fn some_gates(&mut self, sql: Sql, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = key else { return Ok(()) };
         let gates = self.all(sql, [key], gate)?;
         found
@@ -363,7 +399,9 @@ impl State<'_> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(Used::default());
         };
-        let sql = "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3";
+        let sql = sql!(
+            "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3"
+        );
         let used = self.one(sql, params![key, agent, since.number()], |row| {
             Ok(Used {
                 slots: unsigned(row, 0)?,

@@ -6,6 +6,8 @@
 mod deltas;
 mod list;
 mod load;
+#[cfg(test)]
+mod plans;
 mod ready;
 mod save;
 mod state;

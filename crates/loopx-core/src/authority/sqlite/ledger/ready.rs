@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::params;
 
-use super::state::{State, column, fail};
+use super::state::{Sql, State, column, fail, sql};
 use crate::{
     error::Result,
     kernel::{Depth, Facts},
@@ -29,15 +29,17 @@ macro_rules! ready {
 }
 
 /// Nobody owns it, and no time has to come.
-const FREE: &str = ready!("free_at=0 AND ready_at=0 ORDER BY id");
+const FREE: Sql = sql!(ready!("free_at=0 AND ready_at=0 ORDER BY id"));
 /// Nobody owns it, and its time has come.
-const DUE: &str = ready!("free_at=0 AND ready_at>0 AND ready_at<=?3 ORDER BY ready_at, id");
+const DUE: Sql = sql!(ready!("free_at=0 AND ready_at>0 AND ready_at<=?3 ORDER BY ready_at, id"));
 /// An ownership or a reservation has run out. These come in the order of that moment, so all are looked at.
-const EXPIRED: &str = ready!("free_at>0 AND free_at<=?3 AND ready_at<=?3");
+const EXPIRED: Sql = sql!(ready!("free_at>0 AND free_at<=?3 AND ready_at<=?3"));
 /// It is kept for this agent.
-const RESERVED: &str = "SELECT ready_at, id, excluded, needs, priority FROM todos INDEXED BY todo_reserved
+const RESERVED: Sql = sql!(
+    "SELECT ready_at, id, excluded, needs, priority FROM todos INDEXED BY todo_reserved
      WHERE reserved_for=?1 AND goal=?2 AND priority IS NOT NULL AND unmet=0 AND cancelled_deps=0
-       AND blocking_gates=0 AND free_at>?3 AND ready_at<=?3";
+       AND blocking_gates=0 AND free_at>?3 AND ready_at<=?3"
+);
 
 /// Who takes a page, as the side columns see it.
 struct Taker<'a> {
@@ -93,7 +95,7 @@ impl State<'_> {
     /// Collects the places of the first rows that the taker may take.
     fn fitting(
         &self,
-        sql: &'static str,
+        sql: Sql,
         given: impl rusqlite::Params,
         taker: &Taker<'_>,
         limit: usize,

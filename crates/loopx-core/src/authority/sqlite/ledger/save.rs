@@ -9,7 +9,7 @@ use rusqlite::params;
 use super::{
     load::{todo, todos},
     ready::BETWEEN,
-    state::{State, column, encode, row_id, signed},
+    state::{State, column, encode, row_id, signed, sql},
 };
 use crate::{
     authority::{Commit, Head, Meta, Record, Tx, clock::Stamp},
@@ -59,8 +59,10 @@ impl Tx for State<'_> {
             incarnation,
             stamp,
         } = meta;
-        let sql = "INSERT INTO meta(one, authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump)
-             VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)";
+        let sql = sql!(
+            "INSERT INTO meta(one, authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump)
+             VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)"
+        );
         self.run(
             sql,
             params![
@@ -84,7 +86,7 @@ impl Tx for State<'_> {
         for record in &commit.records {
             self.put_event(goal, record)?;
         }
-        let sql = "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)";
+        let sql = sql!("INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)");
         self.run(
             sql,
             params![commit.operation_id.as_str(), encode(commit.receipt)?],
@@ -93,7 +95,7 @@ impl Tx for State<'_> {
     }
 
     fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
-        let sql = "UPDATE meta SET boot_id=?1, boot_ms=?2, now_ms=?3, clock_jump=?4 WHERE one=1";
+        let sql = sql!("UPDATE meta SET boot_id=?1, boot_ms=?2, now_ms=?3, clock_jump=?4 WHERE one=1");
         self.run(
             sql,
             params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump],
@@ -108,13 +110,13 @@ impl State<'_> {
         let (seq, hash) = (signed(head.seq)?, head.hash.as_bytes());
         if let Some(key) = self.goal_key(goal)? {
             self.run(
-                "UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1",
+                sql!("UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1"),
                 params![key, seq, hash],
             )?;
             self.moved(goal, key, *head);
             return Ok(key);
         }
-        let sql = "INSERT INTO goals(slug, head_seq, head_hash) VALUES(?1, ?2, ?3)";
+        let sql = sql!("INSERT INTO goals(slug, head_seq, head_hash) VALUES(?1, ?2, ?3)");
         self.run(sql, params![goal.as_str(), seq, hash])?;
         self.written_goal(goal)
     }
@@ -122,14 +124,18 @@ impl State<'_> {
     fn put_rows(&mut self, rows: &Rows) -> Result<()> {
         for (goal, row) in &rows.goals {
             let key = self.written_goal(goal)?;
-            let sql = "INSERT INTO goal_bodies(goal, body) VALUES(?1, ?2)
-                 ON CONFLICT(goal) DO UPDATE SET body=excluded.body";
+            let sql = sql!(
+                "INSERT INTO goal_bodies(goal, body) VALUES(?1, ?2)
+                 ON CONFLICT(goal) DO UPDATE SET body=excluded.body"
+            );
             self.run(sql, params![key, encode(row)?])?;
         }
         for ((goal, agent), row) in &rows.agents {
             let key = self.written_goal(goal)?;
-            let sql = "INSERT INTO agents(goal, agent, body) VALUES(?1, ?2, ?3)
-                 ON CONFLICT(goal, agent) DO UPDATE SET body=excluded.body";
+            let sql = sql!(
+                "INSERT INTO agents(goal, agent, body) VALUES(?1, ?2, ?3)
+                 ON CONFLICT(goal, agent) DO UPDATE SET body=excluded.body"
+            );
             self.run(sql, params![key, agent.as_str(), encode(row)?])?;
         }
         let mut moves = Moves::new();
@@ -137,16 +143,19 @@ impl State<'_> {
             self.put_todo(todo, &mut moves)?;
         }
         for ((goal, bucket), by) in moves {
-            let sql = "INSERT INTO counts(goal, bucket, n) VALUES(?1, ?2, max(?3, 0))
-                 ON CONFLICT(goal, bucket) DO UPDATE SET n=n+?3";
+            let sql = sql!(
+                "INSERT INTO counts(goal, bucket, n) VALUES(?1, ?2, max(?3, 0))
+                 ON CONFLICT(goal, bucket) DO UPDATE SET n=n+?3"
+            );
             if by != 0 {
                 self.run(sql, params![goal, bucket, by])?;
             }
         }
         for (id, text) in &rows.texts {
             let key = self.written_todo(id)?;
-            let sql =
-                "INSERT INTO texts(id, body) VALUES(?1, ?2) ON CONFLICT(id) DO UPDATE SET body=excluded.body";
+            let sql = sql!(
+                "INSERT INTO texts(id, body) VALUES(?1, ?2) ON CONFLICT(id) DO UPDATE SET body=excluded.body"
+            );
             self.run(sql, params![key, encode(text)?])?;
         }
         rows.turns.values().try_for_each(|turn| self.put_turn(turn))?;
@@ -170,8 +179,8 @@ impl State<'_> {
             Some(before) => {
                 self.move_todo(id, todo, &index, &before.bucket)?;
                 if before.still != still {
-                    let sql = "UPDATE todos SET live=?2, title=?3, wake_target=?4, reserved_for=?5, excluded=?6, needs=?7
-                         WHERE id=?1";
+                    let sql = sql!("UPDATE todos SET live=?2, title=?3, wake_target=?4, reserved_for=?5, excluded=?6, needs=?7
+                         WHERE id=?1");
                     let Still {
                         live,
                         title,
@@ -200,15 +209,15 @@ impl State<'_> {
 
     /// Reads how a Todo lies that is written without having been read.
     fn lying(&mut self, id: i64) -> Result<Option<Lying>> {
-        let row = self.one(todos!("WHERE id=?1"), [id], todo)?;
+        let row = self.one(sql!(todos!("WHERE id=?1")), [id], todo)?;
         Ok(row.as_ref().map(Lying::of))
     }
 
     fn insert_todo(&mut self, goal: i64, id: i64, todo: &Todo, index: &Index, still: &Still) -> Result<()> {
-        let sql = "INSERT INTO todos(id, goal, priority, free_at, ready_at, unmet, cancelled_deps, blocking_gates,
+        let sql = sql!("INSERT INTO todos(id, goal, priority, free_at, ready_at, unmet, cancelled_deps, blocking_gates,
                woken_at, wake_lost, bucket, writes_in, live, kind, title, wake_target, reserved_for, excluded, needs,
                body)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)");
         let counters = &todo.counters;
         self.run(
             sql,
@@ -240,8 +249,10 @@ impl State<'_> {
 
     /// Writes what moves with a Todo's state; the bucket only where it differs, for the sake of its index.
     fn move_todo(&mut self, id: i64, todo: &Todo, index: &Index, bucket: &str) -> Result<()> {
-        let sql = "UPDATE todos SET priority=?2, free_at=?3, ready_at=?4, unmet=?5, cancelled_deps=?6,
-               blocking_gates=?7, woken_at=?8, wake_lost=?9, writes_in=?10, body=?11 WHERE id=?1";
+        let sql = sql!(
+            "UPDATE todos SET priority=?2, free_at=?3, ready_at=?4, unmet=?5, cancelled_deps=?6,
+               blocking_gates=?7, woken_at=?8, wake_lost=?9, writes_in=?10, body=?11 WHERE id=?1"
+        );
         let counters = &todo.counters;
         self.run(
             sql,
@@ -261,7 +272,7 @@ impl State<'_> {
         )?;
         if bucket != index.bucket {
             self.run(
-                "UPDATE todos SET bucket=?2 WHERE id=?1",
+                sql!("UPDATE todos SET bucket=?2 WHERE id=?1"),
                 params![id, index.bucket],
             )?;
         }
@@ -272,11 +283,11 @@ impl State<'_> {
     fn link(&mut self, id: i64, before: &BTreeSet<TodoId>, after: &BTreeSet<TodoId>) -> Result<()> {
         for dep in before.difference(after) {
             let dep = self.written_todo(dep)?;
-            self.run("DELETE FROM deps WHERE todo=?1 AND dep=?2", params![id, dep])?;
+            self.run(sql!("DELETE FROM deps WHERE todo=?1 AND dep=?2"), params![id, dep])?;
         }
         for dep in after.difference(before) {
             let dep = self.written_todo(dep)?;
-            self.run("INSERT INTO deps(todo, dep) VALUES(?1, ?2)", params![id, dep])?;
+            self.run(sql!("INSERT INTO deps(todo, dep) VALUES(?1, ?2)"), params![id, dep])?;
         }
         Ok(())
     }
@@ -284,14 +295,16 @@ impl State<'_> {
     fn put_turn(&mut self, turn: &Turn) -> Result<()> {
         let (id, live, body) = (turn.turn_id.as_bytes(), !turn.is_terminal(), encode(turn)?);
         // Only a Turn that ends leaves an index; one that goes on touches none.
-        let sql = "UPDATE turns SET body=?2 WHERE turn_id=?1 AND live=?3";
+        let sql = sql!("UPDATE turns SET body=?2 WHERE turn_id=?1 AND live=?3");
         if self.has_seen(turn.turn_id) && self.run(sql, params![id, body, live])? > 0 {
             return Ok(());
         }
         let goal = self.written_goal(&turn.goal_id)?;
         let todo = turn.todo_id().map(|todo| self.written_todo(todo)).transpose()?;
-        let sql = "INSERT INTO turns(turn_id, goal, agent, todo, live, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT(turn_id) DO UPDATE SET live=excluded.live, body=excluded.body";
+        let sql = sql!(
+            "INSERT INTO turns(turn_id, goal, agent, todo, live, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT(turn_id) DO UPDATE SET live=excluded.live, body=excluded.body"
+        );
         self.run(sql, params![id, goal, turn.agent_id.as_str(), todo, live, body])
             .map(drop)
     }
@@ -301,15 +314,16 @@ impl State<'_> {
         let id = gate.gate_id.as_bytes();
         let whole = gate.blocks == Blocks::Goal;
         let approves = matches!(gate.state, GateState::Approved { .. }) && gate.scope.is_some();
-        let sql =
+        let sql = sql!(
             "INSERT INTO gates(gate_id, goal, whole, blocking, approves, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT(gate_id) DO UPDATE SET whole=excluded.whole, blocking=excluded.blocking,
-               approves=excluded.approves, body=excluded.body";
+               approves=excluded.approves, body=excluded.body"
+        );
         self.run(
             sql,
             params![id, goal, whole, gate.is_blocking(), approves, encode(gate)?],
         )?;
-        let sql = "SELECT todo FROM gate_todos INDEXED BY gate_todos_back WHERE gate_id=?1";
+        let sql = sql!("SELECT todo FROM gate_todos INDEXED BY gate_todos_back WHERE gate_id=?1");
         let before: BTreeSet<i64> = self.all(sql, [id], |row| column(row, 0))?.into_iter().collect();
         let named = match &gate.blocks {
             Blocks::Todos(ids) => ids
@@ -320,13 +334,13 @@ impl State<'_> {
         };
         for todo in before.difference(&named) {
             self.run(
-                "DELETE FROM gate_todos WHERE todo=?1 AND gate_id=?2",
+                sql!("DELETE FROM gate_todos WHERE todo=?1 AND gate_id=?2"),
                 params![todo, id],
             )?;
         }
         for todo in named.difference(&before) {
             self.run(
-                "INSERT INTO gate_todos(todo, gate_id) VALUES(?1, ?2)",
+                sql!("INSERT INTO gate_todos(todo, gate_id) VALUES(?1, ?2)"),
                 params![todo, id],
             )?;
         }
@@ -340,8 +354,10 @@ impl State<'_> {
             .as_ref()
             .map(|todo| self.written_todo(todo))
             .transpose()?;
-        let sql = "INSERT INTO evidence(evidence_id, goal, todo, body) VALUES(?1, ?2, ?3, ?4)
-             ON CONFLICT(evidence_id) DO UPDATE SET todo=excluded.todo, body=excluded.body";
+        let sql = sql!(
+            "INSERT INTO evidence(evidence_id, goal, todo, body) VALUES(?1, ?2, ?3, ?4)
+             ON CONFLICT(evidence_id) DO UPDATE SET todo=excluded.todo, body=excluded.body"
+        );
         self.run(
             sql,
             params![evidence.evidence_id.as_bytes(), goal, todo, encode(evidence)?],
@@ -353,7 +369,7 @@ impl State<'_> {
         let number = u32::try_from(record.seq).map_err(|_| {
             Error::from(Code::Internal).internal("a Goal has more events than a key can number")
         })?;
-        let sql = "INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)";
+        let sql = sql!("INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)");
         self.run(
             sql,
             params![row_id(goal, number), record.payload, record.hash.as_bytes()],

@@ -1,0 +1,225 @@
+//! Owns what an ownership leaves in its rows: the first attempt, revisions, tokens that were never its own, hand-overs.
+
+use super::{
+    play::{attached, code},
+    world::{World, agent, text},
+};
+use crate::{
+    error::Result,
+    kernel::{ClaimCommand, Command, Outcome, TodoCommand},
+    model::*,
+};
+
+fn claim_cmd(world: &mut World, actor: &str, command: ClaimCommand) -> Result<Receipt> {
+    let operation = world.operation(agent(actor), Command::Claim(command));
+    world.submit(operation)
+}
+
+fn renew(world: &mut World, owned: &Outcome) -> Result<Receipt> {
+    let command = ClaimCommand::Renew {
+        todo_id: owned.todo_ids[0].clone(),
+        own_id: owned.own_id,
+    };
+    claim_cmd(world, "a", command)
+}
+
+#[test]
+fn an_attached_claim_is_its_first_attempt() {
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    let owned = world.claim("a", &todo).unwrap();
+    let turn = world.turn(owned.turn_id.unwrap());
+    assert_eq!((turn.state, turn.attempts.len()), (TurnState::Dispatched, 1));
+    assert_eq!((turn.attempts[0].number, turn.attempts[0].deadline_at), (1, None));
+    let other = world.todo("hosted", |_| {});
+    let hosted = world.hosted("b", &other).unwrap();
+    let turn = world.turn(hosted.turn_id.unwrap());
+    assert_eq!((turn.state, turn.attempts.len()), (TurnState::Admitted, 0));
+}
+
+#[test]
+fn an_endpoint_is_not_the_agent_it_serves() {
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    let mut operation = world.operation(
+        agent("a"),
+        Command::Claim(ClaimCommand::Claim(Box::new(attached(&todo)))),
+    );
+    operation.actor = Actor::Agent(text("a"), text("a"));
+    assert_eq!(code(&world.submit(operation)), "invalid_argument");
+}
+
+#[test]
+fn every_write_to_a_todo_moves_its_revision() {
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    let mut last = world.row(&todo).revision;
+    let mut moved = |world: &World, what: &str| {
+        let now = world.row(&todo).revision;
+        assert!(now > last, "{what}");
+        last = now;
+    };
+    let owned = world.claim("a", &todo).unwrap();
+    moved(&world, "claim");
+    world.pass(Duration::from_mins(30));
+    renew(&mut world, &owned).unwrap();
+    moved(&world, "renew");
+    world.pass(Duration::from_mins(46));
+    renew(&mut world, &owned).unwrap();
+    moved(&world, "re-arm");
+    let to = ClaimCommand::Transfer {
+        todo_id: todo.clone(),
+        own_id: owned.own_id,
+        to: text("b"),
+    };
+    let receipt = claim_cmd(&mut world, "a", to).unwrap();
+    moved(&world, "transfer");
+    let outcome: Outcome = receipt.outcome().unwrap();
+    assert_eq!(
+        (outcome.turn_id, outcome.turn_state.as_deref()),
+        (owned.turn_id, Some("stopped"))
+    );
+    let free = world.todo("free", |_| {});
+    let to = ClaimCommand::Transfer {
+        todo_id: free.clone(),
+        own_id: None,
+        to: text("b"),
+    };
+    let before = world.row(&free).revision;
+    world.user(Command::Claim(to)).unwrap();
+    assert!(
+        world.row(&free).revision > before,
+        "a reservation of what nobody owned"
+    );
+}
+
+#[test]
+fn a_renewal_counts_from_a_quarter_of_its_time_on_and_never_while_frozen() {
+    let mut world = World::empty();
+    world.start(|_| {});
+    let todo = world.todo("it", |_| {});
+    let owned = world.claim("a", &todo).unwrap();
+    let ttl = world.row(&todo).ownership.unwrap().ttl_ms;
+    world.pass(Duration::from_ms(ttl.part(4).as_ms() - 1));
+    let before = world.envelopes().len();
+    renew(&mut world, &owned).unwrap();
+    assert_eq!(world.kinds_after(before), [] as [String; 0]);
+    world.pass(Duration::from_ms(1));
+    renew(&mut world, &owned).unwrap();
+    assert_eq!(world.kinds_after(before), ["claim.renewed"]);
+    world
+        .candidate("a", &owned, ResultKind::ValidatedCompletion)
+        .unwrap();
+    world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
+    world.pass(ttl);
+    let (before, until) = (
+        world.envelopes().len(),
+        world.row(&todo).ownership.unwrap().expires_at,
+    );
+    renew(&mut world, &owned).unwrap();
+    assert_eq!(world.kinds_after(before), [] as [String; 0], "frozen");
+    assert_eq!(world.row(&todo).ownership.unwrap().expires_at, until);
+}
+
+#[test]
+fn a_token_that_was_never_its_own_is_superseded_whatever_became_of_the_todo() {
+    for ends in ["free", "released", "done"] {
+        let mut world = World::new();
+        let todo = world.todo("it", |_| {});
+        if ends != "free" {
+            let owned = world.claim("a", &todo).unwrap();
+            if ends == "done" {
+                world.done("a", &owned).unwrap();
+            } else {
+                let release = ClaimCommand::Release {
+                    todo_id: todo.clone(),
+                    own_id: owned.own_id,
+                };
+                claim_cmd(&mut world, "a", release).unwrap();
+            }
+        }
+        let own_id = Some(OwnId::from_bytes([9; 16]));
+        let foreign = ClaimCommand::Renew {
+            todo_id: todo.clone(),
+            own_id,
+        };
+        assert_eq!(
+            code(&claim_cmd(&mut world, "a", foreign)),
+            "ownership_superseded",
+            "{ends}"
+        );
+    }
+}
+
+#[test]
+fn a_todo_is_handed_to_who_may_take_it_alone() {
+    let mut world = World::new();
+    let excluded = world.todo("not for b", |new| new.excluded_agents = [text("b")].into());
+    let by_hand = world.todo("by hand", |new| new.kind = TodoKind::Action);
+    let done = world.todo("done", |_| {});
+    let waive = Some(text("seen"));
+    let complete = TodoCommand::Complete {
+        todo_id: done.clone(),
+        continuation: Continuation::ActiveGoal,
+        waive,
+    };
+    world.todo_cmd(complete).unwrap();
+    for (todo_id, expected) in [
+        (excluded, "invalid_argument"),
+        (by_hand, "invalid_transition"),
+        (done, "invalid_transition"),
+    ] {
+        let to = ClaimCommand::Transfer {
+            todo_id: todo_id.clone(),
+            own_id: None,
+            to: text("b"),
+        };
+        assert_eq!(code(&world.user(Command::Claim(to))), expected, "{todo_id}");
+    }
+}
+
+#[test]
+fn a_claim_over_its_own_lapsed_turn_ends_it_once() {
+    let mut world = World::new();
+    world.limit(None, Some(2)).unwrap();
+    let todo = world.todo("it", |_| {});
+    world.claim("a", &todo).unwrap();
+    world.pass(Duration::from_mins(46));
+    let before = world.envelopes().len();
+    world.claim("a", &todo).unwrap();
+    assert_eq!(world.kinds_after(before), ["turn.ended", "claim.claimed"]);
+    let other = world.todo("other", |_| {});
+    assert!(world.claim("b", &other).is_ok(), "one slot came back");
+    let third = world.todo("third", |_| {});
+    world.register("c", &[]);
+    assert_eq!(
+        super::play::refused(world.claim("c", &third)),
+        "quota_exhausted",
+        "and no second one"
+    );
+}
+
+#[test]
+fn a_claim_over_a_lapsed_result_takes_its_question_back() {
+    for rival in ["b", "a"] {
+        let mut world = World::empty();
+        world.start(|_| {});
+        let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
+        let owned = world.ask_acceptance("a", &todo);
+        // The same result again: its question stays, and it executes until it lapses.
+        world
+            .candidate("a", &owned, ResultKind::ValidatedCompletion)
+            .unwrap();
+        assert_eq!(world.turn_state(&owned), "candidate");
+        world.pass(Duration::from_mins(46));
+        world
+            .claim(rival, if rival == "a" { &other } else { &todo })
+            .unwrap();
+        assert_eq!(world.turn_state(&owned), "stopped", "{rival}");
+        assert_eq!(
+            world.ledger.rows().gates[&owned.gate_id.unwrap()].state.as_str(),
+            "withdrawn",
+            "{rival}"
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Owns the tests of how far a decision looks: what a page leaves out must not change what comes first.
+//!
+//! Every decision of a `World` is made by the short page and by the whole one, and both must agree.
+
+use super::{
+    play::code,
+    world::{World, text},
+};
+use crate::{
+    kernel::{Action, BatchItem, Command, Facts, NewTodo},
+    model::*,
+};
+
+/// More open Todos than a whole page holds.
+fn crowd(world: &mut World) {
+    let items = (0..Facts::PAGE + 44).map(|n| BatchItem::Add {
+        new: Box::new(NewTodo::titled(text(&format!("todo {n}")), TodoKind::Advance)),
+        after_items: [].into(),
+    });
+    let items = items.collect();
+    world.user(Command::Batch(items)).unwrap();
+}
+
+fn chosen(world: &mut World) -> TodoId {
+    match world.next("a", None).unwrap().action {
+        Action::Run { todo_id, .. } => todo_id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn regress_a_monitor_is_found_behind_more_work_than_a_page_holds() {
+    let mut world = World::new();
+    crowd(&mut world);
+    let monitor = world.todo("watch", |new| new.kind = TodoKind::Monitor);
+    // A due monitor comes before other work of its priority, looked at before or not; then other work comes first.
+    for _ in 0..2 {
+        assert_eq!(chosen(&mut world), monitor);
+        let owned = world.claim("a", &monitor).unwrap();
+        world.candidate("a", &owned, ResultKind::LookUnchanged).unwrap();
+        let first = chosen(&mut world);
+        assert_eq!(first.number(), 1);
+        let owned = world.claim("a", &first).unwrap();
+        world.done("a", &owned).unwrap();
+        world.user(Command::Todo(crate::kernel::TodoCommand::Reopen { todo_id: first })).unwrap();
+        world.pass(Duration::from_secs(24 * 3600));
+    }
+}
+
+#[test]
+fn regress_what_was_put_off_is_found_behind_more_work_than_a_page_holds() {
+    let mut world = World::new();
+    let now = world.now();
+    let early = world.todo("put off", |new| new.wake = Some(Wake::After(now.plus(Duration::from_secs(60)))));
+    crowd(&mut world);
+    assert_ne!(chosen(&mut world), early);
+    world.pass(Duration::from_secs(120));
+    assert_eq!(chosen(&mut world), early, "the least number, and awake");
+}
+
+#[test]
+fn an_urgent_todo_is_found_behind_more_work_than_a_page_holds() {
+    let mut world = World::new();
+    crowd(&mut world);
+    let urgent = world.todo("now", |new| new.priority = Priority::P0);
+    assert_eq!(chosen(&mut world), urgent);
+    assert_eq!(code(&world.claim_as("a", super::play::attached(&urgent))), "ok");
+}
