@@ -114,7 +114,8 @@ fn answer(
             let handler = preset.handler(args.path()).ok_or_else(|| {
                 Error::new(Code::NotInstalled, format!("`{}` is not part of this build", args.path())).hint("--help")
             })?;
-            handler(&mut Context { program, preset, env, look, stdio }, &args)
+            let mut context = Context { program, preset, env, look, stdio };
+            handler(&mut context, &args).map_err(|error| handlers::explained(&context, &args, error))
         }
     }
 }

@@ -5,6 +5,7 @@ mod cli;
 mod desk;
 mod journey;
 mod names;
+mod orphans;
 mod place;
 mod reads;
 mod tokens;

@@ -20,7 +20,7 @@ use crate::{
         sqlite::library_version,
         verify,
     },
-    cli::{Args, Context, Document, Format, Rendered},
+    cli::{Args, Context, Document, Format, Project, Rendered},
     error::{Code, Error, Result},
     kernel::Terms,
     model::{Assurance, Goal},
@@ -67,8 +67,16 @@ impl Finding {
 
     /// What an error says of what was looked at.
     fn bad(check: &'static str, error: &Error) -> Self {
-        let finding = Self::new(check, Standing::Bad, format!("{}: {}", error.code(), error.message()));
-        Self { command: error.hint_args().map(str::to_owned), ..finding }
+        let mut text = format!("{}: {}", error.code(), error.message());
+        let command = match error.hint_args() {
+            // Whoever is sent here is told here.
+            Some("doctor") => {
+                text.push_str("; put the file back from a copy, or move the profile's folder away to begin anew");
+                None
+            }
+            args => args.map(str::to_owned),
+        };
+        Self { command, ..Self::new(check, Standing::Bad, text) }
     }
 
     fn command(mut self, command: impl Into<String>) -> Self {
@@ -135,19 +143,16 @@ fn components() -> Finding {
 /// Looks at folder, profile, ledger and chains, as far as each lets the next be looked at.
 fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>) -> Result<()> {
     let (_, project, env) = desk::around(context, args)?;
-    findings.push(match project {
-        Some(project) => {
-            let goal = project.goal.unwrap_or_else(|| "no Goal".to_owned());
-            let profile = project.profile.unwrap_or_else(|| "default".to_owned());
-            Finding::good("folder", format!("bound to {goal} in the profile {profile}"))
-        }
-        None => Finding::new("folder", Standing::Doubtful, "not bound").command("init"),
-    });
     let place = Place::resolve(&env)?;
-    let profile = match Profile::open(&place, &env, &HostFilesystem) {
+    let opened = Profile::open(&place, &env, &HostFilesystem);
+    findings.push(folder(context, args, project, opened.as_ref().err()));
+    let profile = match opened {
         Ok(profile) => profile,
         Err(error) => {
-            findings.push(Finding::bad("profile", &error));
+            let finding = Finding::bad("profile", &error);
+            let is_bound = findings.iter().any(|seen| seen.check == "folder" && seen.standing == Standing::Bad);
+            // A new profile would not have what the folder is bound to.
+            findings.push(if is_bound { Finding { command: None, ..finding } } else { finding });
             return Ok(());
         }
     };
@@ -181,6 +186,35 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         Err(error) => findings.push(Finding::bad("ledger", &error)),
     }
     Ok(())
+}
+
+/// What the folder is bound to, and whether that is there.
+fn folder(
+    context: &Context<'_, '_>,
+    args: &Args,
+    project: Option<Project>,
+    no_profile: Option<&Error>,
+) -> Finding {
+    let Some(project) = project else {
+        let finding = Finding::new("folder", Standing::Doubtful, "not bound");
+        let is_fresh = no_profile.is_none_or(|error| error.code() == Code::NotFound);
+        return if is_fresh { finding.command("init") } else { finding };
+    };
+    let goal = project.goal.unwrap_or_else(|| "no Goal".to_owned());
+    let profile = project.profile.unwrap_or_else(|| "default".to_owned());
+    let checked = Desk::unchecked(context, args).and_then(|mut desk| desk.check_bound(args));
+    match checked {
+        Err(error) if error.details().contains_key("goal_id") => {
+            let text = format!(
+                "{}: {}; `--profile` names another profile, LOOPX_HOME another home, `init --rebind` forgets the Goal",
+                error.code(),
+                error.message()
+            );
+            Finding::new("folder", Standing::Bad, text).command("init --rebind")
+        }
+        // What else is wrong is said where it is looked at.
+        Ok(()) | Err(_) => Finding::good("folder", format!("bound to {goal} in the profile {profile}")),
+    }
 }
 
 /// Whether nobody else can enter the profile's folder.
