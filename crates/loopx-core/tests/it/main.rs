@@ -3,6 +3,7 @@
 mod actors;
 mod cli;
 mod desk;
+mod doctor;
 mod journey;
 mod names;
 mod orphans;

@@ -2,7 +2,7 @@
 //!
 //! Changes nothing without a flag that says so.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::{fmt, io, os::unix::fs::MetadataExt as _};
 
 use serde::Serialize;
 use serde_json::json;
@@ -17,13 +17,14 @@ use crate::{
         EventFilter, Head, View,
         clock::{Clock as _, SystemClock},
         profile::{HostFilesystem, Place, Profile, filesystem},
-        sqlite::library_version,
+        sqlite::{LEDGER, Reader, library_version},
         verify,
     },
     cli::{Args, Context, Document, Format, Project, Rendered},
     error::{Code, Error, Result},
     kernel::Terms,
     model::{Assurance, Goal},
+    private::PrivateStore,
     registry::Composition,
 };
 
@@ -33,6 +34,8 @@ const EVENTS_MAX: u64 = 10_000;
 const STEP: usize = 256;
 /// How far the ledger's time and the wall clock may be apart, in milliseconds.
 const APART_MS: u64 = 60_000;
+/// The permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
 /// How many Goals are looked at.
 const GOALS_MAX: usize = 1000;
 
@@ -54,11 +57,42 @@ struct Finding {
     /// The command that mends it, without the program's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// The schema of a database, beside those of this release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Schema>,
+}
+
+/// The schema of a database.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Schema {
+    /// What the file has.
+    found: i32,
+    /// The oldest that this release reads.
+    reads_from: i32,
+    /// The newest that it reads, and the one it writes.
+    writes: i32,
+}
+
+impl Schema {
+    fn of(found: i32, (reads_from, writes): (i32, i32)) -> Self {
+        Self { found, reads_from, writes }
+    }
+}
+
+/// `schema 2; this release reads 1 to 2 and writes 2`.
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, reads_from, writes } = self;
+        if reads_from == writes {
+            return write!(f, "schema {found}; this release reads and writes {writes}");
+        }
+        write!(f, "schema {found}; this release reads {reads_from} to {writes} and writes {writes}")
+    }
 }
 
 impl Finding {
     fn new(check: &'static str, standing: Standing, text: impl Into<String>) -> Self {
-        Self { check, standing, text: text.into(), command: None }
+        Self { check, standing, text: text.into(), command: None, schema: None }
     }
 
     fn good(check: &'static str, text: impl Into<String>) -> Self {
@@ -77,6 +111,12 @@ impl Finding {
             args => args.map(str::to_owned),
         };
         Self { command, ..Self::new(check, Standing::Bad, text) }
+    }
+
+    fn schema(mut self, schema: Schema) -> Self {
+        self.text = format!("{}; {schema}", self.text);
+        self.schema = Some(schema);
+        self
     }
 
     fn command(mut self, command: impl Into<String>) -> Self {
@@ -172,6 +212,8 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
     } else {
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
+    findings.push(locks(&place));
+    findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
         Err(error) => {
@@ -180,9 +222,16 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         }
     };
     findings.push(tokens(&desk));
-    let seen = desk.look(|view, terms| ledger(view, terms));
+    let schema = Reader::open(&place.authority_db(), &LEDGER).and_then(|mut reader| reader.schema_version());
+    let seen = schema.and_then(|found| {
+        let more = desk.look(|view, terms| ledger(view, terms))?;
+        Ok((Schema::of(found, (LEDGER.oldest, LEDGER.newest)), more))
+    });
     match seen {
-        Ok(more) => findings.extend(more),
+        Ok((schema, more)) => findings.extend(more.into_iter().map(|finding| match finding.check {
+            "ledger" => finding.schema(schema),
+            _ => finding,
+        })),
         Err(error) => findings.push(Finding::bad("ledger", &error)),
     }
     Ok(())
@@ -219,11 +268,32 @@ fn folder(
 
 /// Whether nobody else can enter the profile's folder.
 fn permissions(place: &Place) -> Finding {
-    const OTHERS: u32 = 0o077;
     match std::fs::metadata(place.dir()) {
         Ok(found) if found.mode() & OTHERS == 0 => Finding::good("permissions", "only you can enter the profile"),
         Ok(_) => Finding::new("permissions", Standing::Doubtful, "others can enter the profile's folder"),
         Err(_) => Finding::new("permissions", Standing::Bad, "the profile's folder cannot be looked at"),
+    }
+}
+
+/// Whether the folder of locks is there, and nobody else can enter it.
+fn locks(place: &Place) -> Finding {
+    let doubt = |text: &str| Finding::new("locks", Standing::Doubtful, format!("{text}; the next write mends it"));
+    match std::fs::symlink_metadata(place.locks()) {
+        Ok(found) if !found.is_dir() => Finding::new("locks", Standing::Bad, "something that is no folder is in their place"),
+        Ok(found) if found.mode() & OTHERS != 0 => doubt("others can enter their folder"),
+        Ok(_) => Finding::good("locks", "their folder is there, and only you can enter it"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => doubt("their folder is gone"),
+        Err(_) => Finding::new("locks", Standing::Bad, "their folder cannot be looked at"),
+    }
+}
+
+/// Whether the owner-local store can be read, every page of it.
+fn private(place: &Place) -> Finding {
+    match PrivateStore::at(&place.private_db()).check() {
+        Ok(Some(found)) => Finding::good("private", "readable, and its pages fit each other")
+            .schema(Schema::of(found, PrivateStore::SCHEMAS)),
+        Ok(None) => Finding::good("private", "nothing was kept in it yet"),
+        Err(error) => Finding::bad("private", &error),
     }
 }
 
@@ -254,9 +324,16 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
             }
         }
     }
-    let shown = goals.len().min(GOALS_MAX);
-    findings.push(Finding::good("chains", format!("{events} events of {shown} Goals fit each other")));
+    let shown = u64::try_from(goals.len().min(GOALS_MAX)).unwrap_or(u64::MAX);
+    findings.push(Finding::good("chains", format!("{} of {} fit each other", count(events, "event"), count(shown, "Goal"))));
     Ok(findings)
+}
+
+fn count(n: impl Into<u64>, noun: &str) -> String {
+    match n.into() {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
 }
 
 fn clock(terms: &Terms) -> Result<Finding> {
