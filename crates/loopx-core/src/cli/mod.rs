@@ -83,10 +83,11 @@ pub fn main(program: &'static str, preset: &Preset, argv: Vec<OsString>, env: &E
         return inner(rest, env, stdio);
     }
     let look = Look::of(&argv, env, stdio);
-    let answer = answer(program, preset, argv, env, look, stdio);
+    let answer = answer(program, preset, argv.clone(), env, look, stdio);
+    let call = render::Call { program, argv: &argv };
     match answer {
-        Ok(rendered) => render::print(rendered, program, look, stdio),
-        Err(error) => render::print_error(&error, program, look, stdio),
+        Ok(rendered) => render::print(rendered, call, look, stdio),
+        Err(error) => render::print_error(&error, call, look, stdio),
     }
 }
 

@@ -12,3 +12,4 @@ mod reads;
 mod tokens;
 mod traced;
 mod turn;
+mod unprinted;

@@ -174,7 +174,7 @@ impl Done {
         body.insert("bound".to_owned(), self.bound.created.into());
         let rendered = Rendered::new(schema::INIT, &body, self.document(context, desk, folder))?;
         Ok(match receipt {
-            Some(receipt) => rendered.note(format!("operation {}", receipt.operation_id())),
+            Some(receipt) => rendered.operation(receipt.operation_id(), false),
             None => rendered,
         })
     }

@@ -186,7 +186,6 @@ pub(in crate::cli) fn written(
     body.insert("receipt".to_owned(), value(serde_json::to_value(&written.receipt))?);
     body.insert(noun.to_owned(), value(serde_json::to_value(object))?);
     body.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let replayed = if written.receipt.is_replayed() { ", as before" } else { "" };
-    let note = format!("operation {}{replayed}", written.receipt.operation_id());
-    Ok(Rendered::new(schema, &body, document)?.note(note))
+    let (id, is_replayed) = (written.receipt.operation_id(), written.receipt.is_replayed());
+    Ok(Rendered::new(schema, &body, document)?.operation(id, is_replayed))
 }
