@@ -4,6 +4,7 @@ mod actors;
 mod cli;
 mod desk;
 mod doctor;
+mod echo;
 mod journey;
 mod names;
 mod orphans;

@@ -44,7 +44,7 @@ pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result
     let text = args.needed("text")?;
     let limit = desk.page(args)?.unwrap_or(projection::PAGE_MAX);
     let items = desk.look(|view, _| projection::find(view, text, goal.as_ref(), limit))?;
-    let shown = crate::cli::parse::bounded(text).into_owned();
+    let shown = crate::error::echo(text).into_owned();
     show::listed(
         schema::FIND,
         &Listed { items, next_cursor: None },

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::desk::Desk;
 use crate::{
     cli::Args,
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
     model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Todo, TodoId, Turn, TurnId},
 };
@@ -136,6 +136,7 @@ pub(in crate::cli) fn turn_row(desk: &mut Desk, id: TurnId) -> Result<Turn> {
 }
 
 fn none(noun: &str, id: &str) -> Error {
+    let id = echo(id);
     Error::new(Code::NotFound, format!("there is no {noun} {id}")).hint(format!("{noun} list")).detail("id", id)
 }
 
@@ -163,7 +164,7 @@ pub(super) fn one(found: Vec<String>, tail: &str, noun: &str) -> Result<String> 
     match found.as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(none(noun, tail)),
-        _ => Err(Error::new(Code::AmbiguousId, format!("several {noun} ids start with {tail}"))
+        _ => Err(Error::new(Code::AmbiguousId, format!("several {noun} ids start with {}", echo(tail)))
             .hint(format!("{noun} list"))
             .detail("ids", found)),
     }

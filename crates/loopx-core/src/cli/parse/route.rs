@@ -4,10 +4,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::{bounded, error, nearest, words};
+use super::{error, nearest, words};
 use crate::{
     cli::table::{Command, GLOBAL, Place},
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
 };
 
 /// What an argument vector asks for.
@@ -90,7 +90,7 @@ impl Walk {
         }
         let names = verbs.iter().copied().flatten().map(|command| command.name);
         let path = words(&self.chain);
-        let shown = bounded(&word);
+        let shown = echo(&word);
         let message = match path.as_str() {
             "" => format!("there is no command `{shown}`"),
             noun => format!("`{noun}` has no verb `{shown}`"),
