@@ -296,7 +296,7 @@ impl std::error::Error for Error {}
 /// What a message repeats of a caller's text: at most 60 characters, a control character as its escape.
 ///
 /// The one way for such text into a message, a hint or a detail.
-pub fn echo(text: &str) -> Cow<'_, str> {
+pub(crate) fn echo(text: &str) -> Cow<'_, str> {
     const CHARS_MAX: usize = 60;
     let end = text.char_indices().nth(CHARS_MAX).map(|(end, _)| end);
     let head = end.and_then(|end| text.get(..end)).unwrap_or(text);
@@ -305,7 +305,11 @@ pub fn echo(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(head.len() + 8);
     for c in head.chars() {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
     }
     if end.is_some() {
         shown.push('…');

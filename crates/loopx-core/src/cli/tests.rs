@@ -54,6 +54,6 @@ pub(super) fn call_raw(env: &Env, argv: Vec<OsString>, preset: &Preset) -> Ended
         out_is_terminal: false,
         err_is_terminal: false,
     };
-    let exit = main("loopx", preset, argv, env, &mut stdio);
+    let exit = main("loopx", preset, &argv, env, &mut stdio);
     Ended { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }

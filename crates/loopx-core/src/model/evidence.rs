@@ -73,7 +73,9 @@ impl EvidenceKind {
             "evidence is a relative path inside the work tree, a URL or a commit, not `{}`",
             echo(pointer)
         );
-        Err(Error::new(Code::InvalidArgument, message).hint("evidence add --help").detail("argument", "pointer"))
+        Err(Error::new(Code::InvalidArgument, message)
+            .hint("evidence add --help")
+            .detail("argument", "pointer"))
     }
 }
 
@@ -119,17 +121,48 @@ mod tests {
 
     #[test]
     fn a_pointer_stays_inside_the_work_tree() {
-        for good in ["a.txt", "a/b..c/..d", "./x", "https://example.org/a/../b", "9f2c1e0", "sh check.sh", "a:b"] {
-            let taken = if good == "a:b" { EvidenceKind::Note.check(good) } else { EvidenceKind::File.check(good) };
+        for good in [
+            "a.txt",
+            "a/b..c/..d",
+            "./x",
+            "https://example.org/a/../b",
+            "9f2c1e0",
+            "sh check.sh",
+            "a:b",
+        ] {
+            let taken = if good == "a:b" {
+                EvidenceKind::Note.check(good)
+            } else {
+                EvidenceKind::File.check(good)
+            };
             taken.unwrap_or_else(|e| panic!("{good}: {e}"));
         }
         for bad in [
-            "../../x", "a/../../x", "..", "a\\..\\x", "/etc/passwd", " /etc/passwd", "\\\\host\\share", "~/x", "C:\\x",
-            "c:x", "file:///etc/passwd", "FILE:/x",
+            "../../x",
+            "a/../../x",
+            "..",
+            "a\\..\\x",
+            "/etc/passwd",
+            " /etc/passwd",
+            "\\\\host\\share",
+            "~/x",
+            "C:\\x",
+            "c:x",
+            "file:///etc/passwd",
+            "FILE:/x",
         ] {
-            for kind in [EvidenceKind::File, EvidenceKind::Commit, EvidenceKind::Url, EvidenceKind::Check] {
+            for kind in [
+                EvidenceKind::File,
+                EvidenceKind::Commit,
+                EvidenceKind::Url,
+                EvidenceKind::Check,
+            ] {
                 let error = kind.check(bad).unwrap_err();
-                assert_eq!((error.code(), error.hint_args()), (Code::InvalidArgument, Some("evidence add --help")), "{bad}");
+                assert_eq!(
+                    (error.code(), error.hint_args()),
+                    (Code::InvalidArgument, Some("evidence add --help")),
+                    "{bad}"
+                );
             }
         }
     }

@@ -14,7 +14,11 @@ use crate::error::{Code, Error, echo};
 const OPERATION_ID_MAX_BYTES: usize = 128;
 
 fn invalid(what: &str, text: &str) -> Error {
-    Error::new(Code::InvalidId, format!("`{}` is not a well-formed {what}", echo(text))).detail("expected", what)
+    Error::new(
+        Code::InvalidId,
+        format!("`{}` is not a well-formed {what}", echo(text)),
+    )
+    .detail("expected", what)
 }
 
 macro_rules! string_serde {

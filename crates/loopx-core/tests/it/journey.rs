@@ -51,7 +51,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     assert!(
         status
             .out
-            .contains("\n  loopx-core todo add TITLE --goal ship-it\n"),
+            .contains("\n  command             loopx-core todo add TITLE --goal ship-it\n"),
         "{status:?}"
     );
 
@@ -67,7 +67,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     assert!(
         status
             .out
-            .contains("\n  loopx-core todo claim ship-it.1 --as agent:coder\n"),
+            .contains("\n  command             loopx-core todo claim ship-it.1 --as agent:coder\n"),
         "{status:?}"
     );
 
@@ -472,7 +472,7 @@ fn an_export_holds_the_whole_chain() {
         .unwrap();
     assert_eq!(
         chains["text"],
-        format!("{} events of 1 Goals fit each other", events.len())
+        format!("{} events of 1 Goal fit each other", events.len())
     );
 }
 

@@ -7,6 +7,7 @@ mod doctor;
 mod echo;
 mod journey;
 mod names;
+mod newcomer;
 mod orphans;
 mod place;
 mod reads;

@@ -1,4 +1,10 @@
 //! Fault G5: state that nobody registered, and a register without its state, are neither read as new nor written to.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test whose place cannot be made fails"
+)]
 
 use crate::desk::{Desk, files};
 
@@ -28,7 +34,10 @@ const VERBS: &[&[&str]] = &[
 fn state(desk: &Desk) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
     let mut all = files(&desk.path("home"));
     all.extend(files(&desk.folder()));
-    all.retain(|path, bytes| !path.to_string_lossy().ends_with("-shm") && !(path.to_string_lossy().ends_with("-wal") && bytes.is_empty()));
+    all.retain(|path, bytes| {
+        let name = path.to_string_lossy();
+        !(name.ends_with("-shm") || name.ends_with("-wal") && bytes.is_empty())
+    });
     all
 }
 
@@ -37,7 +46,12 @@ fn all_refused(desk: &Desk, verbs: &[&[&str]], code: &str) {
     let before = state(desk);
     for words in verbs {
         let error = desk.refused(words, code, 7);
-        let hint = error["hint"].as_str().unwrap().strip_prefix("loopx-core ").unwrap().to_owned();
+        let hint = error["hint"]
+            .as_str()
+            .unwrap()
+            .strip_prefix("loopx-core ")
+            .unwrap()
+            .to_owned();
         let words: Vec<_> = hint.split(' ').collect();
         let shown = desk.call(&words);
         assert!(shown.exit <= 1 && shown.out.contains(code), "{hint}: {shown:?}");
@@ -59,19 +73,35 @@ fn fault_g05_a_folder_bound_to_a_goal_the_ledger_lacks_is_orphaned() {
     let desk = Desk::with_work();
     let binding = desk.folder().join(".loopx/project.toml");
     std::fs::write(&binding, "profile = \"default\"\ngoal = \"lost\"\n").unwrap();
-    let own: Vec<&[&str]> = VERBS.iter().copied().filter(|words| !words.contains(&"ship-it.1")).collect();
+    let own: Vec<&[&str]> = VERBS
+        .iter()
+        .copied()
+        .filter(|words| !words.contains(&"ship-it.1"))
+        .collect();
     let mut all = own;
     all.push(&["goal", "start", "Lost"]);
     all.push(&["todo", "claim", "lost.1", "--as", "agent:coder"]);
     all_refused(&desk, &all, "orphaned_goal_state");
     // What is named is there, and what looks round is answered.
-    assert_eq!(desk.ok(&["todo", "list", "--goal", "ship-it"])["items"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        desk.ok(&["todo", "list", "--goal", "ship-it"])["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
     assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().unwrap().len(), 1);
     let shown = desk.call(&["doctor"]);
-    assert!(shown.exit == 1 && shown.out.contains("init --rebind"), "{shown:?}");
+    assert!(
+        shown.exit == 1 && shown.out.contains("init --rebind"),
+        "{shown:?}"
+    );
     // The way out is said by hand, and forgets only the binding.
     desk.ok(&["init", "--rebind"]);
-    assert_eq!(std::fs::read_to_string(&binding).unwrap(), "profile = \"default\"\n");
+    assert_eq!(
+        std::fs::read_to_string(&binding).unwrap(),
+        "profile = \"default\"\n"
+    );
     assert_eq!(desk.ok(&["init", "--goal", "Ship it"])["created"], false);
     assert_eq!(desk.call(&["doctor"]).exit, 0);
 }
@@ -81,7 +111,10 @@ fn fault_g05_a_bound_folder_under_another_home_is_orphaned() {
     let desk = Desk::with_work().var("HOME", "/nonexistent/loopx");
     all_refused(&desk, VERBS, "orphaned_goal_state");
     let shown = desk.call(&["doctor"]);
-    assert!(!shown.out.contains("loopx-core init\n") && shown.exit == 1, "{shown:?}");
+    assert!(
+        !shown.out.contains("loopx-core init\n") && shown.exit == 1,
+        "{shown:?}"
+    );
     // A folder that is not bound begins as ever.
     std::fs::remove_dir_all(desk.folder().join(".loopx")).unwrap();
     desk.refused(&["status"], "not_found", 2);
@@ -103,7 +136,13 @@ fn fault_g05_a_ledger_without_its_profile_s_file_is_orphaned() {
 #[test]
 fn fault_g05_a_profile_without_its_ledger_is_no_fresh_one() {
     let desk = Desk::with_work();
-    for name in ["authority.db", "authority.db-wal", "authority.db-shm", "tokens.json", "user.token"] {
+    for name in [
+        "authority.db",
+        "authority.db-wal",
+        "authority.db-shm",
+        "tokens.json",
+        "user.token",
+    ] {
         std::fs::remove_file(desk.profile().join(name)).unwrap();
     }
     all_refused(&desk, VERBS, "store_corrupt");

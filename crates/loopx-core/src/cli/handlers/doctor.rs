@@ -11,6 +11,7 @@ use super::{
     caller::caller,
     desk::{self, Desk},
     schema,
+    submit::with_proof_hint,
 };
 use crate::{
     authority::{
@@ -389,8 +390,8 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
     if caller.provenance.assurance != Assurance::Proven {
         let question = format!("{}: take the present time as {}?", context.program, caller.actor);
         if context.confirm(&question)? != Some(true) {
-            return Err(Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor))
-                .hint("doctor --help"));
+            let error = Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor));
+            return Err(with_proof_hint(context, args, &desk, &caller.actor, error));
         }
     }
     let accepted = desk.authority.accept_clock()?;

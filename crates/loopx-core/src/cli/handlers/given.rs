@@ -147,7 +147,7 @@ pub(in crate::cli) fn validator(
 /// The absolute path of a program: as it stands, from the present folder, or from `PATH`.
 fn resolved(context: &Context<'_, '_>, program: &str) -> Result<String> {
     let nowhere = || {
-        let shown = crate::error::echo(program).into_owned();
+        let shown = echo(program).into_owned();
         Error::new(Code::NotFound, format!("there is no program `{shown}`")).detail("program", shown)
     };
     let found = if program.contains('/') {

@@ -24,7 +24,7 @@ use crate::{
 const SLUGS_MAX: u32 = 1000;
 
 /// The name of the first user's token in the profile's folder.
-const TOKEN_FILE: &str = "user.token";
+pub(super) const TOKEN_FILE: &str = "user.token";
 
 /// `init`.
 pub(in crate::cli) fn init(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {

@@ -32,7 +32,7 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         schema::LOG,
         &page,
         &["EVENT", "WHEN", "WHO", "WHAT"],
-        |row| vec![row.seq.to_string(), show::utc(row.at_ms), row.actor.to_string(), row.text.clone()],
+        |row| vec![row.seq.to_string(), show::utc(row.at_ms), show::actor(&row.actor), row.text.clone()],
         "Nothing happened yet.",
     )
 }

@@ -2,10 +2,10 @@
 
 use super::{desk::Desk, names, schema, show};
 use crate::{
-    cli::{Args, Context, Document, Rendered},
+    cli::{Args, Block, Context, Document, Rendered},
     error::Result,
-    model::Timestamp,
-    projection::{self, GoalStatus, Status},
+    model::{EvidenceId, GateId, Timestamp, TurnId},
+    projection::{self, Attention, GoalStatus, Status},
 };
 
 /// How many rows of attention a Goal shows to a person.
@@ -54,16 +54,14 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
         .add("waits for", format!("{}: {}{until}", goal.waiting_on.as_str(), goal.because))
         .add("an agent may go on", if goal.may_continue { "yes" } else { "no" })
         .add("first", first(goal))
+        .maybe("command", goal.first.as_ref().map(|next| format!("{program} {}", for_people(&next.command))))
         .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
         .list("Todos", counts)
         .maybe("criteria", criteria)
-        .maybe("agent", goal.decision.as_ref().map(|decided| decided.action.name()))
+        .maybe("the agent should", goal.decision.as_ref().map(|decided| projection::plain(decided.action.name())))
         .list("warning", &goal.warnings);
     let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
     let mut document = document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
-    if let Some(next) = &goal.first {
-        document = document.code(vec![format!("{program} {}", next.command)]);
-    }
     let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
     if !owners.is_empty() {
         document = document.table(&["OWNED", "BY", "UNTIL", "TITLE"], owners);
@@ -71,17 +69,29 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
     // What is said above is not said again.
     let said = goal.first.as_ref().map(|next| next.command.as_str());
     let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
-    let rows: Vec<_> = rest.take(ROWS).map(|row| vec![row.text.clone(), format!("{program} {}", row.command)]).collect();
-    if !rows.is_empty() {
-        document = document.table(&["THEN", "COMMAND"], rows);
+    let lines = |row: &Attention| [row.text.clone(), format!("    {program} {}", for_people(&row.command))];
+    let rest: Vec<_> = rest.collect();
+    let mut then: Vec<_> = rest.iter().take(ROWS).copied().flat_map(lines).collect();
+    if rest.len() > ROWS {
+        then.push(format!("and {} more", rest.len() - ROWS));
+    }
+    if !then.is_empty() {
+        document = document.with(Block::Heading(2, "Then".to_owned())).code(then);
     }
     document
+}
+
+/// A command with its minted ids as lists show them.
+fn for_people(command: &str) -> String {
+    let prefixes = [GateId::PREFIX, TurnId::PREFIX, EvidenceId::PREFIX];
+    let is_minted = |word: &str| prefixes.iter().any(|prefix| word.starts_with(prefix));
+    let shown = command.split(' ').map(|word| if is_minted(word) { names::short(&word) } else { word.to_owned() });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 fn first(goal: &GoalStatus) -> &str {
     match &goal.first {
         Some(next) => &next.text,
-        None if goal.may_continue => "nothing; an agent works",
         None => "nothing",
     }
 }

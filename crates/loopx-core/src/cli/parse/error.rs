@@ -62,7 +62,7 @@ fn unknown(shown: &str, argument: &str, command: &Command, path: &str) -> (Strin
     let flag = flag.split('=').next().unwrap_or(flag);
     match nearest(flag, flags.map(|arg| arg.id)) {
         Some(near) => (
-            format!("`{path}` does not take `{shown}`; `--{near}` is near"),
+            format!("`{path}` does not take `{shown}`; did you mean `--{near}`?"),
             Some(format!("--{near}")),
         ),
         None => (format!("`{path}` does not take `{shown}`"), None),

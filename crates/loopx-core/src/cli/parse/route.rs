@@ -95,8 +95,10 @@ impl Walk {
             "" => format!("there is no command `{shown}`"),
             noun => format!("`{noun}` has no verb `{shown}`"),
         };
+        let near = nearest(&word, names);
+        let message = near.map_or_else(|| message.clone(), |name| format!("{message}; did you mean `{name}`?"));
         let error = Error::new(Code::InvalidArgument, message).detail("argument", shown);
-        Err(match nearest(&word, names) {
+        Err(match near {
             Some(name) => error.hint(format!("{path} {name} --help").trim_start()).detail("nearest", name),
             None => error.hint(format!("{path} --help").trim_start()),
         })

@@ -25,6 +25,7 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
+use super::again::again;
 use crate::{
     error::{Code, Error, Result},
     model::OperationId,
@@ -97,7 +98,7 @@ pub struct Page<T> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     /// The running binary's name.
-    pub(super) program: &'a str,
+    pub(super) program: &'static str,
     /// What followed it.
     pub(super) argv: &'a [OsString],
 }
@@ -178,7 +179,8 @@ fn unwritable(
         Some(id) => {
             let text = format!("{message}, but the operation {id} was written; repeated with its id, it shows its receipt");
             let error = Error::new(code, text);
-            match repeated(call.argv, id) {
+            // What a verb of several commits returns is the receipt of its last step.
+            match again(call.argv, "--op-id", id.split('/').next().unwrap_or(id)) {
                 Some(args) => error.hint(args),
                 None => error,
             }
@@ -187,18 +189,3 @@ fn unwritable(
     let on_stderr = Look { format: Format::Text, ..look };
     print_error(&error.internal(failed), call, on_stderr, stdio)
 }
-
-/// The same call under the id of its operation, which returns the same receipt; none where it is too long to show.
-fn repeated(argv: &[OsString], operation: &str) -> Option<String> {
-    const MAX_BYTES: usize = 1000;
-    let mut words = argv.iter().map(|word| word.to_str()).collect::<Option<Vec<_>>>()?;
-    // What a verb of several commits returns is the receipt of its last step.
-    let base = operation.split('/').next().unwrap_or(operation);
-    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
-    let is_named = words.iter().take(end).any(|word| *word == "--op-id" || word.starts_with("--op-id="));
-    if !is_named {
-        words.splice(end..end, ["--op-id", base]);
-    }
-    shlex::try_join(words).ok().filter(|line| line.len() <= MAX_BYTES)
-}
-

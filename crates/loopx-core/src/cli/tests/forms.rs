@@ -114,7 +114,7 @@ fn bad_input_is_typed_with_a_hint_that_runs() {
         (&["todo", "add", "x", "--priority", "P1", "--priority", "P2"], "can be given only once"),
         (&["todo", "add", "x", "y"], "`todo add` does not take `y`"),
         (&["todo", "add", "x", "--hold=yes"], "`--hold` takes no further value"),
-        (&["todo", "add", "x", "--prioritty", "P1"], "`--priority` is near"),
+        (&["todo", "add", "x", "--prioritty", "P1"], "did you mean `--priority`?"),
         (&["todo", "add", "x", "--validator", "a 'b"], "a command with closed quotes is wanted"),
         (&["todo", "add", "x", "--progress-exit", "3"], "`todo add` needs --validator"),
         (&["todo", "list", "--limit", "0"], "`--limit` cannot be `0`: a whole number from 1 to 1000 is wanted"),
@@ -211,7 +211,7 @@ fn colour_obeys_flag_then_no_color_then_force_then_terminal() {
         let env = Env::from_pairs(pairs.to_vec());
         let mut argv: Vec<OsString> = vec!["todo".into(), "--help".into()];
         argv.extend(words.iter().map(OsString::from));
-        main("loopx", &Preset::CORE, argv, &env, &mut stdio);
+        main("loopx", &Preset::CORE, &argv, &env, &mut stdio);
         String::from_utf8(out).unwrap().contains('\u{1b}')
     };
     let columns = ("COLUMNS", "80");
@@ -285,7 +285,7 @@ fn a_broken_pipe_is_quiet_and_a_full_disk_is_typed() {
             out_is_terminal: false,
             err_is_terminal: false,
         };
-        let ended = main("loopx", &Preset::CORE, vec!["man".into()], &Env::default(), &mut stdio);
+        let ended = main("loopx", &Preset::CORE, &["man".into()], &Env::default(), &mut stdio);
         assert_eq!((ended, String::from_utf8(err).unwrap().as_str()), (exit, message));
     }
 }
