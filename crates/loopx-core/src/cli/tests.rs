@@ -35,7 +35,7 @@ pub(crate) fn takes(line: &str) -> bool {
 
 /// Calls the frame with words, in an environment of pairs.
 pub(super) fn call_in(env: &Env, words: &[&str]) -> Ended {
-    call_raw(env, words.iter().map(OsString::from).collect(), &Preset::CORE)
+    call_raw(env, &words.iter().map(OsString::from).collect::<Vec<_>>(), &Preset::CORE)
 }
 
 /// Calls the frame with words, in an empty environment.
@@ -44,7 +44,7 @@ pub(super) fn call(words: &[&str]) -> Ended {
 }
 
 /// Calls the frame with an argument vector.
-pub(super) fn call_raw(env: &Env, argv: Vec<OsString>, preset: &Preset) -> Ended {
+pub(super) fn call_raw(env: &Env, argv: &[OsString], preset: &Preset) -> Ended {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut stdio = Stdio {
         input: &mut std::io::empty(),
@@ -54,6 +54,6 @@ pub(super) fn call_raw(env: &Env, argv: Vec<OsString>, preset: &Preset) -> Ended
         out_is_terminal: false,
         err_is_terminal: false,
     };
-    let exit = main("loopx", preset, &argv, env, &mut stdio);
+    let exit = main("loopx", preset, argv, env, &mut stdio);
     Ended { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }

@@ -2,6 +2,15 @@
 //!
 //! Programs get the codes; nothing here is compared.
 
+use crate::error::Code;
+
+const GOAL_CLOSED: &str = Code::GoalClosed.as_str();
+const GOAL_STOPPED: &str = Code::GoalStopped.as_str();
+const SESSION_UNAVAILABLE: &str = Code::SessionUnavailable.as_str();
+const INCOMPATIBLE_VERSION: &str = Code::IncompatibleVersion.as_str();
+const TURN_RUNNING: &str = Code::TurnRunning.as_str();
+const HELD: &str = Code::Held.as_str();
+
 /// A reason in words: of a Turn's end or hold, of a host's failure, of what an agent or a Todo waits for.
 ///
 /// A word that needs no other is returned as it is.
@@ -17,8 +26,8 @@ pub fn plain(code: &str) -> &str {
         "stop" => "somebody stopped it",
         "abandoned" => "given up by a person",
         "retired" => "its agent was retired",
-        "goal_closed" => "the Goal was closed",
-        "goal_stopped" => "the Goal is stopped",
+        GOAL_CLOSED => "the Goal was closed",
+        GOAL_STOPPED => "the Goal is stopped",
         "scopes_taken" => "it ran out, and its write scopes were taken",
         // Why it is unresolved.
         "lost" => "its executor is gone",
@@ -27,7 +36,7 @@ pub fn plain(code: &str) -> &str {
         // Why it failed.
         "validate" => "refused by its validators",
         "auth_required" => "the host is not signed in",
-        "session_unavailable" => "the host's session cannot be resumed",
+        SESSION_UNAVAILABLE => "the host's session cannot be resumed",
         "workspace_denied" => "the host may not use the work tree",
         "timeout" => "the host ran past its deadline",
         "idle_timeout" => "the host was silent too long",
@@ -37,7 +46,7 @@ pub fn plain(code: &str) -> &str {
         "result_invalid" => "the host's result cannot be taken",
         "provider_capacity" => "the host's provider has no room",
         "rate_limited" => "the host's provider slows it down",
-        "incompatible_version" => "this version of the host is known not to work",
+        INCOMPATIBLE_VERSION => "this version of the host is known not to work",
         "crashed" => "the host crashed",
         // What holds a result.
         "requirement" => "the Todo changed meanwhile",
@@ -50,11 +59,11 @@ pub fn plain(code: &str) -> &str {
         // What an agent, or a Todo, waits for.
         "quota" => "the budget of Turns is used up",
         "owned_by_peers" => "other agents own what is left",
-        "turn_elsewhere" | "turn_running" => "this agent works already",
+        "turn_elsewhere" | TURN_RUNNING => "this agent works already",
         "time" => "everything left waits for its time",
         "user" => "a person has to act",
         "unresolved" => "what its last Turn did is not known",
-        "held" => "its result is held",
+        HELD => "its result is held",
         "mine" => "this agent owns it already",
         "peer" => "another agent owns it",
         "capability" => "the agent lacks a capability",

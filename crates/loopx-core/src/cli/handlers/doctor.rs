@@ -150,9 +150,15 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let program = context.program;
     let rows = findings.iter().map(|finding| {
         let command = finding.command.as_ref().map_or_else(|| "-".to_owned(), |args| format!("{program} {args}"));
-        vec![finding.check.to_owned(), word(finding.standing).to_owned(), finding.text.clone(), command]
+        vec![finding.check.to_owned(), word(finding.standing).to_owned(), command, finding.text.clone()]
     });
-    let document = Document::new().table(&["CHECK", "IS", "FOUND", "COMMAND"], rows.collect());
+    let mut rows: Vec<_> = rows.collect();
+    let mut head = vec!["CHECK", "IS", "COMMAND", "FOUND"];
+    if findings.iter().all(|finding| finding.command.is_none()) {
+        head.remove(2);
+        rows.iter_mut().for_each(|row| drop(row.remove(2)));
+    }
+    let document = Document::new().table(&head, rows);
     let rendered = Rendered::new(schema::DOCTOR, &json!({"findings": findings}), document)?;
     Ok(if bad > 0 { rendered.exit(Code::CheckFailed.class().exit()) } else { rendered })
 }

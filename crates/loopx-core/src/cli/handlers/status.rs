@@ -22,11 +22,11 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         _ => goal,
     };
     let status = desk.look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref()))?;
-    let document = document(&status, context.program);
+    let document = document(&status, context.program, context.look.columns);
     Rendered::new(schema::STATUS, &status, document)
 }
 
-fn document(status: &Status, program: &str) -> Document {
+fn document(status: &Status, program: &str, columns: Option<u16>) -> Document {
     let mut document = Document::new();
     if status.clock_jump {
         document = document.para(format!(
@@ -34,7 +34,7 @@ fn document(status: &Status, program: &str) -> Document {
         ));
     }
     for goal in &status.goals {
-        document = of_goal(document, goal, status.now_ms, program);
+        document = of_goal(document, goal, status.now_ms, program, columns);
     }
     if status.goals.is_empty() {
         let text = if status.closed > 0 { "Every Goal is closed" } else { "There is no Goal yet" };
@@ -46,7 +46,13 @@ fn document(status: &Status, program: &str) -> Document {
     document
 }
 
-fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str) -> Document {
+fn of_goal(
+    document: Document,
+    goal: &GoalStatus,
+    now: Timestamp,
+    program: &str,
+    columns: Option<u16>,
+) -> Document {
     let until = goal.until_ms.map(|at| format!(", {}", show::when(at, now))).unwrap_or_default();
     let counts = goal.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
     let criteria = (goal.criteria > 0).then(|| format!("{}/{} shown", goal.criteria_met, goal.criteria));
@@ -54,7 +60,6 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
         .add("waits for", format!("{}: {}{until}", goal.waiting_on.as_str(), goal.because))
         .add("an agent may go on", if goal.may_continue { "yes" } else { "no" })
         .add("first", first(goal))
-        .maybe("command", goal.first.as_ref().map(|next| format!("{program} {}", for_people(&next.command))))
         .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
         .list("Todos", counts)
         .maybe("criteria", criteria)
@@ -62,6 +67,9 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
         .list("warning", &goal.warnings);
     let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
     let mut document = document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
+    if let Some(next) = &goal.first {
+        document = document.line(format!("next: {program} {}", for_people(&next.command)));
+    }
     let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
     if !owners.is_empty() {
         document = document.table(&["OWNED", "BY", "UNTIL", "TITLE"], owners);
@@ -69,7 +77,7 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
     // What is said above is not said again.
     let said = goal.first.as_ref().map(|next| next.command.as_str());
     let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
-    let lines = |row: &Attention| [row.text.clone(), format!("    {program} {}", for_people(&row.command))];
+    let lines = |row: &Attention| [clipped(&row.text, columns), format!("    {program} {}", for_people(&row.command))];
     let rest: Vec<_> = rest.collect();
     let mut then: Vec<_> = rest.iter().take(ROWS).copied().flat_map(lines).collect();
     if rest.len() > ROWS {
@@ -79,6 +87,17 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
         document = document.with(Block::Heading(2, "Then".to_owned())).code(then);
     }
     document
+}
+
+/// A text that fits one indented line, where the width of one is known.
+fn clipped(text: &str, columns: Option<u16>) -> String {
+    const INDENT: usize = 2;
+    let width = columns.map_or(usize::MAX, |columns| usize::from(columns).saturating_sub(INDENT).max(20));
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(width - 1).collect();
+    format!("{}…", head.trim_end())
 }
 
 /// A command with its minted ids as lists show them.
