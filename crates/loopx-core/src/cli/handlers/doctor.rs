@@ -156,7 +156,9 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let mut head = vec!["CHECK", "IS", "COMMAND", "FOUND"];
     if findings.iter().all(|finding| finding.command.is_none()) {
         head.remove(2);
-        rows.iter_mut().for_each(|row| drop(row.remove(2)));
+        for row in &mut rows {
+            row.remove(2);
+        }
     }
     let document = Document::new().table(&head, rows);
     let rendered = Rendered::new(schema::DOCTOR, &json!({"findings": findings}), document)?;
