@@ -293,5 +293,43 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// What a message repeats of a caller's text: at most 60 characters, a control character as its escape.
+///
+/// The one way for such text into a message, a hint or a detail.
+pub(crate) fn echo(text: &str) -> Cow<'_, str> {
+    const CHARS_MAX: usize = 60;
+    let end = text.char_indices().nth(CHARS_MAX).map(|(end, _)| end);
+    let head = end.and_then(|end| text.get(..end)).unwrap_or(text);
+    if end.is_none() && !head.chars().any(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(head.len() + 8);
+    for c in head.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    if end.is_some() {
+        shown.push('…');
+    }
+    Cow::Owned(shown)
+}
+
 /// The result of a fallible public function.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_is_short_and_hides_nothing() {
+        assert_eq!(echo("plain ü \u{4e2d}"), "plain ü \u{4e2d}");
+        assert_eq!(echo("a\u{1b}[31m\nb\0\u{9b}"), "a\\u{1b}[31m\\nb\\u{0}\\u{9b}");
+        assert_eq!(echo(&"x".repeat(60)).len(), 60);
+        let long = echo(&"\u{1b}".repeat(100_000)).into_owned();
+        assert!(long.ends_with('…') && long.len() < 60 * 6 + 4, "{}", long.len());
+    }
+}

@@ -24,6 +24,8 @@ pub struct Authority {
     ledger: Box<dyn Ledger>,
     clock: Box<dyn Clock>,
     strict: bool,
+    /// Whose ledger it has to be, where that is known.
+    expects: Option<AuthorityId>,
 }
 
 impl Authority {
@@ -34,22 +36,29 @@ impl Authority {
 
     /// Keeps a ledger by a given clock.
     pub fn with_clock(ledger: Box<dyn Ledger>, clock: Box<dyn Clock>) -> Self {
-        Self { ledger, clock, strict: false }
+        Self { ledger, clock, strict: false, expects: None }
     }
 
     /// Keeps the ledger of a profile, which must be there; its file is opened by the first read or write.
     ///
-    /// Errors: `not_found` before `init`, `store_unreadable`.
+    /// Errors: `not_found` before `init`, `store_corrupt` where the profile had a ledger and has none,
+    /// `store_unreadable`. Each read and write refuses the ledger of another authority: `orphaned_goal_state`.
     pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
-        Ok(Self::new(Box::new(SqliteLedger::open(profile, env)?)))
+        profile.check_ledger()?;
+        let opened = Self::new(Box::new(SqliteLedger::open(profile, env)?));
+        Ok(Self { expects: profile.authority_id(), ..opened })
     }
 
     /// Keeps the ledger of a profile, and makes and founds it where it is missing.
     ///
-    /// Errors: `disk_full`, `schema_*`, `store_*`.
+    /// Errors: as [`Authority::open`] but `not_found`; `disk_full`, `schema_*`, `store_*`.
     pub fn create(profile: &Profile, env: &Env) -> Result<Self> {
-        let mut authority = Self::new(Box::new(SqliteLedger::create(profile, env)?));
+        profile.check_ledger()?;
+        let made = Self::new(Box::new(SqliteLedger::create(profile, env)?));
+        let mut authority = Self { expects: profile.authority_id(), ..made };
         authority.found()?;
+        let meta = authority.read(|view| view.meta())?.ok_or_else(unfounded)?;
+        profile.note_authority(meta.authority_id)?;
         Ok(authority)
     }
 
@@ -97,10 +106,10 @@ impl Authority {
     ///
     /// Errors: those of the job; `not_found` before the ledger was founded, `store_*`.
     pub fn look<T>(&mut self, mut job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
-        let Self { ledger, clock, strict } = self;
+        let Self { ledger, clock, strict, expects } = self;
         let mut answer = None;
         ledger.read(&mut |view| {
-            let meta = view.meta()?.ok_or_else(unfounded)?;
+            let meta = ours(view.meta()?, *expects)?;
             let stamp = clock::advance(&meta.stamp, &clock.read()?);
             answer = Some(job(view, &terms(&meta, &stamp, *strict))?);
             Ok(())
@@ -112,10 +121,10 @@ impl Authority {
     ///
     /// Errors: `not_found` before the ledger was founded, `store_*`.
     pub fn accept_clock(&mut self) -> Result<bool> {
-        let Self { ledger, clock, .. } = self;
+        let Self { ledger, clock, expects, .. } = self;
         let mut jumped = false;
         ledger.write(&mut |tx| {
-            let meta = tx.meta()?.ok_or_else(unfounded)?;
+            let meta = ours(tx.meta()?, *expects)?;
             let reading = clock.read()?;
             jumped = clock::advance(&meta.stamp, &reading).clock_jump;
             if jumped {
@@ -143,14 +152,14 @@ impl Authority {
 
     /// As [`Authority::terms`], by a read of its own.
     pub fn present(&mut self) -> Result<Terms> {
-        let meta = self.read(|view| view.meta())?.ok_or_else(unfounded)?;
+        let meta = ours(self.read(|view| view.meta())?, self.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
 
     /// What a decision would be made under now, without writing that time passed.
     pub fn terms(&self, view: &mut dyn View) -> Result<Terms> {
-        let meta = view.meta()?.ok_or_else(unfounded)?;
+        let meta = ours(view.meta()?, self.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
@@ -165,11 +174,14 @@ impl Authority {
             stamp: Stamp::first(&reading),
         };
         let mut made = false;
+        let expects = self.expects;
         self.ledger.write(&mut |tx| {
-            if tx.meta()?.is_none() {
-                tx.found(&meta)?;
-                made = true;
+            let known = tx.meta()?;
+            if known.is_some() || expects.is_some() {
+                return ours(known, expects).map(drop);
             }
+            tx.found(&meta)?;
+            made = true;
             Ok(())
         })?;
         Ok(made)
@@ -182,7 +194,7 @@ impl Authority {
     ) -> Result<Receipt> {
         let digest = operation.digest()?;
         let seed = random::bytes::<32>()?;
-        let Self { ledger, clock, strict } = self;
+        let Self { ledger, clock, strict, expects } = self;
         let mut receipt = None;
         ledger.write(&mut |tx| {
             if let Some(stored) = tx.receipt(&operation.operation_id)? {
@@ -192,7 +204,7 @@ impl Authority {
                 receipt = Some(stored.into_receipt(operation.operation_id.clone(), true));
                 return Ok(());
             }
-            let meta = tx.meta()?.ok_or_else(unfounded)?;
+            let meta = ours(tx.meta()?, *expects)?;
             let reading = clock.read()?;
             let stamp = clock::advance(&meta.stamp, &reading);
             let minted = Minted::new(seed, Timestamp::from_ms(reading.wall_ms));
@@ -219,6 +231,24 @@ fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
         now: Timestamp::from_ms(stamp.now_ms),
         clock_jump: stamp.clock_jump,
         strict,
+    }
+}
+
+/// What a ledger knows of itself, if it is the one that is expected here.
+fn ours(meta: Option<Meta>, expects: Option<AuthorityId>) -> Result<Meta> {
+    match (meta, expects) {
+        (Some(meta), Some(expected)) if meta.authority_id != expected => {
+            let message = "the ledger is another authority's: this profile has registered none of its Goals";
+            Err(Error::new(Code::OrphanedGoalState, message)
+                .hint("doctor")
+                .detail("found", meta.authority_id.to_string())
+                .detail("expected", expected.to_string()))
+        }
+        (Some(meta), _) => Ok(meta),
+        (None, Some(_)) => {
+            Err(Error::new(Code::StoreCorrupt, "this profile had a ledger, and it is empty").hint("doctor"))
+        }
+        (None, None) => Err(unfounded()),
     }
 }
 

@@ -3,23 +3,29 @@
 //! Nothing is read before a handler asks for it.
 
 use std::{
+    ffi::OsString,
     io::{BufRead as _, BufReader, Read as _},
     path::Path,
 };
 
 use super::{
-    Env, Look, Preset, Settings, Stdio, Var, config,
+    Env, Look, Preset, Settings, Stdio, Var, again, config,
     parse::Args,
     project::{Project, discover},
     render,
 };
-use crate::error::{Code, Error, Result};
+use crate::{
+    error::{Code, Error, Result},
+    model::Actor,
+};
 
 /// The place a handler runs in.
 #[derive(Debug)]
 pub struct Context<'a, 's> {
     /// The running binary's name, for whole commands in an answer.
     pub program: &'static str,
+    /// The arguments of this call, as they were given.
+    pub argv: &'a [OsString],
     /// The commands of this binary.
     pub preset: &'a Preset,
     /// The environment.
@@ -72,9 +78,21 @@ impl Context<'_, '_> {
             "nobody is named as the actor of `{}`: give --as user:NAME or agent:NAME, or set LOOPX_ACTOR",
             args.path()
         );
+        let user = format!("user:{}", self.login()?);
+        let hint = user.parse::<Actor>().ok().and_then(|actor| self.again("--as", &actor.to_string()));
         Err(Error::new(Code::MissingActor, message)
-            .hint(format!("{} --help", args.path()))
+            .hint(hint.unwrap_or_else(|| format!("{} --help", args.path())))
             .detail("argument", "--as"))
+    }
+
+    /// This call once more with a flag, as the arguments of a hint; none where it cannot be shown.
+    pub(super) fn again(&self, flag: &str, value: &str) -> Option<String> {
+        again::again(self.argv, flag, value)
+    }
+
+    /// This call once more with a file of a token, shown by the variable that leads to it.
+    pub(super) fn again_proven(&self, token_file: &Path) -> Option<String> {
+        self.again("--token-file", &again::by_variable(token_file, self.env)?)
     }
 
     /// The login name: `USER`, `LOGNAME`, else what the system calls this user, else `uid-N`.

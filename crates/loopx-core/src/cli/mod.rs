@@ -3,6 +3,7 @@
 //! Knows no rule and no SQL. A verb is a row of the flag table (`table`) and a `Handler` bound to its words
 //! in a `Preset`; the frame does the rest: parsing, help, errors, formats, exit codes.
 
+mod again;
 mod builtin;
 mod config;
 mod context;
@@ -70,35 +71,36 @@ impl Preset {
 
 /// Runs a command with the streams and the environment of this process; a binary's whole `main`.
 pub fn run(program: &'static str, preset: &Preset) -> ExitCode {
-    let argv = std::env::args_os().skip(1).collect();
+    let argv: Vec<_> = std::env::args_os().skip(1).collect();
     let env = Env::read();
-    ExitCode::from(Stdio::with_process(|stdio| main(program, preset, argv, &env, stdio)))
+    ExitCode::from(Stdio::with_process(|stdio| main(program, preset, &argv, &env, stdio)))
 }
 
 /// Runs a command and gives its exit code. `argv` does not hold the program's name, which is `program`.
-pub fn main(program: &'static str, preset: &Preset, argv: Vec<OsString>, env: &Env, stdio: &mut Stdio<'_>) -> u8 {
+pub fn main(program: &'static str, preset: &Preset, argv: &[OsString], env: &Env, stdio: &mut Stdio<'_>) -> u8 {
     if let Some((name, rest)) = argv.split_first()
         && let Some((_, inner)) = preset.inner.iter().find(|(word, _)| name == word)
     {
         return inner(rest, env, stdio);
     }
-    let look = Look::of(&argv, env, stdio);
-    let answer = answer(program, preset, argv, env, look, stdio);
+    let look = Look::of(argv, env, stdio);
+    let call = render::Call { program, argv };
+    let answer = answer(call, preset, env, look, stdio);
     match answer {
-        Ok(rendered) => render::print(rendered, program, look, stdio),
-        Err(error) => render::print_error(&error, program, look, stdio),
+        Ok(rendered) => render::print(rendered, call, look, stdio),
+        Err(error) => render::print_error(&error, call, look, stdio),
     }
 }
 
 fn answer(
-    program: &'static str,
+    call: render::Call<'_>,
     preset: &Preset,
-    argv: Vec<OsString>,
     env: &Env,
     look: Look,
     stdio: &mut Stdio<'_>,
 ) -> Result<Rendered> {
-    match parse::route(preset.commands, argv)? {
+    let render::Call { program, argv } = call;
+    match parse::route(preset.commands, argv.to_vec())? {
         Route::Version => {
             let line = page::version(program);
             let body = Version { program, version: env!("CARGO_PKG_VERSION") };
@@ -114,7 +116,8 @@ fn answer(
             let handler = preset.handler(args.path()).ok_or_else(|| {
                 Error::new(Code::NotInstalled, format!("`{}` is not part of this build", args.path())).hint("--help")
             })?;
-            handler(&mut Context { program, preset, env, look, stdio }, &args)
+            let mut context = Context { program, argv, preset, env, look, stdio };
+            handler(&mut context, &args).map_err(|error| handlers::explained(&context, &args, error))
         }
     }
 }

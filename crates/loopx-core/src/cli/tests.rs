@@ -35,7 +35,7 @@ pub(crate) fn takes(line: &str) -> bool {
 
 /// Calls the frame with words, in an environment of pairs.
 pub(super) fn call_in(env: &Env, words: &[&str]) -> Ended {
-    call_raw(env, words.iter().map(OsString::from).collect(), &Preset::CORE)
+    call_raw(env, &words.iter().map(OsString::from).collect::<Vec<_>>(), &Preset::CORE)
 }
 
 /// Calls the frame with words, in an empty environment.
@@ -44,7 +44,7 @@ pub(super) fn call(words: &[&str]) -> Ended {
 }
 
 /// Calls the frame with an argument vector.
-pub(super) fn call_raw(env: &Env, argv: Vec<OsString>, preset: &Preset) -> Ended {
+pub(super) fn call_raw(env: &Env, argv: &[OsString], preset: &Preset) -> Ended {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut stdio = Stdio {
         input: &mut std::io::empty(),

@@ -82,6 +82,7 @@ pub(super) fn named<'d>(draft: &'d Draft<'_>, evidence_id: &EvidenceId) -> Resul
 /// Adds a piece and returns its id; a person's accepted piece that names a criterion shows it.
 pub(super) fn add(draft: &mut Draft<'_>, command: &Command) -> Result<EvidenceId> {
     let Command::Add { todo_id, criterion, kind, pointer, digest, privacy, verdict } = command;
+    kind.check(pointer.as_str())?;
     let by_person = draft.actor().is_user();
     if !by_person && (criterion.is_some() || verdict.is_some_and(|v| v != EvidenceVerdict::Unchecked)) {
         return Err(Error::new(Code::UserOnly, "what evidence shows is a person's or a validator's to say"));

@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{AgentId, EndpointId, Label, TurnId};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, echo};
 
 /// Who a write is attributed to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,8 +64,7 @@ impl FromStr for Actor {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = || {
-            let shown: String = text.chars().filter(|c| !c.is_control()).take(64).collect();
-            Error::new(Code::InvalidArgument, format!("`{shown}` names no actor")).detail(
+            Error::new(Code::InvalidArgument, format!("`{}` names no actor", echo(text))).detail(
                 "expected",
                 "user:<name>, agent:<id>[@<endpoint>], host:<endpoint> or system",
             )

@@ -9,15 +9,17 @@ use super::{
     Digest, Timestamp,
     text::{parsed_text, string_serde},
 };
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, echo};
 
 /// The longest operation id.
 const OPERATION_ID_MAX_BYTES: usize = 128;
 
 fn invalid(what: &str, text: &str) -> Error {
-    // An over-long or hostile id is not echoed whole.
-    let shown: String = text.chars().filter(|c| !c.is_control()).take(64).collect();
-    Error::new(Code::InvalidId, format!("`{shown}` is not a well-formed {what}")).detail("expected", what)
+    Error::new(
+        Code::InvalidId,
+        format!("`{}` is not a well-formed {what}", echo(text)),
+    )
+    .detail("expected", what)
 }
 
 macro_rules! text_id {

@@ -229,6 +229,19 @@ impl PrivateStore {
         Ok(orphans)
     }
 
+    /// The schemas that this release knows: the oldest it reads, and the one it writes.
+    pub const SCHEMAS: (i32, i32) = (SCHEMA.oldest, SCHEMA.newest);
+
+    /// Looks at the whole file, and says which schema it has; `None` while no body was ever put.
+    ///
+    /// Errors: `store_corrupt`, `schema_*`, `store_*`.
+    pub fn check(&mut self) -> Result<Option<i32>> {
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        let version = reader.schema_version()?;
+        reader.check_pages()?;
+        Ok(Some(version))
+    }
+
     fn exists(&self) -> Result<bool> {
         self.path.try_exists().map_err(|e| {
             Error::new(Code::StoreUnreadable, format!("{NAME} cannot be reached by this user")).internal(e)

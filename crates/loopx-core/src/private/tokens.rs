@@ -76,7 +76,7 @@ pub struct Tokens {
 impl Tokens {
     /// Names the file; opens nothing.
     pub fn at(place: &Place) -> Self {
-        Self { path: place.dir().join("tokens.json"), lock: place.locks().join("tokens.lock") }
+        Self { path: place.tokens_json(), lock: place.locks().join("tokens.lock") }
     }
 
     /// All tokens, oldest first.

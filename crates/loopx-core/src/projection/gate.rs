@@ -9,7 +9,7 @@ use crate::{
     authority::{GateFilter, View},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
-    model::{Actor, Blocks, Gate, GateId, GateKind, GateState, GoalId, Timestamp, TodoId, TurnId},
+    model::{Actor, Blocks, Gate, GateId, GateKind, GateState, GoalId, Timestamp, TodoId, TodoState, TurnId},
 };
 
 /// A gate, in a list and on its own page.
@@ -23,7 +23,7 @@ pub struct GateRow {
     pub kind: GateKind,
     /// Where it stands; `expired` for a standing approval whose time is over.
     pub state: &'static str,
-    /// Whether it stops what it names now.
+    /// Whether it stops something now: not when it is answered, nor when every Todo it names has ended.
     pub blocking: bool,
     /// The question.
     pub question: String,
@@ -62,7 +62,7 @@ pub struct GateRow {
 }
 
 impl GateRow {
-    pub(super) fn of(gate: &Gate, terms: &Terms) -> Self {
+    pub(super) fn of(gate: &Gate, terms: &Terms, idle: &BTreeSet<GateId>) -> Self {
         let (mut by, mut at, mut answer, mut until) = (None, None, None, None);
         match &gate.state {
             GateState::Open => {}
@@ -82,7 +82,7 @@ impl GateRow {
             goal_id: gate.goal_id.clone(),
             kind: gate.kind,
             state: state(gate, terms),
-            blocking: gate.is_blocking(),
+            blocking: gate.is_blocking() && !idle.contains(&gate.gate_id),
             question: gate.question.to_string(),
             options: gate.options.iter().map(ToString::to_string).collect(),
             blocks: gate.blocks.clone(),
@@ -98,6 +98,35 @@ impl GateRow {
             revision: gate.revision,
         }
     }
+}
+
+/// Those of some gates that wait for an answer and stop nothing: every Todo they name has ended.
+pub(super) fn idle(view: &mut dyn View, terms: &Terms, gates: &[Gate]) -> Result<BTreeSet<GateId>> {
+    let names = |gate: &Gate| match &gate.blocks {
+        Blocks::Todos(ids) if gate.is_blocking() => ids.clone(),
+        Blocks::Todos(_) | Blocks::Goal => BTreeSet::new(),
+    };
+    let reads: BTreeSet<_> = gates.iter().flat_map(names).map(Read::Todo).collect();
+    if reads.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut facts = Facts::new(terms.clone());
+    view.load(&reads, &mut facts)?;
+    let mut idle = BTreeSet::new();
+    for gate in gates {
+        let ids = names(gate);
+        let mut is_idle = !ids.is_empty();
+        for id in ids {
+            is_idle &= facts.todo(&id)?.is_none_or(|todo| match todo.state {
+                TodoState::Done { .. } | TodoState::Cancelled { .. } => true,
+                TodoState::Open | TodoState::Deferred { .. } | TodoState::Blocked { .. } => false,
+            });
+        }
+        if is_idle {
+            idle.insert(gate.gate_id);
+        }
+    }
+    Ok(idle)
 }
 
 /// The state as it is shown: a standing approval whose time is over has expired.
@@ -176,13 +205,15 @@ fn of_goal(
             if let Some(text) = after {
                 text.parse::<GateId>().map_err(|_| bad_cursor(text))?;
             }
-            view.gates(&filter, after, limit)
+            let gates = view.gates(&filter, after, limit)?;
+            let idle = idle(view, terms, &gates)?;
+            Ok(gates.into_iter().map(|gate| (GateRow::of(&gate, terms, &idle), names(&gate))).collect())
         },
-        |gate| gate.gate_id.to_string(),
-        |gate| {
-            let wanted =
-                any(&query.states, state(&gate, terms)) && any(&query.kinds, gate.kind.as_str()) && names(&gate);
-            Ok(wanted.then(|| GateRow::of(&gate, terms)))
+        |(row, _)| row.gate_id.to_string(),
+        |(row, is_named)| {
+            let is_wanted = any(&query.states, row.state) && any(&query.kinds, row.kind.as_str()) && is_named;
+            // Where no state is asked for, what waits for a person is meant.
+            Ok(Some(row).filter(|row| is_wanted && (row.blocking || !query.states.is_empty())))
         },
     )
 }
@@ -196,5 +227,6 @@ pub fn gate(view: &mut dyn View, terms: &Terms, id: &GateId) -> Result<GateRow> 
     let gate = facts.gate(id)?.ok_or_else(|| {
         Error::new(Code::NotFound, format!("there is no gate {id}")).detail("gate_id", id.to_string()).hint("gate list")
     })?;
-    Ok(GateRow::of(gate, terms))
+    let idle = idle(view, terms, std::slice::from_ref(gate))?;
+    Ok(GateRow::of(gate, terms, &idle))
 }

@@ -15,6 +15,7 @@ mod status;
 mod timeline;
 mod find;
 mod export;
+mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
 pub use evidence::{EvidenceQuery, evidence, evidences};
@@ -27,6 +28,7 @@ pub use status::{Attention, GoalStatus, LastRun, Next, Owned, Status, Stuck, Wai
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, causes_of, turns, word};
+pub use words::plain;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, echo};
 
 /// The most rows of one page.
 pub const PAGE_MAX: usize = 1000;
@@ -70,8 +70,7 @@ pub(super) fn collect<R, T>(
 
 /// The error of a cursor that no page printed.
 pub(super) fn bad_cursor(text: &str) -> Error {
-    let shown: String = text.chars().filter(|c| !c.is_control()).take(64).collect();
-    Error::new(Code::InvalidArgument, format!("`{shown}` is no cursor of this list")).detail("argument", "--cursor")
+    Error::new(Code::InvalidArgument, format!("`{}` is no cursor of this list", echo(text))).detail("argument", "--cursor")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    gate::GateRow,
+    gate::{GateRow, idle},
     page::{Listed, Slice, bad_cursor, collect},
     turn::TurnRow,
 };
@@ -268,5 +268,7 @@ fn blocking(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<GateR
         Blocks::Goal => true,
         Blocks::Todos(ids) => ids.contains(&todo.todo_id),
     };
-    Ok(gates.iter().filter(names).take(BESIDE).map(|gate| GateRow::of(gate, terms)).collect())
+    let named: Vec<_> = gates.iter().filter(names).take(BESIDE).cloned().collect();
+    let idle = idle(view, terms, &named)?;
+    Ok(named.iter().map(|gate| GateRow::of(gate, terms, &idle)).collect())
 }

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use crate::{
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
     turn::{CommandHost, Host, Hosting, Hosts},
 };
 
@@ -144,8 +144,7 @@ fn twice(kind: &str, id: &str) -> Error {
 }
 
 fn absent(kind: &str, id: &str) -> Error {
-    let shown: String = id.chars().filter(|c| !c.is_control()).take(64).collect();
-    Error::new(Code::NotInstalled, format!("the {kind} `{shown}` is not part of this binary")).hint("doctor")
+    Error::new(Code::NotInstalled, format!("the {kind} `{}` is not part of this binary", echo(id))).hint("doctor")
 }
 
 impl fmt::Display for Component {

@@ -17,6 +17,8 @@ const OUTPUT_MAX_BYTES: usize = 64 * 1024;
 const GRACE_MS: u64 = 2000;
 /// The most of a line that a verdict quotes, in bytes.
 const QUOTE_MAX_BYTES: usize = 240;
+/// The longest name of a validator.
+const NAME_MAX_BYTES: usize = 100;
 
 /// What the validators said.
 #[derive(Debug, Clone)]
@@ -148,18 +150,21 @@ fn judge(outcome: &Outcome, progress_exit: Option<u8>) -> Said {
     }
 }
 
-/// The program's own name, without where it lies, and its first word: `sh check.sh`, `cargo test`.
+/// The command without where its program lies, and without the folders of an absolute path: `cargo test numbers`.
 fn name(validator: &Validator) -> String {
     let base = |word: &str| {
         let name = Path::new(word).file_name().map_or(word.as_bytes(), OsStr::as_bytes);
         String::from_utf8_lossy(name).into_owned()
     };
-    let mut words = validator.argv.iter().map(|word| &**word);
-    let mut name = words.next().map(base).unwrap_or_default();
-    if let Some(word) = words.next().filter(|word| !word.starts_with('-') && !word.contains(char::is_whitespace)) {
-        name = name + " " + &base(word);
-    }
-    boundary::screen(cut(&name, 100)).map_or_else(|_| "validator".to_owned(), |screened| screened.text)
+    let words = validator.argv.iter().enumerate().map(|(at, word)| match word {
+        word if at == 0 || word.starts_with('/') => base(word),
+        // A script is not a name.
+        word if word.contains(char::is_whitespace) => "…".to_owned(),
+        word => word.to_string(),
+    });
+    let name = words.collect::<Vec<_>>().join(" ");
+    let name = if name.len() > NAME_MAX_BYTES { format!("{}…", cut(&name, NAME_MAX_BYTES)) } else { name };
+    boundary::screen(&name).map_or_else(|_| "validator".to_owned(), |screened| screened.text)
 }
 
 /// Why, in one short line: which validator, how it ended, and the last line it printed.
@@ -233,19 +238,19 @@ mod tests {
         assert_eq!(verdict(&[shell("exit 0", None)]), (Passed, Some(0), String::new()));
         assert_eq!(verdict(&[shell("exit 3", Some(3)), shell("exit 0", None)]).0, Progress);
         let failed = verdict(&[shell("exit 0", None), shell("echo one; echo 'two at /home/ana/x' >&2; exit 3", None)]);
-        assert_eq!(failed, (Failed, Some(3), "sh: exit 3: two at [path]".to_owned()));
+        assert_eq!(failed, (Failed, Some(3), "sh -c …: exit 3: two at [path]".to_owned()));
         for (script, what) in [
             ("exit 126", "exit 126: something it needs cannot be executed"),
             ("exit 127", "exit 127: something it needs is missing"),
             ("kill -9 $$", "killed by signal 9"),
         ] {
             let (outcome, _, note) = verdict(&[shell(script, Some(126))]);
-            assert_eq!((outcome, note), (Inconclusive, format!("sh: {what}")));
+            assert_eq!((outcome, note), (Inconclusive, format!("sh -c …: {what}")));
         }
         let missing = Validator { argv: vec!["/nowhere/check".into()], ..shell("", None) };
         assert_eq!(verdict(&[missing]), (Inconclusive, None, "check: the program is missing".to_owned()));
         let slow = Validator { timeout_ms: Duration::from_ms(50), ..shell("sleep 60", None) };
-        assert_eq!(verdict(&[slow]), (Inconclusive, None, "sh: no answer within 50 ms".to_owned()));
+        assert_eq!(verdict(&[slow]), (Inconclusive, None, "sh -c …: no answer within 50 ms".to_owned()));
     }
 
     #[test]
@@ -254,7 +259,7 @@ mod tests {
             shell("echo ghp_0123456789abcdefghijABCDEFGHIJ012345 >&2; exit 1", None),
             shell("exit 127", None),
         ]);
-        assert_eq!((outcome, exit, note.as_str()), (VerdictOutcome::Failed, Some(1), "sh: exit 1"));
+        assert_eq!((outcome, exit, note.as_str()), (VerdictOutcome::Failed, Some(1), "sh -c …: exit 1"));
     }
 
     #[test]

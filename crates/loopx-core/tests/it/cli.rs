@@ -115,7 +115,7 @@ fn without_any_variable_the_pure_commands_work() {
     assert_eq!(ended.status.code(), Some(2));
     assert_eq!(
         String::from_utf8_lossy(&ended.stderr),
-        "error: there is no command `stauts`\nhint: loopx-core status --help\n"
+        "error: there is no command `stauts`; did you mean `status`?\nhint: loopx-core status --help\n"
     );
 }
 

@@ -168,20 +168,22 @@ impl Desk {
         let Some(hint) = error["hint"].as_str() else {
             return;
         };
-        let words = hint
+        let line = hint
             .strip_prefix("loopx-core ")
             .unwrap_or_else(|| panic!("{hint}"));
-        let mut command = self.command(env!("CARGO_BIN_EXE_loopx-core"));
+        // A hint is for a shell: it may be quoted, and name a file by `~`.
+        let mut command = self.command("sh");
         let output = command
-            .args(words.split(' '))
+            .args(["-c", &format!("{} {line}", env!("CARGO_BIN_EXE_loopx-core"))])
             .env_remove("HOME")
             .current_dir("/")
             .output()
             .unwrap();
         let ended = ended(&output);
         let parsed = ["no home folder is known", "is not part of this build"];
+        let said = format!("{}{}", ended.out, ended.err);
         assert!(
-            ended.exit == 0 || parsed.iter().any(|text| ended.err.contains(text)),
+            ended.exit == 0 || parsed.iter().any(|text| said.contains(text)),
             "{hint}: {ended:?}"
         );
     }

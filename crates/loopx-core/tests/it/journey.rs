@@ -51,7 +51,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     assert!(
         status
             .out
-            .contains("\n  loopx-core todo add TITLE --goal ship-it\n"),
+            .contains("\nnext: loopx-core todo add TITLE --goal ship-it\n"),
         "{status:?}"
     );
 
@@ -67,7 +67,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     assert!(
         status
             .out
-            .contains("\n  loopx-core todo claim ship-it.1 --as agent:coder\n"),
+            .contains("\nnext: loopx-core todo claim ship-it.1 --as agent:coder\n"),
         "{status:?}"
     );
 
@@ -80,7 +80,7 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     let list = desk.call(&["todo", "list"]);
     assert!(
         list.out
-            .contains("ship-it.1  P1    open   coder, 44m left  Fix the login test"),
+            .contains("ship-it.1  P1    owned  coder, 44m left  Fix the login test"),
         "{}",
         list.out
     );
@@ -472,7 +472,7 @@ fn an_export_holds_the_whole_chain() {
         .unwrap();
     assert_eq!(
         chains["text"],
-        format!("{} events of 1 Goals fit each other", events.len())
+        format!("{} events of 1 Goal fit each other", events.len())
     );
 }
 

@@ -3,10 +3,15 @@
 mod actors;
 mod cli;
 mod desk;
+mod doctor;
+mod echo;
 mod journey;
 mod names;
+mod newcomer;
+mod orphans;
 mod place;
 mod reads;
 mod tokens;
 mod traced;
 mod turn;
+mod unprinted;

@@ -12,6 +12,7 @@ use std::{
 use crate::{
     error::{Code, Error, Result},
     failpoint,
+    model::AuthorityId,
 };
 
 pub mod filesystem;
@@ -101,6 +102,11 @@ impl Place {
         self.dir.join("private.db")
     }
 
+    /// The file of tokens.
+    pub fn tokens_json(&self) -> PathBuf {
+        self.dir.join("tokens.json")
+    }
+
     /// Bare repositories of work-tree snapshots.
     pub fn snapshots(&self) -> PathBuf {
         self.dir.join("snapshots")
@@ -121,6 +127,27 @@ impl Place {
     /// Invariant: a lock's path depends on nothing but the profile's folder, so that every process meets it.
     pub fn locks(&self) -> PathBuf {
         self.dir.join("locks")
+    }
+
+    /// Whether something lies here that only a profile which was made can have left.
+    fn has_state(&self) -> Result<bool> {
+        for path in [self.authority_db(), self.private_db(), self.tokens_json()] {
+            if path.try_exists().map_err(|e| unreadable(&path, &e))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What stands where the identity file is missing: nothing at all, or state that nobody registered.
+    fn without_identity(&self) -> Result<Error> {
+        let name = &self.name;
+        Ok(if self.has_state()? {
+            let message = format!("the profile `{name}` has state, and the file that says whose it is has gone");
+            Error::new(Code::OrphanedGoalState, message).hint("doctor").internal(self.dir.display())
+        } else {
+            Error::new(Code::NotFound, format!("profile `{name}` does not exist yet")).hint("init")
+        })
     }
 }
 
@@ -161,12 +188,10 @@ pub struct Profile {
 impl Profile {
     /// Opens an existing profile and writes nothing.
     ///
-    /// Errors: `not_found` before `init`, `network_filesystem`, `unsupported_version`, `store_unreadable`,
-    /// `store_corrupt`.
+    /// Errors: `not_found` before `init`, `orphaned_goal_state` where only the identity file is missing,
+    /// `network_filesystem`, `unsupported_version`, `store_unreadable`, `store_corrupt`.
     pub fn open(place: &Place, env: &Env, probe: &dyn Filesystem) -> Result<Self> {
-        let record = record::read(&place.profile_json())?.ok_or_else(|| {
-            Error::new(Code::NotFound, format!("profile `{}` does not exist yet", place.name)).hint("init")
-        })?;
+        let Some(record) = record::read(&place.profile_json())? else { return Err(place.without_identity()?) };
         let filesystem = filesystem::check(probe, &place.dir, env.allow_filesystem)?;
         Ok(Self { place: place.clone(), record, filesystem })
     }
@@ -183,9 +208,16 @@ impl Profile {
         // Looked at before anything is written: what is refused leaves nothing.
         let standing = place.dir.ancestors().find(|dir| dir.exists()).unwrap_or(&place.dir);
         let filesystem = filesystem::check(probe, standing, env.allow_filesystem)?;
+        let path = place.profile_json();
+        if record::read(&path)?.is_none() {
+            let refusal = place.without_identity()?;
+            // State is made after the identity: whoever is seen at work has published it by now.
+            if refusal.code() != Code::NotFound && record::read(&path)?.is_none() {
+                return Err(refusal);
+            }
+        }
         make_private_dir(&place.dir)?;
         make_private_dir(&place.locks())?;
-        let path = place.profile_json();
         let mut created = false;
         let record = if let Some(record) = record::read(&path)? {
             record
@@ -208,6 +240,52 @@ impl Profile {
     /// `prf_…`, this service's local identity.
     pub fn profile_id(&self) -> &str {
         &self.record.profile_id
+    }
+
+    /// Whose ledger this profile has; none before that was founded.
+    pub fn authority_id(&self) -> Option<AuthorityId> {
+        self.record.authority_id
+    }
+
+    /// Notes whose ledger was founded here. What is noted stays: another one is refused by whoever meets it.
+    pub(crate) fn note_authority(&self, id: AuthorityId) -> Result<()> {
+        if self.record.authority_id.is_some() {
+            return Ok(());
+        }
+        self.amend(|record| {
+            let is_new = record.authority_id.is_none();
+            record.authority_id.get_or_insert(id);
+            Ok(is_new)
+        })
+    }
+
+    /// Refuses where this profile had a ledger and its file is gone or empty.
+    ///
+    /// Errors: `store_corrupt`, `store_unreadable`.
+    pub(crate) fn check_ledger(&self) -> Result<()> {
+        if self.record.authority_id.is_none() {
+            return Ok(());
+        }
+        let path = self.place.authority_db();
+        match fs::metadata(&path) {
+            Ok(found) if found.len() > 0 => Ok(()),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(unreadable(&path, &e)),
+            Ok(_) | Err(_) => {
+                let message = format!("the profile `{}` had a ledger, and its file is gone or empty", self.place.name);
+                Err(Error::new(Code::StoreCorrupt, message).hint("doctor").internal(path.display()))
+            }
+        }
+    }
+
+    /// Makes the folder of lock files again where it is gone, and narrows it where others can enter. For writers.
+    ///
+    /// Errors: `disk_full`, `store_*`.
+    pub fn mend_locks(&self) -> Result<()> {
+        make_private_dir(&self.place.locks())
+    }
+
+    fn amend(&self, change: impl FnOnce(&mut Record) -> Result<bool>) -> Result<()> {
+        record::amend(&self.place.profile_json(), &self.place.locks().join("profile.lock"), change)
     }
 
     /// When the profile was made: wall time, in milliseconds since the Unix epoch.
@@ -244,14 +322,18 @@ impl Profile {
     ///
     /// For writers alone: it writes the profile's file.
     pub fn run_dir_or_move(&self, env: &Env) -> Result<PathBuf> {
-        let path = self.place.profile_json();
-        let mut record = record::read(&path)?.ok_or_else(|| gone(&self.place))?;
+        let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
         if run_dir::ensure(&record.run_dir).is_ok() {
             return Ok(record.run_dir);
         }
-        record.run_dir = run_dir::resolve(&self.place, env, &record.profile_id)?;
-        record::replace(&path, &record)?;
-        // Another writer may have moved it meanwhile; what stands in the file now is what counts.
+        self.amend(|record| {
+            // Another writer may have moved it meanwhile.
+            if run_dir::ensure(&record.run_dir).is_ok() {
+                return Ok(false);
+            }
+            record.run_dir = run_dir::resolve(&self.place, env, &record.profile_id)?;
+            Ok(true)
+        })?;
         self.run_dir()
     }
 }

@@ -11,10 +11,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{NewProfile, unreadable};
+use super::{NewProfile, make_private_dir, unreadable};
 use crate::{
     authority::random,
     error::{Code, Error, Result},
+    model::AuthorityId,
 };
 
 /// The schema of `profile.json`.
@@ -33,6 +34,9 @@ pub(super) struct Record {
     /// Random text that stands in for a machine id where the platform has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) machine_seed: Option<String>,
+    /// Whose ledger lies beside this file, once it was founded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) authority_id: Option<AuthorityId>,
 }
 
 impl Record {
@@ -43,6 +47,7 @@ impl Record {
             created_at_ms: new.created_at_ms,
             run_dir,
             machine_seed,
+            authority_id: None,
         }
     }
 }
@@ -88,9 +93,22 @@ pub(super) fn publish(path: &Path, record: &Record) -> Result<bool> {
     }
 }
 
-/// Replaces the file, durably: a reader meets the old or the new one, whole.
-pub(super) fn replace(path: &Path, record: &Record) -> Result<()> {
-    replace_whole(path, &encoded(record)?)
+/// Changes the file, durably, where `change` says that it changed it; a file that is gone stays gone.
+///
+/// `lock` keeps two changes from losing each other. A reader meets the old or the new file, whole.
+pub(super) fn amend(
+    path: &Path,
+    lock: &Path,
+    change: impl FnOnce(&mut Record) -> Result<bool>,
+) -> Result<()> {
+    if let Some(folder) = lock.parent() {
+        make_private_dir(folder)?;
+    }
+    let held = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock);
+    let held = held.map_err(|e| unreadable(lock, &e))?;
+    held.lock().map_err(|e| unreadable(lock, &e))?;
+    let Some(mut record) = read(path)? else { return Ok(()) };
+    if change(&mut record)? { replace_whole(path, &encoded(&record)?) } else { Ok(()) }
 }
 
 /// Replaces a file that only its owner may read, durably: a reader meets the old or the new one, whole.

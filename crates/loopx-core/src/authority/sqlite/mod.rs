@@ -16,6 +16,7 @@ mod turn;
 
 pub use begin::WriteTx;
 pub use ledger::SqliteLedger;
+pub(crate) use ledger::SCHEMA as LEDGER;
 pub(crate) use fault::typed;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};

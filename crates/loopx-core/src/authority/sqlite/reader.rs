@@ -17,7 +17,7 @@ use super::{
     open::tune_any,
     schema, typed,
 };
-use crate::{authority::profile::unreadable, error::{Code, Result}};
+use crate::{authority::profile::unreadable, error::{Code, Error, Result}};
 
 /// A connection that cannot write.
 #[derive(Debug)]
@@ -80,6 +80,27 @@ impl Reader {
             .map_err(|e| typed(&e, self.schema.name))?;
         schema::version(&self.conn, &self.patience, &self.schema)?;
         Ok(snapshot)
+    }
+
+    /// The schema that the file has.
+    ///
+    /// Errors: `schema_*`, `store_*`.
+    pub fn schema_version(&mut self) -> Result<i32> {
+        let schema = self.schema;
+        let snapshot = self.snapshot()?;
+        schema::version(&snapshot, &Patience::new()?, &schema)
+    }
+
+    /// Looks at every page of the file.
+    ///
+    /// Errors: `store_corrupt` when they do not fit each other; `store_*`.
+    pub fn check_pages(&mut self) -> Result<()> {
+        let name = self.schema.name;
+        let snapshot = self.snapshot()?;
+        let said: String = snapshot
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|e| typed(&e, name))?;
+        if said == "ok" { Ok(()) } else { Err(Error::new(Code::StoreCorrupt, format!("{name} is damaged")).internal(said)) }
     }
 
     /// A number that differs from the last one when another connection has committed.

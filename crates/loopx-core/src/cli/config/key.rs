@@ -124,7 +124,7 @@ impl Key {
     /// Errors: `invalid_argument` with the nearest key.
     pub fn named(name: &str) -> Result<&'static Self> {
         KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
-            let shown = crate::cli::parse::bounded(name);
+            let shown = crate::error::echo(name);
             let error = Error::new(Code::InvalidArgument, format!("there is no setting `{shown}`"))
                 .hint("config get")
                 .detail("key", shown);
@@ -153,7 +153,7 @@ impl Key {
         if fits {
             return Ok(());
         }
-        let shown = crate::cli::parse::bounded(value);
+        let shown = crate::error::echo(value);
         let message = format!("`{}` cannot be `{shown}`: {} is wanted", self.name, self.bounds());
         let code = if self.unit == Unit::Name { Code::InvalidId } else { Code::InvalidArgument };
         Err(Error::new(code, message)

@@ -2,13 +2,16 @@
 //!
 //! Knows no verb and no right; the kernel's table decides what each may do.
 
-use super::desk::{Desk, wall};
+use super::{
+    desk::{Desk, wall},
+    names,
+};
 use crate::{
     authority::{TurnFilter, View},
     cli::{Args, Context, Var},
     error::{Code, Error, Result},
     kernel::{Facts, Read},
-    model::{Actor, Assurance, Door, GoalId, Provenance, Turn, TurnId},
+    model::{Actor, Agent, Assurance, Door, GoalId, Provenance, Turn, TurnId},
     process,
 };
 
@@ -50,9 +53,25 @@ pub(in crate::cli) fn caller(context: &Context<'_, '_>, args: &Args, desk: &mut 
     }
     let actor = match named {
         Some(actor) => actor,
-        None => context.actor(args)?.parse()?,
+        None => context.actor(args).map_err(|error| with_agent(context, args, desk, error))?.parse()?,
     };
     Ok(Caller { actor, provenance: outside(Assurance::Stated), by_token: false })
+}
+
+/// Verbs that are an agent's alone.
+const AGENTS_ONLY: &[&str] = &["todo claim", "todo renew", "todo progress", "todo look", "todo release"];
+
+/// Names an agent where a person may never ask.
+fn with_agent(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, error: Error) -> Error {
+    let by_person = args.path() == "todo release" && args.switch("force");
+    if error.code() != Code::MissingActor || !AGENTS_ONLY.contains(&args.path()) || by_person {
+        return error;
+    }
+    let todo = args.text("id").and_then(|word| names::todo(desk, word).ok());
+    let found = todo.and_then(|todo| desk.look(|view, _| view.agents(todo.goal())).ok()).unwrap_or_default();
+    let agent = found.into_iter().find(Agent::is_registered);
+    let hint = agent.and_then(|agent| context.again("--as", &format!("agent:{}", agent.agent_id)));
+    error.hint(hint.unwrap_or_else(|| "agent list".to_owned()))
 }
 
 /// The Turn below which this process runs, if it does.

@@ -14,7 +14,7 @@ use crate::{
     cli::{Args, Context, Format, Project, Settings, Var},
     error::{Code, Error, Result},
     kernel::Terms,
-    model::{ProfileId, Timestamp, uuid_v7},
+    model::{GoalId, ProfileId, Timestamp, uuid_v7},
     private::Tokens,
 };
 
@@ -34,18 +34,53 @@ pub(in crate::cli) struct Desk {
 }
 
 impl Desk {
-    /// Takes the profile that a command means; it must be there.
+    /// Takes the profile that a command means; it must be there, and have the Goal that the folder is bound to.
     ///
-    /// Errors: `not_found` before `init`; as the settings, the profile and the ledger.
+    /// A write is not looked ahead for: what it misses is explained by [`explained`]. It makes the folder of locks
+    /// again. Errors: `not_found` before `init`; `orphaned_goal_state`; as the settings, the profile and the ledger.
     pub(in crate::cli) fn open(context: &Context<'_, '_>, args: &Args) -> Result<Self> {
+        let mut desk = Self::unchecked(context, args)?;
+        if !args.writes() {
+            if !LOOK_ROUND.contains(&args.path()) {
+                desk.check_bound(args)?;
+            }
+        } else if args.origin("dry-run").is_none() {
+            desk.profile.mend_locks()?;
+        }
+        Ok(desk)
+    }
+
+    /// As [`Desk::open`], whatever the folder is bound to.
+    ///
+    /// Errors: as [`Desk::open`].
+    pub(super) fn unchecked(context: &Context<'_, '_>, args: &Args) -> Result<Self> {
         let (settings, project, env) = around(context, args)?;
         let place = Place::resolve(&env)?;
-        let profile = Profile::open(&place, &env, &HostFilesystem)?;
-        let authority = match Authority::open(&profile, &env) {
-            Err(error) if error.code() == Code::NotFound && had_ledger(&place)? => return Err(lost(&place)),
-            opened => opened?,
-        };
+        let opened = Profile::open(&place, &env, &HostFilesystem)
+            .and_then(|profile| Ok((Authority::open(&profile, &env)?, profile)));
+        let (authority, profile) = opened.map_err(|error| match bound_goal(project.as_ref(), place.name()) {
+            // Where nothing is, nothing has begun, unless the folder says otherwise.
+            Some(goal) if error.code() == Code::NotFound => orphaned(goal, place.name()),
+            Some(_) | None => error,
+        })?;
         Ok(Self::of(context, settings, project, profile, authority))
+    }
+
+    /// Refuses a folder that is bound to a Goal which its profile does not have: nothing else may pass for it.
+    ///
+    /// Not where a Goal is named. Errors: `orphaned_goal_state`; as the ledger.
+    pub(super) fn check_bound(&mut self, args: &Args) -> Result<()> {
+        if args.takes("goal", "goal") && args.origin("goal").is_some() {
+            return Ok(());
+        }
+        let profile = self.profile.place().name().to_owned();
+        let Some(bound) = bound_goal(self.project.as_ref(), &profile) else { return Ok(()) };
+        let goal: GoalId = bound.parse()?;
+        let is_there = match self.look(|view, _| Ok(view.head(&goal)?.is_some())) {
+            Err(error) if error.code() == Code::NotFound => false,
+            looked => looked?,
+        };
+        if is_there { Ok(()) } else { Err(orphaned(goal.as_str(), &profile)) }
     }
 
     /// Takes the profile that a command means, and makes it where it is missing; says whether it did.
@@ -58,9 +93,6 @@ impl Desk {
         let id = ProfileId::from_bytes(uuid_v7(now, random::bytes()?));
         let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
         let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
-        if !made && had_ledger(&place)? {
-            check_there(&place, &profile, &env)?;
-        }
         let authority = Authority::create(&profile, &env)?;
         Ok((Self::of(context, settings, project, profile, authority), made))
     }
@@ -101,26 +133,31 @@ impl Desk {
     }
 }
 
-/// Whether the profile had a ledger: its first token was made after that.
-fn had_ledger(place: &Place) -> Result<bool> {
-    Ok(!Tokens::at(place).list()?.is_empty())
+/// What shows how things are, and so is answered in a folder whose Goal is missing too.
+const LOOK_ROUND: &[&str] = &["doctor", "goal list", "token list"];
+
+/// The Goal that a folder is bound to in a profile.
+fn bound_goal<'a>(project: Option<&'a Project>, profile: &str) -> Option<&'a str> {
+    let project = project?;
+    let named = project.profile.as_deref().unwrap_or(profile::DEFAULT_PROFILE);
+    project.goal.as_deref().filter(|_| named == profile)
 }
 
-/// Refuses to put an empty ledger in the place of one that is gone: its Goals' ids would be given again.
-///
-/// Errors: `store_corrupt`; as opening the ledger.
-fn check_there(place: &Place, profile: &Profile, env: &profile::Env) -> Result<()> {
-    match Authority::open(profile, env).and_then(|mut authority| authority.read(|view| view.meta())) {
-        Ok(Some(_)) => Ok(()),
-        Ok(None) => Err(lost(place)),
-        Err(error) if error.code() == Code::NotFound => Err(lost(place)),
-        Err(error) => Err(error),
+fn orphaned(goal: &str, profile: &str) -> Error {
+    let message = format!("this folder is bound to the Goal {goal}, and the profile `{profile}` does not have it");
+    Error::new(Code::OrphanedGoalState, message).hint("doctor").detail("goal_id", goal).detail("profile", profile)
+}
+
+/// Says of what was not found that the whole Goal is missing, where it is.
+pub(in crate::cli) fn explained(context: &Context<'_, '_>, args: &Args, error: Error) -> Error {
+    if error.code() != Code::NotFound || !args.writes() || args.path() == "init" {
+        return error;
     }
-}
-
-fn lost(place: &Place) -> Error {
-    let message = format!("the profile `{}` had a ledger, and its file is gone or empty", place.name());
-    Error::new(Code::StoreCorrupt, message).hint("doctor")
+    let missing = Desk::unchecked(context, args).and_then(|mut desk| desk.check_bound(args)).err();
+    match missing {
+        Some(missing) if missing.code() == Code::OrphanedGoalState => missing.internal(error),
+        Some(_) | None => error,
+    }
 }
 
 /// The settings, the folder's binding, and where the profile's state lies.

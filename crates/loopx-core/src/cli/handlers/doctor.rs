@@ -2,7 +2,7 @@
 //!
 //! Changes nothing without a flag that says so.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::{fmt, io, os::unix::fs::MetadataExt as _};
 
 use serde::Serialize;
 use serde_json::json;
@@ -11,19 +11,21 @@ use super::{
     caller::caller,
     desk::{self, Desk},
     schema,
+    submit::with_proof_hint,
 };
 use crate::{
     authority::{
         EventFilter, Head, View,
         clock::{Clock as _, SystemClock},
         profile::{HostFilesystem, Place, Profile, filesystem},
-        sqlite::library_version,
+        sqlite::{LEDGER, Reader, library_version},
         verify,
     },
-    cli::{Args, Context, Document, Format, Rendered},
+    cli::{Args, Context, Document, Format, Project, Rendered},
     error::{Code, Error, Result},
     kernel::Terms,
     model::{Assurance, Goal},
+    private::PrivateStore,
     registry::Composition,
 };
 
@@ -33,6 +35,8 @@ const EVENTS_MAX: u64 = 10_000;
 const STEP: usize = 256;
 /// How far the ledger's time and the wall clock may be apart, in milliseconds.
 const APART_MS: u64 = 60_000;
+/// The permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
 /// How many Goals are looked at.
 const GOALS_MAX: usize = 1000;
 
@@ -54,11 +58,42 @@ struct Finding {
     /// The command that mends it, without the program's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// The schema of a database, beside those of this release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Schema>,
+}
+
+/// The schema of a database.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Schema {
+    /// What the file has.
+    found: i32,
+    /// The oldest that this release reads.
+    reads_from: i32,
+    /// The newest that it reads, and the one it writes.
+    writes: i32,
+}
+
+impl Schema {
+    fn of(found: i32, (reads_from, writes): (i32, i32)) -> Self {
+        Self { found, reads_from, writes }
+    }
+}
+
+/// `schema 2; this release reads 1 to 2 and writes 2`.
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, reads_from, writes } = self;
+        if reads_from == writes {
+            return write!(f, "schema {found}; this release reads and writes {writes}");
+        }
+        write!(f, "schema {found}; this release reads {reads_from} to {writes} and writes {writes}")
+    }
 }
 
 impl Finding {
     fn new(check: &'static str, standing: Standing, text: impl Into<String>) -> Self {
-        Self { check, standing, text: text.into(), command: None }
+        Self { check, standing, text: text.into(), command: None, schema: None }
     }
 
     fn good(check: &'static str, text: impl Into<String>) -> Self {
@@ -67,8 +102,22 @@ impl Finding {
 
     /// What an error says of what was looked at.
     fn bad(check: &'static str, error: &Error) -> Self {
-        let finding = Self::new(check, Standing::Bad, format!("{}: {}", error.code(), error.message()));
-        Self { command: error.hint_args().map(str::to_owned), ..finding }
+        let mut text = format!("{}: {}", error.code(), error.message());
+        let command = match error.hint_args() {
+            // Whoever is sent here is told here.
+            Some("doctor") => {
+                text.push_str("; put the file back from a copy, or move the profile's folder away to begin anew");
+                None
+            }
+            args => args.map(str::to_owned),
+        };
+        Self { command, ..Self::new(check, Standing::Bad, text) }
+    }
+
+    fn schema(mut self, schema: Schema) -> Self {
+        self.text = format!("{}; {schema}", self.text);
+        self.schema = Some(schema);
+        self
     }
 
     fn command(mut self, command: impl Into<String>) -> Self {
@@ -101,9 +150,17 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let program = context.program;
     let rows = findings.iter().map(|finding| {
         let command = finding.command.as_ref().map_or_else(|| "-".to_owned(), |args| format!("{program} {args}"));
-        vec![finding.check.to_owned(), word(finding.standing).to_owned(), finding.text.clone(), command]
+        vec![finding.check.to_owned(), word(finding.standing).to_owned(), command, finding.text.clone()]
     });
-    let document = Document::new().table(&["CHECK", "IS", "FOUND", "COMMAND"], rows.collect());
+    let mut rows: Vec<_> = rows.collect();
+    let mut head = vec!["CHECK", "IS", "COMMAND", "FOUND"];
+    if findings.iter().all(|finding| finding.command.is_none()) {
+        head.remove(2);
+        for row in &mut rows {
+            row.remove(2);
+        }
+    }
+    let document = Document::new().table(&head, rows);
     let rendered = Rendered::new(schema::DOCTOR, &json!({"findings": findings}), document)?;
     Ok(if bad > 0 { rendered.exit(Code::CheckFailed.class().exit()) } else { rendered })
 }
@@ -135,19 +192,16 @@ fn components() -> Finding {
 /// Looks at folder, profile, ledger and chains, as far as each lets the next be looked at.
 fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>) -> Result<()> {
     let (_, project, env) = desk::around(context, args)?;
-    findings.push(match project {
-        Some(project) => {
-            let goal = project.goal.unwrap_or_else(|| "no Goal".to_owned());
-            let profile = project.profile.unwrap_or_else(|| "default".to_owned());
-            Finding::good("folder", format!("bound to {goal} in the profile {profile}"))
-        }
-        None => Finding::new("folder", Standing::Doubtful, "not bound").command("init"),
-    });
     let place = Place::resolve(&env)?;
-    let profile = match Profile::open(&place, &env, &HostFilesystem) {
+    let opened = Profile::open(&place, &env, &HostFilesystem);
+    findings.push(folder(context, args, project, opened.as_ref().err()));
+    let profile = match opened {
         Ok(profile) => profile,
         Err(error) => {
-            findings.push(Finding::bad("profile", &error));
+            let finding = Finding::bad("profile", &error);
+            let is_bound = findings.iter().any(|seen| seen.check == "folder" && seen.standing == Standing::Bad);
+            // A new profile would not have what the folder is bound to.
+            findings.push(if is_bound { Finding { command: None, ..finding } } else { finding });
             return Ok(());
         }
     };
@@ -167,6 +221,8 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
     } else {
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
+    findings.push(locks(&place));
+    findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
         Err(error) => {
@@ -175,21 +231,78 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         }
     };
     findings.push(tokens(&desk));
-    let seen = desk.look(|view, terms| ledger(view, terms));
+    let schema = Reader::open(&place.authority_db(), &LEDGER).and_then(|mut reader| reader.schema_version());
+    let seen = schema.and_then(|found| {
+        let more = desk.look(|view, terms| ledger(view, terms))?;
+        Ok((Schema::of(found, (LEDGER.oldest, LEDGER.newest)), more))
+    });
     match seen {
-        Ok(more) => findings.extend(more),
+        Ok((schema, more)) => findings.extend(more.into_iter().map(|finding| match finding.check {
+            "ledger" => finding.schema(schema),
+            _ => finding,
+        })),
         Err(error) => findings.push(Finding::bad("ledger", &error)),
     }
     Ok(())
 }
 
+/// What the folder is bound to, and whether that is there.
+fn folder(
+    context: &Context<'_, '_>,
+    args: &Args,
+    project: Option<Project>,
+    no_profile: Option<&Error>,
+) -> Finding {
+    let Some(project) = project else {
+        let finding = Finding::new("folder", Standing::Doubtful, "not bound");
+        let is_fresh = no_profile.is_none_or(|error| error.code() == Code::NotFound);
+        return if is_fresh { finding.command("init") } else { finding };
+    };
+    let goal = project.goal.unwrap_or_else(|| "no Goal".to_owned());
+    let profile = project.profile.unwrap_or_else(|| "default".to_owned());
+    let checked = Desk::unchecked(context, args).and_then(|mut desk| desk.check_bound(args));
+    match checked {
+        Err(error) if error.details().contains_key("goal_id") => {
+            let text = format!(
+                "{}: {}; `--profile` names another profile, LOOPX_HOME another home, `init --rebind` forgets the Goal",
+                error.code(),
+                error.message()
+            );
+            Finding::new("folder", Standing::Bad, text).command("init --rebind")
+        }
+        // What else is wrong is said where it is looked at.
+        Ok(()) | Err(_) => Finding::good("folder", format!("bound to {goal} in the profile {profile}")),
+    }
+}
+
 /// Whether nobody else can enter the profile's folder.
 fn permissions(place: &Place) -> Finding {
-    const OTHERS: u32 = 0o077;
     match std::fs::metadata(place.dir()) {
         Ok(found) if found.mode() & OTHERS == 0 => Finding::good("permissions", "only you can enter the profile"),
         Ok(_) => Finding::new("permissions", Standing::Doubtful, "others can enter the profile's folder"),
         Err(_) => Finding::new("permissions", Standing::Bad, "the profile's folder cannot be looked at"),
+    }
+}
+
+/// Whether the folder of locks is there, and nobody else can enter it.
+fn locks(place: &Place) -> Finding {
+    let doubt = |text: &str| Finding::new("locks", Standing::Doubtful, format!("{text}; the next write mends it"));
+    match std::fs::symlink_metadata(place.locks()) {
+        Ok(found) if !found.is_dir() => Finding::new("locks", Standing::Bad, "something that is no folder is in their place"),
+        Ok(found) if found.mode() & OTHERS != 0 => doubt("others can enter their folder"),
+        Ok(_) => Finding::good("locks", "their folder is there, and only you can enter it"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => doubt("their folder is gone"),
+        Err(_) => Finding::new("locks", Standing::Bad, "their folder cannot be looked at"),
+    }
+}
+
+/// Whether the owner-local store can be read, every page of it.
+fn private(place: &Place) -> Finding {
+    match PrivateStore::at(&place.private_db()).check() {
+        Ok(Some(found)) => Finding::good("private", "readable, and its pages fit each other")
+            .schema(Schema::of(found, PrivateStore::SCHEMAS)),
+        Ok(None) => Finding::good("private", "nothing was kept in it yet"),
+        Err(error) => Finding::bad("private", &error),
     }
 }
 
@@ -220,9 +333,16 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
             }
         }
     }
-    let shown = goals.len().min(GOALS_MAX);
-    findings.push(Finding::good("chains", format!("{events} events of {shown} Goals fit each other")));
+    let shown = u64::try_from(goals.len().min(GOALS_MAX)).unwrap_or(u64::MAX);
+    findings.push(Finding::good("chains", format!("{} of {} fit each other", count(events, "event"), count(shown, "Goal"))));
     Ok(findings)
+}
+
+fn count(n: impl Into<u64>, noun: &str) -> String {
+    match n.into() {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
 }
 
 fn clock(terms: &Terms) -> Result<Finding> {
@@ -278,8 +398,8 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
     if caller.provenance.assurance != Assurance::Proven {
         let question = format!("{}: take the present time as {}?", context.program, caller.actor);
         if context.confirm(&question)? != Some(true) {
-            return Err(Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor))
-                .hint("doctor --help"));
+            let error = Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor));
+            return Err(with_proof_hint(context, args, &desk, &caller.actor, error));
         }
     }
     let accepted = desk.authority.accept_clock()?;

@@ -12,7 +12,7 @@ use super::{desk::Desk, names};
 use crate::{
     authority::{Envelope, EventFilter},
     cli::{Args, Context, Var, When, parse::Wake as WakeWord},
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
     model::{Duration, OperationId, Timestamp, Validator, Wake},
 };
 
@@ -136,7 +136,7 @@ pub(in crate::cli) fn validator(
         }
         let Some(value) = context.env.named(name) else { continue };
         let value = value.to_str().ok_or_else(|| {
-            Error::new(Code::InvalidArgument, format!("{name} is not valid UTF-8")).detail("variable", name)
+            Error::new(Code::InvalidArgument, format!("{} is not valid UTF-8", echo(name))).detail("variable", echo(name))
         })?;
         env.push((name.into(), value.into()));
     }
@@ -147,7 +147,7 @@ pub(in crate::cli) fn validator(
 /// The absolute path of a program: as it stands, from the present folder, or from `PATH`.
 fn resolved(context: &Context<'_, '_>, program: &str) -> Result<String> {
     let nowhere = || {
-        let shown = crate::cli::parse::bounded(program).into_owned();
+        let shown = echo(program).into_owned();
         Error::new(Code::NotFound, format!("there is no program `{shown}`")).detail("program", shown)
     };
     let found = if program.contains('/') {

@@ -80,6 +80,10 @@ pub(in crate::cli) fn start(context: &mut Context<'_, '_>, args: &Args) -> Resul
         Some(id) => id.parse()?,
         None => slug(objective.as_str()).ok_or_else(no_slug)?.parse()?,
     };
+    if desk.project.as_ref().is_some_and(|project| project.goal.as_deref() == Some(goal.as_str())) {
+        // Either it is there, and is refused as such, or a new one would pass for the one that is missing.
+        desk.check_bound(args)?;
+    }
     let mut new = goal_terms::new_goal(context, args, &desk, objective)?;
     new.workspace = Some(workspace(context, &desk, args.file("workspace"))?);
     let command = Command::Goal(GoalCommand::Start(Box::new(new)));

@@ -2,7 +2,7 @@
 //!
 //! Invariant: again it changes nothing and finds the same Goal.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use super::{
     submit::{Wish, Written, operation_id, submit_as},
 };
 use crate::{
-    authority::profile::replace_whole,
+    authority::profile::{HostFilesystem, Place, Profile, replace_whole},
     cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
@@ -24,12 +24,13 @@ use crate::{
 const SLUGS_MAX: u32 = 1000;
 
 /// The name of the first user's token in the profile's folder.
-const TOKEN_FILE: &str = "user.token";
+pub(super) const TOKEN_FILE: &str = "user.token";
 
 /// `init`.
 pub(in crate::cli) fn init(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let title: Option<Text> = given::parsed(args, "goal")?;
     let folder = context.folder()?.to_owned();
+    check_binding(context, args, &folder)?;
     if args.switch("dry-run") {
         return preview(context, args, &folder, title.as_ref());
     }
@@ -42,7 +43,7 @@ pub(in crate::cli) fn init(context: &mut Context<'_, '_>, args: &Args) -> Result
         Some(title) => Some(start(context, args, &mut desk, caller, title)?),
         None => None,
     };
-    let bound = bound(&mut desk, &folder, started.as_ref())?;
+    let bound = bound(&mut desk, &folder, started.as_ref(), args.switch("rebind"))?;
     let done = Done { new_profile, new_token, started, bound };
     done.rendered(context, &desk, &folder)
 }
@@ -134,9 +135,22 @@ fn found(desk: &mut Desk, id: &GoalId) -> Result<Option<Goal>> {
     })
 }
 
-/// Binds the folder: to the profile, and to the Goal that was named now or before.
-fn bound(desk: &mut Desk, folder: &Path, started: Option<&Started>) -> Result<Bound> {
-    let here = desk.project.take().filter(|project| project.root == folder);
+/// Refuses a folder whose Goal is not there: a new one in its place would pass for it.
+///
+/// Errors: `orphaned_goal_state`; as opening the profile and the ledger, but for what is not there yet.
+fn check_binding(context: &Context<'_, '_>, args: &Args, folder: &Path) -> Result<()> {
+    if args.switch("rebind") || context.project()?.is_none_or(|project| project.root != folder) {
+        return Ok(());
+    }
+    match Desk::unchecked(context, args).and_then(|mut desk| desk.check_bound(args)) {
+        Err(error) if error.code() == Code::NotFound => Ok(()),
+        checked => checked,
+    }
+}
+
+/// Binds the folder: to the profile, and to the Goal that was named now or, unless it is bound anew, before.
+fn bound(desk: &mut Desk, folder: &Path, started: Option<&Started>, anew: bool) -> Result<Bound> {
+    let here = desk.project.take().filter(|project| project.root == folder && !anew);
     let goal = started.map(|started| started.goal.to_string()).or_else(|| here.and_then(|project| project.goal));
     let profile = Some(desk.profile.place().name().to_owned());
     let made = bind(&Project { root: folder.to_owned(), profile, goal: goal.clone() })?;
@@ -160,7 +174,7 @@ impl Done {
         body.insert("bound".to_owned(), self.bound.created.into());
         let rendered = Rendered::new(schema::INIT, &body, self.document(context, desk, folder))?;
         Ok(match receipt {
-            Some(receipt) => rendered.note(format!("operation {}", receipt.operation_id())),
+            Some(receipt) => rendered.operation(receipt.operation_id(), false),
             None => rendered,
         })
     }
@@ -201,11 +215,10 @@ fn preview(
     title: Option<&Text>,
 ) -> Result<Rendered> {
     let (settings, project, env) = desk::around(context, args)?;
-    let place = crate::authority::profile::Place::resolve(&env)?;
-    let new_profile = match fs::symlink_metadata(place.profile_json()) {
-        Ok(_) => false,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => true,
-        Err(e) => return Err(crate::authority::profile::unreadable(place.dir(), &e)),
+    let new_profile = match Profile::open(&Place::resolve(&env)?, &env, &HostFilesystem) {
+        Ok(profile) => profile.check_ledger().map(|()| false)?,
+        Err(error) if error.code() == Code::NotFound => true,
+        Err(error) => return Err(error),
     };
     let slug = title.map(|title| goal::slug(title.as_str()).ok_or_else(goal::no_slug)).transpose()?;
     let is_bound = project.is_some_and(|project| project.root == folder);

@@ -32,7 +32,7 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         schema::LOG,
         &page,
         &["EVENT", "WHEN", "WHO", "WHAT"],
-        |row| vec![row.seq.to_string(), show::utc(row.at_ms), row.actor.to_string(), row.text.clone()],
+        |row| vec![row.seq.to_string(), show::utc(row.at_ms), show::actor(&row.actor), row.text.clone()],
         "Nothing happened yet.",
     )
 }
@@ -44,7 +44,7 @@ pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result
     let text = args.needed("text")?;
     let limit = desk.page(args)?.unwrap_or(projection::PAGE_MAX);
     let items = desk.look(|view, _| projection::find(view, text, goal.as_ref(), limit))?;
-    let shown = crate::cli::parse::bounded(text).into_owned();
+    let shown = crate::error::echo(text).into_owned();
     show::listed(
         schema::FIND,
         &Listed { items, next_cursor: None },

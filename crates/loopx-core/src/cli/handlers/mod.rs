@@ -32,6 +32,7 @@ mod turn_show;
 mod workbench;
 
 use super::Handler;
+pub(super) use desk::explained;
 pub(super) use token::check_person;
 
 /// The verbs of the nouns, by their words.

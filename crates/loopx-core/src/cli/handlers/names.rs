@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::desk::Desk;
 use crate::{
     cli::Args,
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
     model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Todo, TodoId, Turn, TurnId},
 };
@@ -58,7 +58,7 @@ pub(in crate::cli) fn goal_row(desk: &mut Desk, id: &GoalId) -> Result<Goal> {
 pub(in crate::cli) fn todo(desk: &mut Desk, word: &str) -> Result<TodoId> {
     let exact = word.parse::<TodoId>();
     if exact.is_ok() || desk.exact {
-        return exact.map_err(|error| error.hint("todo list"));
+        return exact.map_err(|error| refused(desk, error, word, "todo"));
     }
     let number = word.strip_prefix('#').unwrap_or(word);
     if number.is_empty() || number.starts_with('0') || !number.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -136,13 +136,14 @@ pub(in crate::cli) fn turn_row(desk: &mut Desk, id: TurnId) -> Result<Turn> {
 }
 
 fn none(noun: &str, id: &str) -> Error {
+    let id = echo(id);
     Error::new(Code::NotFound, format!("there is no {noun} {id}")).hint(format!("{noun} list")).detail("id", id)
 }
 
 fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, noun: &str) -> Result<T> {
     let exact = word.parse::<T>();
     if exact.is_ok() || desk.exact {
-        return exact.map_err(|error| error.hint(format!("{noun} list")));
+        return exact.map_err(|error| refused(desk, error, word, noun));
     }
     let tail = word.strip_prefix(prefix).unwrap_or(word);
     let is_plain = tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
@@ -151,6 +152,16 @@ fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, no
     }
     let found = desk.look(|view, _| view.tails(prefix, tail, SEVERAL))?;
     one(found, tail, noun)?.parse()
+}
+
+/// The refusal of a word that is no whole id. A program is told that what people may write is not taken from it.
+pub(super) fn refused(desk: &Desk, error: Error, word: &str, noun: &str) -> Error {
+    let is_short = !word.is_empty() && word.len() <= TAIL && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !desk.exact || !is_short {
+        return error.hint(format!("{noun} list"));
+    }
+    let message = format!("`{}` is not a whole {noun} id, and with --json no shorter one is taken", echo(word));
+    Error::new(Code::InvalidId, message).hint(format!("{noun} list --json")).detail("expected", format!("{noun} id"))
 }
 
 /// How long the random tail of a minted id is.
@@ -163,7 +174,7 @@ pub(super) fn one(found: Vec<String>, tail: &str, noun: &str) -> Result<String> 
     match found.as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(none(noun, tail)),
-        _ => Err(Error::new(Code::AmbiguousId, format!("several {noun} ids start with {tail}"))
+        _ => Err(Error::new(Code::AmbiguousId, format!("several {noun} ids start with {}", echo(tail)))
             .hint(format!("{noun} list"))
             .detail("ids", found)),
     }

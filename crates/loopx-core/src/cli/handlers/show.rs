@@ -6,7 +6,7 @@ use super::names::short;
 use crate::{
     cli::{Block, Document, Rendered, parse::show_duration_ms},
     error::Result,
-    model::Timestamp,
+    model::{Actor, Timestamp},
     projection::{GateRow, Listed, TodoRow},
 };
 
@@ -29,6 +29,14 @@ pub(in crate::cli) fn when(at: Timestamp, now: Timestamp) -> String {
 fn span(ms: u64) -> String {
     let unit = [DAY_MS, HOUR_MS, MINUTE_MS, 1000].into_iter().find(|unit| ms >= *unit).unwrap_or(1000);
     show_duration_ms(ms.max(1000) / unit * unit)
+}
+
+/// An actor as `--as` takes it: an agent without its endpoint, where that is the default one.
+pub(in crate::cli) fn actor(actor: &Actor) -> String {
+    match actor.agent() {
+        Some((agent, endpoint)) if *endpoint == agent.default_endpoint() => format!("agent:{agent}"),
+        Some(_) | None => actor.to_string(),
+    }
 }
 
 /// A moment in UTC, to the second.
@@ -72,9 +80,10 @@ pub(in crate::cli) fn todo(row: &TodoRow, now: Timestamp) -> Vec<String> {
 /// The head of a table of Todos.
 pub(in crate::cli) const TODO_HEAD: &[&str] = &["TODO", "PRIO", "STATE", "OWNER", "TITLE"];
 
-/// The state of a Todo with what stands in its way.
-fn state(row: &TodoRow) -> String {
-    let mut words = vec![row.state.to_owned()];
+/// The state of a Todo with what stands in its way; an open one that somebody has is owned.
+pub(in crate::cli) fn state(row: &TodoRow) -> String {
+    let is_owned = row.state == "open" && row.owner.is_some();
+    let mut words = vec![if is_owned { "owned" } else { row.state }.to_owned()];
     if row.hold {
         words.push("on hold".to_owned());
     }
@@ -116,12 +125,14 @@ pub(in crate::cli) fn gate(row: &GateRow, now: Timestamp) -> Vec<String> {
 /// The head of a table of gates.
 pub(in crate::cli) const GATE_HEAD: &[&str] = &["GATE", "KIND", "STATE", "BLOCKS", "ASKED", "QUESTION"];
 
-/// What a gate stops.
+/// What a gate stops; that it stops nothing now, where all of it has ended.
 pub(in crate::cli) fn blocks(row: &GateRow) -> String {
-    match &row.blocks {
+    let named = match &row.blocks {
         crate::model::Blocks::Goal => row.goal_id.to_string(),
         crate::model::Blocks::Todos(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
-    }
+    };
+    let is_idle = !row.blocking && row.resolved_at_ms.is_none();
+    if is_idle { format!("nothing now: {named} ended") } else { named }
 }
 
 /// Names and values, those without a value left out.

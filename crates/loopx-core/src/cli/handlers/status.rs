@@ -2,10 +2,10 @@
 
 use super::{desk::Desk, names, schema, show};
 use crate::{
-    cli::{Args, Context, Document, Rendered},
+    cli::{Args, Block, Context, Document, Rendered},
     error::Result,
-    model::Timestamp,
-    projection::{self, GoalStatus, Status},
+    model::{EvidenceId, GateId, Timestamp, TurnId},
+    projection::{self, Attention, GoalStatus, Status},
 };
 
 /// How many rows of attention a Goal shows to a person.
@@ -22,11 +22,11 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         _ => goal,
     };
     let status = desk.look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref()))?;
-    let document = document(&status, context.program);
+    let document = document(&status, context.program, context.look.columns);
     Rendered::new(schema::STATUS, &status, document)
 }
 
-fn document(status: &Status, program: &str) -> Document {
+fn document(status: &Status, program: &str, columns: Option<u16>) -> Document {
     let mut document = Document::new();
     if status.clock_jump {
         document = document.para(format!(
@@ -34,7 +34,7 @@ fn document(status: &Status, program: &str) -> Document {
         ));
     }
     for goal in &status.goals {
-        document = of_goal(document, goal, status.now_ms, program);
+        document = of_goal(document, goal, status.now_ms, program, columns);
     }
     if status.goals.is_empty() {
         let text = if status.closed > 0 { "Every Goal is closed" } else { "There is no Goal yet" };
@@ -46,7 +46,13 @@ fn document(status: &Status, program: &str) -> Document {
     document
 }
 
-fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str) -> Document {
+fn of_goal(
+    document: Document,
+    goal: &GoalStatus,
+    now: Timestamp,
+    program: &str,
+    columns: Option<u16>,
+) -> Document {
     let until = goal.until_ms.map(|at| format!(", {}", show::when(at, now))).unwrap_or_default();
     let counts = goal.counts.iter().filter(|(_, n)| **n > 0).map(|(name, n)| format!("{n} {name}"));
     let criteria = (goal.criteria > 0).then(|| format!("{}/{} shown", goal.criteria_met, goal.criteria));
@@ -57,12 +63,12 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
         .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
         .list("Todos", counts)
         .maybe("criteria", criteria)
-        .maybe("agent", goal.decision.as_ref().map(|decided| decided.action.name()))
+        .maybe("the agent should", goal.decision.as_ref().map(|decided| projection::plain(decided.action.name())))
         .list("warning", &goal.warnings);
     let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
     let mut document = document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
     if let Some(next) = &goal.first {
-        document = document.code(vec![format!("{program} {}", next.command)]);
+        document = document.line(format!("next: {program} {}", for_people(&next.command)));
     }
     let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
     if !owners.is_empty() {
@@ -71,17 +77,40 @@ fn of_goal(document: Document, goal: &GoalStatus, now: Timestamp, program: &str)
     // What is said above is not said again.
     let said = goal.first.as_ref().map(|next| next.command.as_str());
     let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
-    let rows: Vec<_> = rest.take(ROWS).map(|row| vec![row.text.clone(), format!("{program} {}", row.command)]).collect();
-    if !rows.is_empty() {
-        document = document.table(&["THEN", "COMMAND"], rows);
+    let lines = |row: &Attention| [clipped(&row.text, columns), format!("    {program} {}", for_people(&row.command))];
+    let rest: Vec<_> = rest.collect();
+    let mut then: Vec<_> = rest.iter().take(ROWS).copied().flat_map(lines).collect();
+    if rest.len() > ROWS {
+        then.push(format!("and {} more", rest.len() - ROWS));
+    }
+    if !then.is_empty() {
+        document = document.with(Block::Heading(2, "Then".to_owned())).code(then);
     }
     document
+}
+
+/// A text that fits one indented line, where the width of one is known.
+fn clipped(text: &str, columns: Option<u16>) -> String {
+    const INDENT: usize = 2;
+    let width = columns.map_or(usize::MAX, |columns| usize::from(columns).saturating_sub(INDENT).max(20));
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(width - 1).collect();
+    format!("{}…", head.trim_end())
+}
+
+/// A command with its minted ids as lists show them.
+fn for_people(command: &str) -> String {
+    let prefixes = [GateId::PREFIX, TurnId::PREFIX, EvidenceId::PREFIX];
+    let is_minted = |word: &str| prefixes.iter().any(|prefix| word.starts_with(prefix));
+    let shown = command.split(' ').map(|word| if is_minted(word) { names::short(&word) } else { word.to_owned() });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 fn first(goal: &GoalStatus) -> &str {
     match &goal.first {
         Some(next) => &next.text,
-        None if goal.may_continue => "nothing; an agent works",
         None => "nothing",
     }
 }

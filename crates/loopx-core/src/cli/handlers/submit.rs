@@ -8,14 +8,15 @@ use serde_json::{Map, Value};
 use super::{
     caller::{Caller, caller, check_retired},
     desk::{Desk, wall},
+    init, names,
     workbench::Workbench,
 };
 use crate::{
     authority::random,
     cli::{Args, Context, Document, Rendered},
-    error::{Code, Error, Result},
-    kernel::{Command, Input, Outcome, Person},
-    model::{Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
+    error::{Code, Error, Result, echo},
+    kernel::{Command, GateCommand, Input, Outcome, Person},
+    model::{Actor, Answer, Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
     turn,
 };
 
@@ -88,8 +89,9 @@ pub(in crate::cli) fn submit_as(
         Person::Stated => desk.is_strict(),
         Person::Proven => true,
     };
-    prove(context, args, &mut caller, needs, desk, &operation_id)?;
+    prove(context, args, &mut caller, needs, desk, &operation_id, &wish)?;
     let frees = turn::may_free(&wish.command);
+    let actor = caller.actor.clone();
     let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
     if !in_the_way.is_empty() {
         turn::prove_each(&mut Workbench::of(context, desk)?.site(desk), &in_the_way)?;
@@ -102,7 +104,7 @@ pub(in crate::cli) fn submit_as(
         command: wish.command,
         expected: wish.expected,
     });
-    let receipt = receipt.map_err(|error| with_proof_hint(error, args))?;
+    let receipt = receipt.map_err(|error| with_proof_hint(context, args, desk, &actor, error))?;
     if frees {
         settle_freed(context, desk, &receipt);
     }
@@ -132,6 +134,7 @@ fn prove(
     needs: bool,
     desk: &mut Desk,
     operation_id: &OperationId,
+    wish: &Wish,
 ) -> Result<()> {
     let stated = caller.provenance.assurance == Assurance::Stated;
     if !(needs && stated && caller.actor.is_user() && caller.provenance.contained.is_none()) {
@@ -141,7 +144,8 @@ fn prove(
     if args.text("op-id").is_some() && desk.authority.read(|view| Ok(view.receipt(operation_id)?.is_some()))? {
         return Ok(());
     }
-    match context.confirm(&format!("{}: {} as {}?", context.program, args.path(), caller.actor))? {
+    let about = about(desk, wish)?;
+    match context.confirm(&format!("{}: {}{about}, as {}?", context.program, args.path(), caller.actor))? {
         Some(true) => caller.provenance.assurance = Assurance::Proven,
         Some(false) => {
             return Err(Error::new(Code::Unauthenticated, format!("`{}` was not agreed to", args.path())));
@@ -151,16 +155,51 @@ fn prove(
     Ok(())
 }
 
-/// Says how a person proves who asks.
-fn with_proof_hint(error: Error, args: &Args) -> Error {
-    if error.code() == Code::Unauthenticated && error.hint_args().is_none() {
-        let path = args.path();
-        return error.hint(format!("{path} --help")).detail(
-            "proof",
-            "answer on a terminal, or give --token-file or LOOPX_TOKEN; `init` leaves your first token in the profile",
-        );
+/// What a person says yes to: the question and the answer to it, or the Goal, in one line.
+fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
+    let goal = &wish.goal_id;
+    let answered = match &wish.command {
+        Command::Gate(GateCommand::Resolve { gate_id, answer }) => Some((*gate_id, Some(match answer {
+            Answer::Approve => "yes".to_owned(),
+            Answer::Deny { .. } => "no".to_owned(),
+            Answer::Answer { text } => format!("`{}`", echo(text.as_str())),
+            Answer::Defer { .. } => "not now".to_owned(),
+        }))),
+        Command::Gate(GateCommand::Withdraw { gate_id } | GateCommand::Reopen { gate_id }) => Some((*gate_id, None)),
+        _ => None, // every other verb is named with its Goal
+    };
+    if let Some((gate_id, answer)) = answered {
+        let gate = names::gate_row(desk, gate_id)?;
+        let answer = answer.map(|answer| format!("{answer} to ")).unwrap_or_default();
+        return Ok(format!(": {answer}\u{ab}{}\u{bb} in {goal}", gate.question));
     }
-    error
+    let objective = names::goal_row(desk, goal).map(|goal| goal.objective.to_string());
+    Ok(match objective {
+        Ok(objective) => format!(" in {goal}, \u{ab}{}\u{bb}", echo(&objective)),
+        // A Goal that is not there is refused with its own words.
+        Err(_) => format!(" in {goal}"),
+    })
+}
+
+/// Says how a person proves who asks: the same call with the token that `init` left, where that still proves this.
+pub(in crate::cli) fn with_proof_hint(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &Desk,
+    actor: &Actor,
+    error: Error,
+) -> Error {
+    if error.code() != Code::Unauthenticated || error.hint_args().is_some() {
+        return error;
+    }
+    let path = desk.profile.place().dir().join(init::TOKEN_FILE);
+    let secret = crate::cli::config::read_limited(&path).ok().flatten();
+    let proven = secret.and_then(|secret| desk.tokens().prove(secret.trim(), wall().ok()?).ok());
+    let hint = proven.filter(|token| token.actor == *actor).and_then(|_| context.again_proven(&path));
+    error.hint(hint.unwrap_or_else(|| format!("{} --help", args.path()))).detail(
+        "proof",
+        "answer on a terminal, or give --token-file or LOOPX_TOKEN; `init` leaves your first token in the profile",
+    )
 }
 
 /// Turns a receipt into what was written, or a negative end into its error.
@@ -191,7 +230,6 @@ pub(in crate::cli) fn written(
     body.insert("receipt".to_owned(), value(serde_json::to_value(&written.receipt))?);
     body.insert(noun.to_owned(), value(serde_json::to_value(object))?);
     body.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let replayed = if written.receipt.is_replayed() { ", as before" } else { "" };
-    let note = format!("operation {}{replayed}", written.receipt.operation_id());
-    Ok(Rendered::new(schema, &body, document)?.note(note))
+    let (id, is_replayed) = (written.receipt.operation_id(), written.receipt.is_replayed());
+    Ok(Rendered::new(schema, &body, document)?.operation(id, is_replayed))
 }

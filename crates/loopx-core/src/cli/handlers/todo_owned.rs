@@ -13,7 +13,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{ClaimCommand, Command, TodoCommand, claim::Claim},
-    model::{Actor, Continuation, Duration, TodoId, Workspace},
+    model::{Continuation, Duration, TodoId, Workspace},
 };
 
 /// `todo claim`.
@@ -32,16 +32,8 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let document = Document::new()
         .line(format!("{id} is yours"))
         .line(format!("own_id {own_id}"))
-        .line(format!("when it is finished: `{program} todo done {id} --as {} --own {own_id}`", short(done.receipt.actor())));
+        .line(format!("when it is finished: `{program} todo done {id} --as {} --own {own_id}`", super::show::actor(done.receipt.actor())));
     owned(&id, &done, document)
-}
-
-/// An agent as `--as` takes it: without its endpoint, where that is the default one.
-fn short(actor: &Actor) -> String {
-    match actor.agent() {
-        Some((agent, endpoint)) if *endpoint == agent.default_endpoint() => format!("agent:{agent}"),
-        Some(_) | None => actor.to_string(),
-    }
 }
 
 /// The work tree a claim writes in, where that is not the Goal's own.

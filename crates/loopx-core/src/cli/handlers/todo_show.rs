@@ -33,10 +33,9 @@ fn document(page: &TodoPage, now: Timestamp) -> Document {
     let requires = &page.requires;
     let facts = Facts::default()
         .add("Todo", &row.todo_id)
-        .add("state", row.state)
+        .add("state", show::state(row))
         .maybe("waits", waits)
         .maybe("because", row.reason.as_ref())
-        .maybe("on hold", row.hold.then_some("yes"))
         .add("kind", row.kind.as_str())
         .add("priority", row.priority.as_str())
         .maybe("owner", row.owner.as_ref().map(|_| show::owner(row, now)))
@@ -74,7 +73,7 @@ pub(super) const TURN_HEAD: &[&str] = &["TURN", "TODO", "STATE", "AGENT", "ADMIT
 /// The row of a Turn in a table; see [`TURN_HEAD`].
 pub(super) fn turn(row: &TurnRow, now: Timestamp) -> Vec<String> {
     let state = match &row.why {
-        Some(why) => format!("{}, {why}", row.state),
+        Some(why) => format!("{}, {}", row.state, projection::plain(why)),
         None => row.state.to_owned(),
     };
     vec![

@@ -13,6 +13,7 @@ use super::{
     caller::caller,
     desk::{Desk, around, wall},
     names, schema, show,
+    submit::with_proof_hint,
 };
 use crate::{
     authority::profile::Place,
@@ -58,7 +59,11 @@ fn check_proven(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> 
         return Err(no_person(args));
     }
     let proven = caller.provenance.assurance == Assurance::Proven;
-    if proven { Ok(()) } else { agreed(context, args, &caller.actor.to_string()) }
+    if proven {
+        return Ok(());
+    }
+    agreed(context, args, &caller.actor.to_string())
+        .map_err(|error| with_proof_hint(context, args, desk, &caller.actor, error))
 }
 
 /// Refuses, for a file of the profile that needs no ledger, whoever is no person: who runs below a Turn, and who says
@@ -77,7 +82,8 @@ pub(in crate::cli) fn check_person(context: &mut Context<'_, '_>, args: &Args) -
         return Ok(());
     }
     let Some(secret) = context.token(args)? else {
-        return agreed(context, args, &named.map_or_else(|| "a user".to_owned(), |actor| actor.to_string()));
+        let asks = named.map_or_else(|| "a user".to_owned(), |actor| actor.to_string());
+        return agreed(context, args, &asks).map_err(|error| error.hint(format!("{} --help", args.path())));
     };
     let proven = Tokens::at(&Place::resolve(&env)?).prove(&secret, wall()?)?;
     if proven.actor.is_user() { Ok(()) } else { Err(no_person(args)) }
@@ -92,8 +98,7 @@ fn agreed(context: &mut Context<'_, '_>, args: &Args, actor: &str) -> Result<()>
     match context.confirm(&format!("{}: {} as {actor}?", context.program, args.path()))? {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(Code::Unauthenticated, format!("`{}` was not agreed to", args.path()))),
-        None => Err(Error::new(Code::Unauthenticated, format!("`{}` needs proof that {actor} asks", args.path()))
-            .hint(format!("{} --help", args.path()))),
+        None => Err(Error::new(Code::Unauthenticated, format!("`{}` needs proof that {actor} asks", args.path()))),
     }
 }
 
@@ -190,7 +195,7 @@ pub(in crate::cli) fn revoke(context: &mut Context<'_, '_>, args: &Args) -> Resu
 fn which(desk: &Desk, word: &str) -> Result<TokenId> {
     let exact = word.parse::<TokenId>();
     if exact.is_ok() || desk.exact {
-        return exact;
+        return exact.map_err(|error| names::refused(desk, error, word, "token"));
     }
     let tail = word.strip_prefix(TokenId::PREFIX).unwrap_or(word);
     if tail.is_empty() || !tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {

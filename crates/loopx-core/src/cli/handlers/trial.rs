@@ -210,7 +210,7 @@ impl Trial<'_, '_, '_> {
                 out_is_terminal: false,
                 err_is_terminal: false,
             };
-            crate::cli::main(self.context.program, self.context.preset, argv, &env, &mut stdio)
+            crate::cli::main(self.context.program, self.context.preset, &argv, &env, &mut stdio)
         };
         self.last = serde_json::from_slice(&out).unwrap_or_default();
         exit

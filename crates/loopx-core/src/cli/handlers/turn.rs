@@ -15,7 +15,7 @@ use super::{
 use crate::{
     authority::clock::Deadline,
     cli::{Args, Context, Document, Rendered},
-    error::{Class, Code, Error, Result},
+    error::{Class, Code, Error, Result, echo},
     kernel::{Command, TurnCommand},
     model::{Duration, TodoId, Turn, TurnId, Workspace},
     private::PrivateStore,
@@ -99,8 +99,7 @@ fn hosting(
     let name = argv.first().cloned().unwrap_or_default();
     let found = turn::find_program(&name, context.folder().unwrap_or(&folder), &bench.machine);
     let found = found.and_then(|path| path.into_os_string().into_string().ok()).ok_or_else(|| {
-        let shown: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
-        Error::new(Code::HostUnavailable, format!("the host program `{shown}` is not there, or cannot be executed"))
+        Error::new(Code::HostUnavailable, format!("the host program `{}` is not there, or cannot be executed", echo(&name)))
             .detail("argument", "--host")
     })?;
     if let Some(first) = argv.first_mut() {

@@ -10,7 +10,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::Outcome,
     model::{Cause, FailedBy, HostFailure, Stopped, Todo, Turn, TurnState},
-    projection::TurnRow,
+    projection::{TurnRow, plain},
     turn::Done,
 };
 
@@ -104,7 +104,7 @@ fn stopped(done: &Done, why: Stopped) -> Result<Rendered> {
         Stopped::UserAction => Document::new().line(format!("{id} needs a person; a gate was opened")),
         Stopped::Wait => Document::new().line(format!("{id} waits, and is claimable again when that is over")),
         Stopped::Stop => Document::new().line(format!("the Turn {} was stopped, and all that it started", turn.turn_id)),
-        _ => Document::new().line(format!("the Turn {} was stopped ({})", turn.turn_id, crate::projection::word(&why))), // wildcard: one sentence for all others
+        _ => Document::new().line(format!("the Turn {} was stopped ({})", turn.turn_id, plain(&crate::projection::word(&why)))), // wildcard: one sentence for all others
     };
     for process in &done.left {
         document = document.line(format!("left: process {} ({}), which could not be ended", process.pid, process.name));
@@ -116,7 +116,8 @@ fn held(done: &Done) -> Error {
     let turn = done.turn();
     let causes = &done.around.causes;
     let words: Vec<_> = causes.iter().map(crate::projection::word).collect();
-    let error = Error::new(Code::Held, format!("the result of the Turn {} is held: {}", turn.turn_id, words.join(", ")))
+    let said: Vec<_> = words.iter().map(|word| plain(word)).collect();
+    let error = Error::new(Code::Held, format!("the result of the Turn {} is held: {}", turn.turn_id, said.join(", ")))
         .detail("causes", words);
     match turn.acceptance_gate {
         Some(gate_id) if causes.contains(&Cause::Acceptance) => error.hint(format!("gate resolve {gate_id} --approve")),
@@ -148,8 +149,8 @@ fn failed(done: &Done, how: FailedBy) -> Error {
     };
     let FailedBy::Host(failure) = how else { return Error::from(Code::Internal) };
     let said = match why.filter(|why| why != failure.as_str()) {
-        Some(why) => format!("the host failed ({}): {why}", failure.as_str()),
-        None => format!("the host failed: {}", failure.as_str()),
+        Some(why) => format!("{}: {why}", plain(failure.as_str())),
+        None => plain(failure.as_str()).to_owned(),
     };
     Error::new(code, said).detail("failure", failure.as_str()).hint(format!("turn show {}", turn.turn_id))
 }

@@ -13,6 +13,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Action, Asker, Decided, Facts, Read, Reason, Viewer, reason},
     model::{AgentId, EndpointId, GoalId, MachineId, Todo, TodoId, TurnId},
+    projection::plain,
     turn::DriverLock,
 };
 
@@ -63,7 +64,7 @@ pub(super) fn todo_of(
                 .hint(command))
         }
         Action::Wait { why, until } => {
-            let error = Error::new(Code::NotReady, format!("{agent} has nothing to do now: {why}"))
+            let error = Error::new(Code::NotReady, format!("{agent} has nothing to do now: {}", plain(why)))
                 .detail("why", why)
                 .hint(format!("turn plan --agent {agent}"));
             Err(match until {
@@ -153,7 +154,7 @@ fn claimable(desk: &mut Desk, todo_id: &TodoId, agent: &AgentId) -> Result<Todo>
     if found == Reason::Claimable {
         return Ok(todo);
     }
-    Err(Error::new(Code::NotClaimable, format!("{agent} cannot take {todo_id} now: {}", found.name()))
+    Err(Error::new(Code::NotClaimable, format!("{agent} cannot take {todo_id} now: {}", plain(found.name())))
         .detail("reason", found.name())
         .hint(format!("todo show {todo_id}")))
 }
@@ -167,9 +168,9 @@ fn explain(decided: &Decided, program: &str) -> Option<String> {
             |failure| format!("its last result was refused: {failure}"),
         )),
         Action::Reconcile { command, .. } => Some(format!("first: {program} {command}")),
-        Action::Wait { why, .. } => Some((*why).to_owned()),
+        Action::Wait { why, .. } => Some(plain(why).to_owned()),
         Action::AskUser { asks } => {
-            let lines: Vec<_> = asks.iter().map(|ask| format!("{} {}: {program} {}", ask.why, ask.about, ask.command)).collect();
+            let lines: Vec<_> = asks.iter().map(|ask| format!("{} ({}): {program} {}", plain(ask.why), ask.about, ask.command)).collect();
             Some(lines.join("; "))
         }
     }
@@ -183,7 +184,7 @@ fn shown(
     mut body: Value,
     why: Option<String>,
 ) -> Result<Rendered> {
-    let mut facts = show::Facts::default().add("action", action).maybe("why", why);
+    let mut facts = show::Facts::default().add("next", plain(action)).maybe("why", why);
     if let Some(todo) = todo {
         let goal = names::goal_row(desk, todo.todo_id.goal())?;
         let validators = if todo.validators.is_empty() { &goal.validators } else { &todo.validators };

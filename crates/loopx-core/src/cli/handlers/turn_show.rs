@@ -10,7 +10,7 @@ use crate::{
     error::{Code, Error, Result},
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::{Kind, PrivateStore},
-    projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, word},
+    projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
 };
 
 /// How many events of a Turn are shown.
@@ -37,11 +37,17 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let query = TurnQuery { goal: &goal, todo: todo.as_ref(), agent: agent.as_ref(), states: &states };
     let (page, now) = desk.look(|view, terms| Ok((projection::turns(view, &query, slice)?, terms.now)))?;
     let head = ["TURN", "TODO", "AGENT", "STATE", "VERDICT", "ADMITTED"];
-    show::listed(schema::TURN_LIST, &page, &head, |row| cells(row, now), "no Turn is like that")
+    let program = context.program;
+    let empty = if states.is_empty() && todo.is_none() && agent.is_none() {
+        format!("No Turn of {goal} is under way; `{program} turn list --state settled` shows those that are proved.")
+    } else {
+        format!("{goal} has no such Turn.")
+    };
+    show::listed(schema::TURN_LIST, &page, &head, |row| cells(row, now), &empty)
 }
 
 fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
-    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{} ({why})", row.state));
+    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     vec![
         names::short(&row.turn_id),
         row.todo_id.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -72,7 +78,7 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     log.reverse();
     let held = matches!(turn.state, TurnState::Held { .. });
     let kept = kept(desk, &turn)?;
-    let document = page(&turn, if held { causes.iter().map(word).collect() } else { Vec::new() }, &log, &kept, now, context.program);
+    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program);
     let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
@@ -108,7 +114,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
 
 fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
     let row = TurnRow::of(turn);
-    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{} ({why})", row.state));
+    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
         .add("turn", turn.turn_id)
         .maybe("todo", turn.todo_id())
@@ -171,7 +177,7 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
         attempt.host.to_string(),
         show::when(attempt.dispatched_at, now),
         attempt.end.as_ref().map_or_else(|| "-".to_owned(), |end| show::when(end.at, now)),
-        attempt.end.as_ref().and_then(|end| end.failure).map_or_else(String::new, |failure| failure.as_str().to_owned()),
+        attempt.end.as_ref().and_then(|end| end.failure).map_or_else(String::new, |failure| plain(failure.as_str()).to_owned()),
     ]
 }
 

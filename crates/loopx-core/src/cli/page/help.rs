@@ -44,7 +44,7 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
 
 fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Document {
     let called = parts::called(program, chain);
-    let mut page = Document::new().para(noun.about).para(format!("Usage: {called} {}", parts::usage(noun)));
+    let mut page = Document::new().para(noun.about).para(format!("Usage: {called} <VERB>"));
     for para in noun.long {
         page = page.para(*para);
     }
@@ -59,7 +59,14 @@ fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Do
 
 fn verb(program: &str, chain: &[&'static Command], verb: &'static Command) -> Document {
     let called = parts::called(program, chain);
-    let mut page = Document::new().para(verb.about).para(format!("Usage: {called} {}", parts::usage(verb)));
+    let page = Document::new().para(verb.about);
+    let ways = parts::usage(verb);
+    let mut page = match ways.as_slice() {
+        [only] => page.para(format!("Usage: {called} {only}")),
+        several => several.iter().enumerate().fold(page, |page, (at, way)| {
+            page.line(format!("{} {called} {way}", if at == 0 { "Usage:" } else { "      " }))
+        }),
+    };
     for para in verb.long {
         page = page.para(*para);
     }

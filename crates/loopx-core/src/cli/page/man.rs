@@ -60,7 +60,7 @@ fn command(program: &str, chain: &[&'static Command], command: &'static Command)
         .heading("Name")
         .para(format!("{} - {}", called.replace(' ', "-"), command.about.trim_end_matches('.')))
         .heading("Synopsis")
-        .para(format!("`{called}` {}", parts::usage(command)))
+        .lines(parts::usage(command).iter().map(|way| format!("`{called}` {way}")))
         .heading("Description")
         .para(command.about);
     for para in command.long {

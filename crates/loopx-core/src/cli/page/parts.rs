@@ -12,22 +12,25 @@ pub(super) fn called(program: &str, chain: &[&Command]) -> String {
     words.join(" ")
 }
 
-/// The usage of a verb after its words.
-pub(super) fn usage(command: &Command) -> String {
+/// The usage of a verb after its words; one line for each way where several are.
+pub(super) fn usage(command: &Command) -> Vec<String> {
     if !command.verbs.is_empty() {
-        return "<VERB>".to_owned();
+        return vec!["<VERB>".to_owned()];
     }
-    let mut parts = vec!["[OPTIONS]".to_owned()];
-    parts.extend(options(command).filter(|arg| arg.required).map(spelled));
-    let members = command.args.iter().filter(|arg| command.one_of.contains(&arg.id)).map(spelled);
-    if !command.one_of.is_empty() {
-        parts.push(format!("<{}>", members.collect::<Vec<_>>().join("|")));
+    let one = |way: Option<String>| {
+        let mut parts = vec!["[OPTIONS]".to_owned()];
+        parts.extend(options(command).filter(|arg| arg.required).map(spelled));
+        parts.extend(way);
+        parts.extend(positionals(command).map(|arg| {
+            let dots = if arg.many { "..." } else { "" };
+            if arg.required { format!("<{}>{dots}", arg.value) } else { format!("[{}]{dots}", arg.value) }
+        }));
+        parts.join(" ")
+    };
+    if command.one_of.is_empty() {
+        return vec![one(None)];
     }
-    parts.extend(positionals(command).map(|arg| {
-        let dots = if arg.many { "..." } else { "" };
-        if arg.required { format!("<{}>{dots}", arg.value) } else { format!("[{}]{dots}", arg.value) }
-    }));
-    parts.join(" ")
+    command.args.iter().filter(|arg| command.one_of.contains(&arg.id)).map(|arg| one(Some(spelled(arg)))).collect()
 }
 
 /// The positional arguments in order.

@@ -50,8 +50,9 @@ fn noun(page: Document, program: &str, command: &'static Command) -> Document {
 }
 
 fn verb(page: Document, program: &str, chain: &[&Command], command: &'static Command) -> Document {
-    let usage = format!("{} {}", parts::called(program, chain), parts::usage(command));
-    let page = command.long.iter().fold(page.code(vec![usage]), |page, para| page.para(*para));
+    let called = parts::called(program, chain);
+    let usage = parts::usage(command).iter().map(|way| format!("{called} {way}")).collect();
+    let page = command.long.iter().fold(page.code(usage), |page, para| page.para(*para));
     let page = page.para(parts::access(command));
     let arguments: Vec<_> =
         parts::positionals(command).chain(parts::options(command)).map(parts::described).collect();

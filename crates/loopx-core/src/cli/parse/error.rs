@@ -4,10 +4,10 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{bounded, nearest};
+use super::nearest;
 use crate::{
     cli::table::{Command, GLOBAL, Place},
-    error::{Code, Error},
+    error::{Code, Error, echo},
 };
 
 /// The error of an argument vector that names no command.
@@ -17,7 +17,7 @@ pub(super) fn no_command() -> Error {
 
 /// The error of an argument whose value cannot be taken.
 pub(super) fn value(argument: &str, shown: &str, wanted: &str, path: &str) -> Error {
-    let message = format!("`{argument}` cannot be `{}`: {wanted}", bounded(shown));
+    let message = format!("`{argument}` cannot be `{}`: {wanted}", echo(shown));
     Error::new(Code::InvalidArgument, message)
         .hint(format!("{path} --help"))
         .detail("argument", argument)
@@ -27,7 +27,7 @@ pub(super) fn value(argument: &str, shown: &str, wanted: &str, path: &str) -> Er
 pub(super) fn typed(error: &clap::Error, command: &Command, path: &str) -> Error {
     let argument = context(error, ContextKind::InvalidArg);
     let argument = argument.as_str();
-    let shown = bounded(argument);
+    let shown = echo(argument);
     let (message, near) = match error.kind() {
         ErrorKind::UnknownArgument => unknown(&shown, argument, command, path),
         ErrorKind::MissingRequiredArgument => (format!("`{path}` needs {}", needed(&shown)), None),
@@ -62,7 +62,7 @@ fn unknown(shown: &str, argument: &str, command: &Command, path: &str) -> (Strin
     let flag = flag.split('=').next().unwrap_or(flag);
     match nearest(flag, flags.map(|arg| arg.id)) {
         Some(near) => (
-            format!("`{path}` does not take `{shown}`; `--{near}` is near"),
+            format!("`{path}` does not take `{shown}`; did you mean `--{near}`?"),
             Some(format!("--{near}")),
         ),
         None => (format!("`{path}` does not take `{shown}`"), None),
@@ -70,7 +70,7 @@ fn unknown(shown: &str, argument: &str, command: &Command, path: &str) -> (Strin
 }
 
 fn conflict(error: &clap::Error, shown: &str) -> String {
-    let other = bounded(&context(error, ContextKind::PriorArg)).into_owned();
+    let other = echo(&context(error, ContextKind::PriorArg)).into_owned();
     if other.is_empty() || other == shown {
         return format!("`{shown}` can be given only once");
     }

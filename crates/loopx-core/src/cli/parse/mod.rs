@@ -18,7 +18,7 @@ pub(super) use self::{
     nearest::nearest,
     parser::tree,
     route::{Route, route, walk},
-    value::{bounded, parse_duration_ms, show_duration_ms},
+    value::{parse_duration_ms, show_duration_ms},
 };
 
 use std::ffi::OsString;

@@ -4,10 +4,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::{bounded, error, nearest, words};
+use super::{error, nearest, words};
 use crate::{
     cli::table::{Command, GLOBAL, Place},
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
 };
 
 /// What an argument vector asks for.
@@ -90,13 +90,15 @@ impl Walk {
         }
         let names = verbs.iter().copied().flatten().map(|command| command.name);
         let path = words(&self.chain);
-        let shown = bounded(&word);
+        let shown = echo(&word);
         let message = match path.as_str() {
             "" => format!("there is no command `{shown}`"),
             noun => format!("`{noun}` has no verb `{shown}`"),
         };
+        let near = nearest(&word, names);
+        let message = near.map_or_else(|| message.clone(), |name| format!("{message}; did you mean `{name}`?"));
         let error = Error::new(Code::InvalidArgument, message).detail("argument", shown);
-        Err(match nearest(&word, names) {
+        Err(match near {
             Some(name) => error.hint(format!("{path} {name} --help").trim_start()).detail("nearest", name),
             None => error.hint(format!("{path} --help").trim_start()),
         })

@@ -151,14 +151,6 @@ pub(in crate::cli) fn show_duration_ms(mut millis: u64) -> String {
     text
 }
 
-/// At most 60 characters of a caller's text, for a message.
-pub(in crate::cli) fn bounded(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(60) {
-        None => Cow::Borrowed(text),
-        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -54,7 +54,7 @@ pub(super) fn read(root: &Path) -> Result<Option<Project>> {
             "profile" => &mut project.profile,
             "goal" => &mut project.goal,
             other => {
-                let shown = crate::cli::parse::bounded(other);
+                let shown = crate::error::echo(other);
                 return Err(Error::new(
                     Code::UnknownField,
                     format!("{FOLDER}/{FILE} has a field nobody reads: `{shown}`"),

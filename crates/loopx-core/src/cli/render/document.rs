@@ -62,6 +62,12 @@ impl Document {
         self
     }
 
+    /// Adds lines.
+    #[must_use]
+    pub fn lines(self, lines: impl IntoIterator<Item = String>) -> Self {
+        lines.into_iter().fold(self, Self::line)
+    }
+
     /// Adds terms, or names and values.
     #[must_use]
     pub fn terms<T: Into<String>, M: Into<String>>(self, terms: impl IntoIterator<Item = (T, M)>) -> Self {

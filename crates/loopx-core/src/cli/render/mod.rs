@@ -17,11 +17,19 @@ pub use self::{
 };
 pub(super) use self::{markdown::markdown, roff::roff, text::text};
 
-use std::io::{self, Write};
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+};
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::error::{Code, Error, Result};
+use super::again::again;
+use crate::{
+    error::{Code, Error, Result},
+    model::OperationId,
+};
 
 /// What a handler answers: the JSON form, the form for people, and the exit code.
 #[derive(Debug)]
@@ -29,6 +37,7 @@ pub struct Rendered {
     json: String,
     document: Document,
     notes: Vec<String>,
+    operation: Option<String>,
     exit: u8,
 }
 
@@ -39,7 +48,7 @@ impl Rendered {
     /// Errors: `internal` when it is no object.
     pub fn new(schema: &'static str, body: &impl Serialize, document: Document) -> Result<Self> {
         let json = json::object(schema, body)?;
-        Ok(Self { json, document, notes: Vec::new(), exit: 0 })
+        Ok(Self { json, document, notes: Vec::new(), operation: None, exit: 0 })
     }
 
     /// Adds a line for stderr, where text is printed.
@@ -47,6 +56,14 @@ impl Rendered {
     pub fn note(mut self, line: impl Into<String>) -> Self {
         self.notes.push(line.into());
         self
+    }
+
+    /// Names the operation that was written, and says so on stderr, where text is printed.
+    #[must_use]
+    pub fn operation(mut self, id: &OperationId, is_replayed: bool) -> Self {
+        let replayed = if is_replayed { ", as before" } else { "" };
+        self.operation = Some(id.to_string());
+        self.note(format!("operation {id}{replayed}"))
     }
 
     /// Sets the exit code of an answer that is not simply done, as `next` has.
@@ -77,15 +94,24 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+/// How this process was called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// The running binary's name.
+    pub(super) program: &'static str,
+    /// What followed it.
+    pub(super) argv: &'a [OsString],
+}
+
 /// Prints an answer and gives the exit code.
-pub(super) fn print(rendered: Rendered, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+pub(super) fn print(rendered: Rendered, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     let data = match look.format {
         Format::Json => rendered.json + "\n",
         Format::Markdown => markdown(&rendered.document),
         Format::Text => text(&rendered.document, look),
     };
     if let Err(error) = written(stdio.out, &data) {
-        return unwritable(&error, rendered.exit, program, look, stdio);
+        return unwritable(&error, rendered.exit, rendered.operation.as_deref(), call, look, stdio);
     }
     if look.format != Format::Json {
         for note in &rendered.notes {
@@ -103,13 +129,18 @@ pub(super) fn note(line: &str, stdio: &mut Stdio<'_>) {
 
 /// Prints an error and gives the exit code of its class: under JSON one object on stdout, else two lines on
 /// stderr.
-pub(super) fn print_error(error: &Error, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+pub(super) fn print_error(error: &Error, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+    let program = call.program;
     let exit = error.code().class().exit();
     if look.format == Format::Json {
         let line = json::error(error, program) + "\n";
         return match written(stdio.out, &line) {
             Ok(()) => exit,
-            Err(failed) => unwritable(&failed, exit, program, look, stdio),
+            Err(failed) => {
+                // A negative end was written all the same.
+                let id = error.details().get("receipt").and_then(|receipt| receipt.get("operation_id"));
+                unwritable(&failed, exit, id.and_then(Value::as_str), call, look, stdio)
+            }
         };
     }
     let label = |name: &str, code: &str| {
@@ -128,14 +159,33 @@ fn written(to: &mut dyn Write, data: &str) -> io::Result<()> {
     to.flush()
 }
 
-/// The exit code where stdout took no more. A reader that has seen enough is no failure.
-fn unwritable(failed: &io::Error, exit: u8, program: &str, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+/// The exit code where stdout took no more. A reader that has seen enough is no failure; whoever has seen nothing is
+/// told what was written all the same, and how to see it.
+fn unwritable(
+    failed: &io::Error,
+    exit: u8,
+    operation: Option<&str>,
+    call: Call<'_>,
+    look: Look,
+    stdio: &mut Stdio<'_>,
+) -> u8 {
     if failed.kind() == io::ErrorKind::BrokenPipe {
         return exit;
     }
     let code = if failed.kind() == io::ErrorKind::StorageFull { Code::DiskFull } else { Code::Internal };
-    let error = Error::new(code, "the answer could not be written to stdout").internal(failed);
+    let message = "the answer could not be written to stdout";
+    let error = match operation {
+        None => Error::new(code, message),
+        Some(id) => {
+            let text = format!("{message}, but the operation {id} was written; repeated with its id, it shows its receipt");
+            let error = Error::new(code, text);
+            // What a verb of several commits returns is the receipt of its last step.
+            match again(call.argv, "--op-id", id.split('/').next().unwrap_or(id)) {
+                Some(args) => error.hint(args),
+                None => error,
+            }
+        }
+    };
     let on_stderr = Look { format: Format::Text, ..look };
-    print_error(&error, program, on_stderr, stdio)
+    print_error(&error.internal(failed), call, on_stderr, stdio)
 }
-

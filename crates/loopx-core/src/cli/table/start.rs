@@ -23,12 +23,15 @@ pub(super) const INIT: Command =
             "Writes `.loopx/project.toml` and, in a git repository, `.loopx/` into `.git/info/exclude`; touches \
              no other file of yours. With a title it also starts a Goal. Again it finds the same Goal and says \
              `created` false.",
+            "A folder that is bound to a Goal which the profile does not have is refused: the Goal may lie in another \
+             profile or on another disk. `--rebind` forgets it.",
         ])
         .args(&[
             Arg::option("goal", "TITLE", Kind::Text, "The objective of a Goal to start; its slug is made from it"),
             Arg::option("acceptance", "TEXT", Kind::Text, "A criterion of acceptance, at most 32")
                 .many()
                 .needs(&["goal"]),
+            Arg::switch("rebind", "Forget the Goal that this folder is bound to"),
             DRY_RUN,
         ])
         .examples(&[

@@ -45,7 +45,7 @@ const TEST: Preset =
     Preset { commands: &[CORE], handlers: &[&[("find", hostile), ("todo renew", refused)]], inner: &[] };
 
 fn test_call(env: &Env, words: &[&str]) -> Ended {
-    call_raw(env, words.iter().map(OsString::from).collect(), &TEST)
+    call_raw(env, &words.iter().map(OsString::from).collect::<Vec<_>>(), &TEST)
 }
 
 fn is_raw(c: char) -> bool {
@@ -114,7 +114,7 @@ fn bad_input_is_typed_with_a_hint_that_runs() {
         (&["todo", "add", "x", "--priority", "P1", "--priority", "P2"], "can be given only once"),
         (&["todo", "add", "x", "y"], "`todo add` does not take `y`"),
         (&["todo", "add", "x", "--hold=yes"], "`--hold` takes no further value"),
-        (&["todo", "add", "x", "--prioritty", "P1"], "`--priority` is near"),
+        (&["todo", "add", "x", "--prioritty", "P1"], "did you mean `--priority`?"),
         (&["todo", "add", "x", "--validator", "a 'b"], "a command with closed quotes is wanted"),
         (&["todo", "add", "x", "--progress-exit", "3"], "`todo add` needs --validator"),
         (&["todo", "list", "--limit", "0"], "`--limit` cannot be `0`: a whole number from 1 to 1000 is wanted"),
@@ -158,7 +158,7 @@ fn words_that_are_not_text_are_typed() {
     use std::os::unix::ffi::OsStringExt as _;
     let bad = OsString::from_vec(vec![b'a', 0xff]);
     for argv in [vec![bad.clone()], vec!["find".into(), bad.clone()], vec!["find".into(), "x".into(), bad]] {
-        let ended = call_raw(&Env::default(), argv, &Preset::CORE);
+        let ended = call_raw(&Env::default(), &argv, &Preset::CORE);
         assert_eq!(ended.exit, 2, "{ended:?}");
     }
     let env = Env::from_pairs([("LOOPX_OWN", OsString::from_vec(b"own_\xff".to_vec()))]);
@@ -177,7 +177,7 @@ proptest! {
 
 #[test]
 fn a_verb_without_a_handler_is_not_installed() {
-    let ended = call_raw(&Env::default(), vec!["man".into(), "--json".into()], &TEST);
+    let ended = call_raw(&Env::default(), &["man".into(), "--json".into()], &TEST);
     assert_eq!((ended.exit, ended.json()["error"]["code"].as_str()), (3, Some("not_installed")));
 }
 
@@ -189,7 +189,7 @@ fn a_variable_stands_for_its_flag_and_the_flag_wins() {
     const OWN: Preset = Preset { commands: &[CORE], handlers: &[&[("todo renew", own)]], inner: &[] };
     let env = Env::from_pairs([("LOOPX_OWN", "own_env")]);
     let title = |words: &[&str]| {
-        let ended = call_raw(&env, words.iter().map(OsString::from).collect(), &OWN);
+        let ended = call_raw(&env, &words.iter().map(OsString::from).collect::<Vec<_>>(), &OWN);
         ended.json()["title"].as_str().map(str::to_owned)
     };
     assert_eq!(title(&["todo", "renew", "a.1", "--json"]).as_deref(), Some("own_env"));
@@ -211,7 +211,7 @@ fn colour_obeys_flag_then_no_color_then_force_then_terminal() {
         let env = Env::from_pairs(pairs.to_vec());
         let mut argv: Vec<OsString> = vec!["todo".into(), "--help".into()];
         argv.extend(words.iter().map(OsString::from));
-        main("loopx", &Preset::CORE, argv, &env, &mut stdio);
+        main("loopx", &Preset::CORE, &argv, &env, &mut stdio);
         String::from_utf8(out).unwrap().contains('\u{1b}')
     };
     let columns = ("COLUMNS", "80");
@@ -244,15 +244,15 @@ fn a_table_fits_the_columns_and_counts_wide_characters() {
     }
     const WIDE: Preset = Preset { commands: &[CORE], handlers: &[&[("status", wide)]], inner: &[] };
     let env = Env::from_pairs([("COLUMNS", "40")]);
-    let ended = call_raw(&env, vec!["status".into()], &WIDE);
+    let ended = call_raw(&env, &["status".into()], &WIDE);
     assert!(ended.out.lines().all(|line| line.width() <= 40), "{}", ended.out);
     assert!(ended.out.lines().count() > 3, "{}", ended.out);
     for columns in ["0", "1", "2", "7", "65535", "65536", "-1", "x"] {
         let env = Env::from_pairs([("COLUMNS", columns)]);
-        assert_eq!(call_raw(&env, vec!["status".into()], &WIDE).exit, 0, "{columns}");
-        assert_eq!(call_raw(&env, vec!["todo".into(), "add".into(), "-h".into()], &WIDE).exit, 0, "{columns}");
+        assert_eq!(call_raw(&env, &["status".into()], &WIDE).exit, 0, "{columns}");
+        assert_eq!(call_raw(&env, &["todo".into(), "add".into(), "-h".into()], &WIDE).exit, 0, "{columns}");
     }
-    let free = call_raw(&Env::default(), vec!["status".into()], &WIDE);
+    let free = call_raw(&Env::default(), &["status".into()], &WIDE);
     assert_eq!(free.out.lines().count(), 3, "{}", free.out);
     insta::assert_snapshot!("table_40", ended.out);
 }
@@ -285,7 +285,7 @@ fn a_broken_pipe_is_quiet_and_a_full_disk_is_typed() {
             out_is_terminal: false,
             err_is_terminal: false,
         };
-        let ended = main("loopx", &Preset::CORE, vec!["man".into()], &Env::default(), &mut stdio);
+        let ended = main("loopx", &Preset::CORE, &["man".into()], &Env::default(), &mut stdio);
         assert_eq!((ended, String::from_utf8(err).unwrap().as_str()), (exit, message));
     }
 }

@@ -29,8 +29,8 @@ fn call(env: &[(&str, &str)], words: &[&str], typed: Option<&str>) -> (u8, Strin
         out_is_terminal: false,
         err_is_terminal: typed.is_some(),
     };
-    let argv = words.iter().map(OsString::from).collect();
-    let exit = main("loopx", &TOLD, argv, &Env::from_pairs(env.to_vec()), &mut stdio);
+    let argv: Vec<_> = words.iter().map(OsString::from).collect();
+    let exit = main("loopx", &TOLD, &argv, &Env::from_pairs(env.to_vec()), &mut stdio);
     (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 

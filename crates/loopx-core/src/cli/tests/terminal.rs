@@ -17,7 +17,7 @@ fn typed(env: &Env, typed: &str, words: &[&str]) -> Ended {
         out_is_terminal: false,
         err_is_terminal: true,
     };
-    let exit = main("loopx", &Preset::CORE, words.iter().map(OsString::from).collect(), env, &mut stdio);
+    let exit = main("loopx", &Preset::CORE, &words.iter().map(OsString::from).collect::<Vec<_>>(), env, &mut stdio);
     Ended { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
@@ -34,11 +34,22 @@ fn only_a_typed_yes_proves_who_asks() {
     for (answer, exit, assurance) in [("no\n", 6, ""), ("y\n", 6, ""), ("", 6, ""), ("yes\n", 0, "proven")] {
         let ended = typed(&env, answer, &["goal", "resume", "--json"]);
         assert_eq!(ended.exit, exit, "{answer:?}: {ended:?}");
-        assert!(ended.err.contains("loopx: goal resume as user:ana? (yes/no)"), "{ended:?}");
+        assert!(ended.err.contains("loopx: goal resume in ship-it, «Ship it», as user:ana? (yes/no)"), "{ended:?}");
         if exit == 0 {
             assert_eq!(ended.json()["receipt"]["assurance"], assurance);
         } else {
             assert_eq!(ended.json()["error"]["code"], "unauthenticated");
         }
+    }
+    // What is answered is said before the yes.
+    let opened = typed(&env, "", &["gate", "open", "May it go out?", "--kind", "publication", "--blocks", "goal", "--json"]);
+    let gate = opened.json()["gate"]["gate_id"].as_str().unwrap().to_owned();
+    for (words, asked) in [
+        (&["--deny"][..], "gate resolve: no to «May it go out?» in ship-it, as user:ana? (yes/no)"),
+        (&["--approve"], "gate resolve: yes to «May it go out?» in ship-it, as user:ana? (yes/no)"),
+        (&["--defer", "2d"], "gate resolve: not now to «May it go out?» in ship-it, as user:ana? (yes/no)"),
+    ] {
+        let ended = typed(&env, "no\n", &[&["gate", "resolve", &gate], words].concat());
+        assert!(ended.exit == 6 && ended.err.contains(asked), "{ended:?}");
     }
 }

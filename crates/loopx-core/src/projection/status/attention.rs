@@ -1,6 +1,9 @@
 //! Owns what needs somebody, most urgent first, each with the command that moves it.
 
+use std::collections::BTreeSet;
+
 use super::{Attention, Stuck, seen::Seen, waiting::Wait};
+use crate::projection::words::plain;
 use crate::error::Code;
 use crate::model::{
     Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, TurnState,
@@ -27,6 +30,9 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
     rows.extend(seen.persons.iter().chain(seen.open.iter().filter(|todo| is_persons(todo))).map(|todo| todo_row(seen, todo)));
     rows.extend(due(wait));
     rows.extend(over(seen, wait));
+    // What two rules find is said once.
+    let mut said = BTreeSet::new();
+    rows.retain(|row| said.insert((row.about.clone(), row.command.clone())));
     rows
 }
 
@@ -45,7 +51,7 @@ fn row(kind: &'static str, about: &dyn ToString, text: String, command: String) 
 fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
     let turn = seen.live.iter().find(|turn| turn.turn_id == stuck.turn.turn_id);
     let id = stuck.turn.turn_id;
-    let why = stuck.turn.why.as_deref().unwrap_or("unknown");
+    let why = plain(stuck.turn.why.as_deref().unwrap_or("unknown"));
     let old = turn.is_some_and(|turn| {
         matches!(turn.state, TurnState::Unresolved { why: crate::model::Unresolved::Incarnation, .. })
     });

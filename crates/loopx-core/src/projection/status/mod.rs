@@ -8,6 +8,8 @@ mod can;
 mod seen;
 mod waiting;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{gate::GateRow, goal::named, todo::OwnerRow, turn::TurnRow};
@@ -228,7 +230,7 @@ fn of_goal(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: Option<&Agent
         criteria_met: goal.acceptance.iter().filter(|criterion| !criterion.state.is_open()).count(),
         criteria: goal.acceptance.len(),
         owners: seen.owners(),
-        gates: seen.gates.iter().map(|gate| GateRow::of(gate, terms)).collect(),
+        gates: seen.gates.iter().map(|gate| GateRow::of(gate, terms, &BTreeSet::new())).collect(),
         warnings: seen.warnings(),
         stuck: seen.stuck,
         counts: seen.counts,

@@ -10,7 +10,9 @@ use crate::{
     model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnState, VerdictOutcome},
     projection::{
         todo::OwnerRow,
+        gate,
         turn::{TurnRow, causes_of, word},
+        words::plain,
     },
 };
 
@@ -18,6 +20,8 @@ use crate::{
 const PAGE: usize = 16;
 /// How many Todos that wait for a person are looked at, of each sort.
 const FEW: usize = 4;
+/// How many pages are looked through for gates that still block something.
+const STEPS: usize = 8;
 
 /// What the status of one Goal looks at.
 #[derive(Debug)]
@@ -34,7 +38,7 @@ pub(super) struct Seen<'a> {
     pub(super) stuck: Vec<Stuck>,
     /// The last Turn of which something can be said.
     last: Option<Turn>,
-    /// Gates that block, oldest first.
+    /// Gates that block something that has not ended, oldest first.
     pub(super) gates: Vec<Gate>,
     /// Todos that wait for a person.
     pub(super) persons: Vec<Todo>,
@@ -83,7 +87,7 @@ impl<'a> Seen<'a> {
             cancelled: cancelled(view, terms, &open)?,
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
             owned: todos_of(view, terms, &live)?,
-            gates: view.gates(&GateFilter { goal: id, blocking: true }, None, PAGE)?,
+            gates: blocking(view, terms, goal)?,
             counts,
             live,
             stuck,
@@ -150,6 +154,26 @@ impl<'a> Seen<'a> {
     }
 }
 
+/// The first gates that block something which has not ended.
+fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal) -> Result<Vec<Gate>> {
+    let filter = GateFilter { goal: &goal.goal_id, blocking: true };
+    let mut found: Vec<Gate> = Vec::new();
+    let mut after: Option<String> = None;
+    // Bounded, however many idle ones there are.
+    for _ in 0..STEPS {
+        let page = view.gates(&filter, after.as_deref(), PAGE)?;
+        let idle = gate::idle(view, terms, &page)?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map(|gate| gate.gate_id.to_string());
+        found.extend(page.into_iter().filter(|gate| !idle.contains(&gate.gate_id)));
+        if is_last || found.len() >= PAGE {
+            break;
+        }
+    }
+    found.truncate(PAGE);
+    Ok(found)
+}
+
 /// Loads the Todos of Turns.
 fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Vec<Todo>> {
     let mut facts = Facts::new(terms.clone());
@@ -196,13 +220,13 @@ fn said(turn: &Turn) -> String {
     let mut text = match &turn.state {
         TurnState::Settled => format!("{about} settled"),
         TurnState::Failed { how: crate::model::FailedBy::Host(failure) } => {
-            format!("{about} failed: {}", failure.as_str())
+            format!("{about} failed: {}", plain(failure.as_str()))
         }
         TurnState::Failed { how: crate::model::FailedBy::Validate } => format!("{about} failed"),
-        TurnState::Stopped { why } => format!("{about} stopped: {}", word(why)),
+        TurnState::Stopped { why } => format!("{about} stopped: {}", plain(&word(why))),
         TurnState::Fenced => format!("{about} was fenced by another ownership"),
         TurnState::Held { .. } => format!("{about} is held"),
-        TurnState::Unresolved { why, .. } => format!("{about} is unresolved: {}", word(why)),
+        TurnState::Unresolved { why, .. } => format!("{about} is unresolved: {}", plain(&word(why))),
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => format!("{about} has a result"),
     };
     if let Some(verdict) = verdict {

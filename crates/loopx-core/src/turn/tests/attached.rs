@@ -28,7 +28,7 @@ fn done_passes_fails_or_cannot_tell() {
         assert_eq!(bench.todo_row(&todo_id).is_done(), script == "exit 0", "{script}");
         if script.starts_with("echo") {
             let end = bench.todo_row(&todo_id).last_end.unwrap();
-            assert_eq!((end.repair, end.note.unwrap().as_str()), (true, "sh: exit 1: broken"));
+            assert_eq!((end.repair, end.note.unwrap().as_str()), (true, "sh -c …: exit 1: broken"));
         }
         // given again, the same receipt, and nothing is written
         let events = bench.events();

@@ -149,7 +149,7 @@ fn a_wrong_result_is_refused_by_the_validator_and_the_next_turn_repairs() {
     assert_eq!(done.turn().state, TurnState::Settled);
     let request = turn::wire::Request::parse(&fs::read(bench.tree().join("request")).unwrap()).unwrap();
     assert_eq!(request.turn_envelope.effective_action, turn::wire::Action::Repair);
-    assert!(request.turn_envelope.recommended_action.as_str().ends_with("sh: exit 1: no answer"));
+    assert!(request.turn_envelope.recommended_action.as_str().ends_with("sh -c …: exit 1: no answer"));
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! Owns what the codes of a reason are called where a person reads them.
+//!
+//! Programs get the codes; nothing here is compared.
+
+use crate::error::Code;
+
+const GOAL_CLOSED: &str = Code::GoalClosed.as_str();
+const GOAL_STOPPED: &str = Code::GoalStopped.as_str();
+const SESSION_UNAVAILABLE: &str = Code::SessionUnavailable.as_str();
+const INCOMPATIBLE_VERSION: &str = Code::IncompatibleVersion.as_str();
+const TURN_RUNNING: &str = Code::TurnRunning.as_str();
+const HELD: &str = Code::Held.as_str();
+
+/// A reason in words: of a Turn's end or hold, of a host's failure, of what an agent or a Todo waits for.
+///
+/// A word that needs no other is returned as it is.
+pub fn plain(code: &str) -> &str {
+    match code {
+        // Why a Turn was stopped.
+        "released" => "its owner let go",
+        "transferred" => "handed on",
+        "force_released" => "taken back by a person",
+        "user_action" => "it needs a person",
+        "wait" => "it waits for something",
+        "lapsed" => "its ownership ran out",
+        "stop" => "somebody stopped it",
+        "abandoned" => "given up by a person",
+        "retired" => "its agent was retired",
+        GOAL_CLOSED => "the Goal was closed",
+        GOAL_STOPPED => "the Goal is stopped",
+        "scopes_taken" => "it ran out, and its write scopes were taken",
+        // Why it is unresolved.
+        "lost" => "its executor is gone",
+        "inconclusive" => "its validators could not tell",
+        "incarnation" => "it is of an earlier life of the ledger",
+        // Why it failed.
+        "validate" => "refused by its validators",
+        "auth_required" => "the host is not signed in",
+        SESSION_UNAVAILABLE => "the host's session cannot be resumed",
+        "workspace_denied" => "the host may not use the work tree",
+        "timeout" => "the host ran past its deadline",
+        "idle_timeout" => "the host was silent too long",
+        "transport_lost" => "the connection to the host broke",
+        "output_too_large" => "the host said too much",
+        "result_missing" => "the host ended without a result",
+        "result_invalid" => "the host's result cannot be taken",
+        "provider_capacity" => "the host's provider has no room",
+        "rate_limited" => "the host's provider slows it down",
+        INCOMPATIBLE_VERSION => "this version of the host is known not to work",
+        "crashed" => "the host crashed",
+        // What holds a result.
+        "requirement" => "the Todo changed meanwhile",
+        "gate" => "a question is not answered",
+        "acceptance" => "a person has to accept it",
+        "hold" => "a person paused it",
+        "deps" => "it waits for other Todos",
+        "tree_busy" => "somebody else writes in the work tree",
+        "agent_busy" => "its agent works on something else",
+        // What an agent, or a Todo, waits for.
+        "quota" => "the budget of Turns is used up",
+        "owned_by_peers" => "other agents own what is left",
+        "turn_elsewhere" | TURN_RUNNING => "this agent works already",
+        "time" => "everything left waits for its time",
+        "user" => "a person has to act",
+        "unresolved" => "what its last Turn did is not known",
+        HELD => "its result is held",
+        "mine" => "this agent owns it already",
+        "peer" => "another agent owns it",
+        "capability" => "the agent lacks a capability",
+        "claimable" => "it can be taken",
+        // What is to be done.
+        "run" => "take a Todo",
+        "repair" => "repair a refused result",
+        "reconcile" => "find out what a Turn did",
+        "ask_user" => "ask a person",
+        "closed" => "nothing, the Goal is closed",
+        "ready_to_close" => "the Goal can be closed",
+        "acceptance_gap" => "a criterion is not shown yet",
+        other => other,
+    }
+}

@@ -1,0 +1,220 @@
+//! What somebody meets in the first hour: hints that run as they stand, words instead of codes, no empty question.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test whose place cannot be made fails"
+)]
+
+use crate::desk::{Desk, Ended};
+
+/// Runs the command of an error's hint in a shell, as a person would.
+fn hinted(desk: &Desk, ended: &Ended) -> Ended {
+    let line = ended
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("hint: loopx-core "));
+    let line = line.unwrap_or_else(|| panic!("{ended:?}"));
+    let output = desk
+        .command("sh")
+        .args(["-c", &format!("{} {line}", env!("CARGO_BIN_EXE_loopx-core"))])
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    Ended {
+        exit: output.status.code().unwrap(),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
+}
+
+#[test]
+fn a_question_about_what_has_ended_waits_for_nobody() {
+    let desk = Desk::with_work();
+    let open = |blocks: &[&str]| {
+        let mut words = vec!["gate", "open", "Which one?"];
+        words.extend(blocks.iter().flat_map(|id| ["--blocks", id]));
+        desk.ok(&words)["gate"]["gate_id"].as_str().unwrap().to_owned()
+    };
+    let (both, whole) = (open(&["ship-it.1", "ship-it.2"]), open(&["goal"]));
+    let listed = || {
+        let items = desk.ok(&["gate", "list"])["items"].clone();
+        items
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["gate_id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    desk.ok(&["todo", "cancel", "ship-it.1", "--reason", "no"]);
+    assert_eq!(
+        listed(),
+        [both.clone(), whole.clone()],
+        "one of two is open still"
+    );
+    desk.ok(&["todo", "cancel", "ship-it.2", "--reason", "no"]);
+    assert_eq!(listed(), std::slice::from_ref(&whole));
+    let status = desk.ok(&["status"])["goals"][0].clone();
+    assert_eq!(status["gates"].as_array().unwrap().len(), 1);
+    assert!(!status["attention"].to_string().contains(&both), "{status}");
+    let shown = desk.ok(&["gate", "show", &both])["gate"].clone();
+    assert_eq!(
+        (shown["state"].as_str(), shown["blocking"].as_bool()),
+        (Some("open"), Some(false))
+    );
+    let text = desk.call(&["gate", "show", &both]).out;
+    assert!(text.contains("nothing now: ship-it.1 ship-it.2 ended"), "{text}");
+    assert_eq!(
+        desk.ok(&["gate", "list", "--state", "open"])["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    // What comes back is blocked again.
+    desk.ok(&["todo", "reopen", "ship-it.2"]);
+    assert_eq!(listed(), [both, whole]);
+}
+
+#[test]
+fn a_program_is_told_that_an_id_is_given_whole() {
+    let desk = Desk::with_work();
+    let gate = desk.ok(&["gate", "open", "?", "--blocks", "ship-it.1"])["gate"]["gate_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let short = &gate[gate.len() - 16..gate.len() - 8];
+    for words in [
+        ["gate", "show", short],
+        ["todo", "show", "1"],
+        ["token", "revoke", short],
+        ["turn", "show", short],
+    ] {
+        let error = desk.refused(&words, "invalid_id", 2);
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("with --json no shorter one is taken"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_refusal_names_the_validator_with_its_arguments_and_an_owner_is_named() {
+    let desk = Desk::with_work();
+    desk.ok(&["todo", "add", "proved", "--validator", "test -s out.txt"]);
+    let own = desk.ok(&["todo", "claim", "ship-it.4", "--as", "agent:coder"])["own_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let list = desk.call(&["todo", "list"]).out;
+    let line = list.lines().find(|line| line.starts_with("ship-it.4")).unwrap();
+    assert!(
+        line.contains("owned") && line.contains("coder") && !line.contains("open"),
+        "{line}"
+    );
+    assert!(
+        desk.call(&["todo", "show", "4"])
+            .out
+            .contains("state       owned")
+    );
+    let ended = desk.call(&["todo", "done", "ship-it.4", "--as", "agent:coder", "--own", &own]);
+    assert!(ended.err.contains("test -s out.txt: exit 1"), "{ended:?}");
+    assert!(desk.call(&["status"]).out.contains("refused by its validators"));
+    let turns = desk.call(&["turn", "list"]).out;
+    assert!(
+        turns.starts_with("No Turn of ship-it is under way; `loopx-core turn list --state settled`"),
+        "{turns}"
+    );
+    let failed = desk.call(&["turn", "list", "--state", "failed"]).out;
+    assert!(failed.contains("failed, refused by its validators"), "{failed}");
+}
+
+#[test]
+fn nobody_named_and_nothing_proven_are_answered_by_a_call_that_works() {
+    let desk = Desk::with_work().var("LOOPX_ACTOR", "").var("USER", "ana");
+    for words in [
+        &["todo", "add", "it's \"quoted\" $HOME"][..],
+        &["todo", "hold", "1"],
+        &["todo", "claim", "2"],
+        &["agent", "add", "other"],
+    ] {
+        let ended = desk.call(words);
+        assert_eq!(ended.exit, 2, "{words:?}: {ended:?}");
+        assert_eq!(hinted(&desk, &ended).exit, 0, "{words:?}: {ended:?}");
+    }
+    let titles = desk.ok(&["todo", "list"]).to_string();
+    assert!(titles.contains("it's \\\"quoted\\\" $HOME"), "{titles}");
+
+    let desk = desk.var("LOOPX_ACTOR", "user:ana");
+    let gate = desk.ok(&["gate", "open", "Which?", "--blocks", "ship-it.3"])["gate"]["gate_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for words in [
+        &["gate", "resolve", &gate, "--answer", "this one"][..],
+        &["token", "issue", "--actor", "agent:coder"],
+        &["goal", "update", "--objective", "Ship it well"],
+    ] {
+        let ended = desk.call(words);
+        assert!(
+            ended.exit == 6 && ended.err.contains(" --token-file ~/"),
+            "{words:?}: {ended:?}"
+        );
+        assert_eq!(hinted(&desk, &ended).exit, 0, "{words:?}: {ended:?}");
+    }
+    // A token that proves somebody else is not offered.
+    let ended = desk.call(&["goal", "stop", "--as", "user:ana"]);
+    assert_eq!(ended.exit, 0, "{ended:?}");
+    let ended = desk.call(&["goal", "resume", "--as", "user:bo"]);
+    assert!(
+        ended.exit == 6 && !ended.err.contains("--token-file ~"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_slip_is_answered_with_what_was_meant() {
+    let desk = Desk::with_work();
+    for (words, wanted) in [
+        (&["stauts"][..], "did you mean `status`?"),
+        (&["todo", "lst"], "did you mean `list`?"),
+        (
+            &["todo", "add", "x", "--prio", "P1"],
+            "did you mean `--priority`?",
+        ),
+    ] {
+        let ended = desk.call(words);
+        assert!(ended.exit == 2 && ended.err.contains(wanted), "{ended:?}");
+    }
+}
+
+#[test]
+fn status_says_nothing_twice_and_labels_every_command() {
+    let desk = Desk::with_work();
+    desk.ok(&["todo", "add", "yours", "--kind", "action"]);
+    desk.ok(&["todo", "add", "yours", "--kind", "action"]);
+    desk.ok(&["gate", "open", "Which?", "--blocks", "goal"]);
+    desk.ok(&["todo", "hold", "ship-it.2"]);
+    desk.ok(&["todo", "block", "ship-it.3", "--reason", "no disk"]);
+    for columns in ["80", "120", ""] {
+        let mut command = desk.command(env!("CARGO_BIN_EXE_loopx-core"));
+        if !columns.is_empty() {
+            command.env("COLUMNS", columns);
+        }
+        let out = String::from_utf8(command.arg("status").output().unwrap().stdout).unwrap();
+        let mut lines: Vec<_> = out.lines().filter(|line| !line.is_empty()).collect();
+        let first = lines
+            .iter()
+            .position(|line| line.starts_with("next: "))
+            .unwrap_or_else(|| panic!("{out}"));
+        assert!(
+            lines[first].contains("loopx-core gate resolve ") && lines[first].len() <= 80,
+            "{out}"
+        );
+        let all = lines.len();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), all, "{out}");
+    }
+}
