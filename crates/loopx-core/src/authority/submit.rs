@@ -102,6 +102,17 @@ impl Authority {
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
+    /// Reads one consistent state on the connection that is about to write, so that a short process opens the file
+    /// once.
+    pub(crate) fn read_first<T>(&mut self, mut job: impl FnMut(&mut dyn View) -> Result<T>) -> Result<T> {
+        let mut answer = None;
+        self.ledger.write(&mut |tx| {
+            answer = Some(job(tx)?);
+            Ok(())
+        })?;
+        answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
+    }
+
     /// Reads one consistent state, with what a decision on it would be made under now.
     ///
     /// Errors: those of the job; `not_found` before the ledger was founded, `store_*`.

@@ -118,12 +118,14 @@ pub fn in_the_way(authority: &mut Authority, goal: &GoalId, command: &Command, a
     let Command::Claim(ClaimCommand::Claim(claim)) = command else { return Ok(Vec::new()) };
     let everybodys = TurnFilter { goal, todo: None, agent: None, live: true };
     let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
-    let mut found = authority.read(|view| view.turns(&of_todo, None, 1))?;
-    if let Some((agent, _)) = actor.agent() {
-        let of_agent = TurnFilter { agent: Some(agent), ..everybodys };
-        let own = authority.read(|view| view.turns(&of_agent, None, 256))?;
-        found.extend(own.into_iter().filter(|turn| turn.todo_id() != Some(&claim.todo_id)));
-    }
+    let own = actor.agent().map(|(agent, _)| TurnFilter { agent: Some(agent), ..everybodys.clone() });
+    let mut found = authority.read_first(|view| {
+        let mut found = view.turns(&of_todo, None, 1)?;
+        if let Some(own) = &own {
+            found.extend(view.turns(own, None, 256)?.into_iter().filter(|turn| turn.todo_id() != Some(&claim.todo_id)));
+        }
+        Ok(found)
+    })?;
     found.retain(|turn| turn.is_driven() || matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. }));
     Ok(found)
 }

@@ -285,7 +285,9 @@ impl State {
             let taken = always.iter().take(left).chain(in_time.iter().take(Facts::PAGE));
             let page: Vec<_> = taken.collect();
             left = left.saturating_sub(page.len());
-            page.into_iter().for_each(|(.., id)| self.todo(id, found));
+            for (.., id) in page {
+                self.todo(id, found);
+            }
             if left == 0 {
                 return;
             }
