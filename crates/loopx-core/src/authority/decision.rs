@@ -12,7 +12,7 @@ use crate::{
 /// Decides what an agent should do now.
 ///
 /// Errors: `not_found` for a Goal or an agent that is not there; `store_*`.
-pub fn decide(view: &mut dyn View, terms: &Terms, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Decided> {
+pub fn next(view: &mut dyn View, terms: &Terms, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Decided> {
     let mut facts = Facts::new(terms.clone());
     load(view, goal_id, asker, Depth::First, &mut facts)?;
     if let Some(decided) = decide_first(&facts, goal_id, asker)? {

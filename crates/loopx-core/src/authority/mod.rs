@@ -14,7 +14,7 @@ pub mod sqlite;
 mod submit;
 
 pub use chain::{Envelope, Head, Record, verify};
-pub use decision::decide;
+pub use decision::next;
 pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };

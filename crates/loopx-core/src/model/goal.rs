@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Duration, EvidenceId, GoalId, GoalInstance, Key, Label, Origin, ScopePath, ShortText,
-    Text, Timestamp, Validator,
-    text::parsed_text,
+    Text, Timestamp, Validator, text::parsed_text,
 };
 use crate::error::{Code, Error};
 

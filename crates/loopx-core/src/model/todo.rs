@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, ShortText, Text,
-    Timestamp, Title, TodoId, TurnId, Workspace,
-    text::parsed_text,
+    Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
 };
 use crate::error::{Code, Error};
 

@@ -7,7 +7,7 @@ use super::super::{
     chain::{self, Envelope},
     clock::{self, Clock as _},
     conformance::{Room as _, StillClock},
-    decision::{self, decide},
+    decision,
 };
 use super::{hints, invariants, kept::Kept};
 use crate::{
@@ -346,7 +346,7 @@ impl World {
             let mut facts = Facts::new(terms.clone());
             decision::load(view, &goal, &asker, Depth::Whole, &mut facts)?;
             // What the short page settles, the whole one settles alike.
-            if let (Ok(short), Ok(whole)) = (decide(view, &terms, &goal, &asker), decide_next(&facts, &goal, &asker)) {
+            if let (Ok(short), Ok(whole)) = (decision::next(view, &terms, &goal, &asker), decide_next(&facts, &goal, &asker)) {
                 assert_eq!((short.rule, short.action), (whole.rule, whole.action), "a short page decides otherwise");
             }
             question(&facts, &asker)

@@ -119,7 +119,7 @@ fn decide(
             machine_id: Some(&machine.machine_id),
             seen: seen.clone(),
         };
-        authority::decide(view, terms, goal, &asker)
+        authority::next(view, terms, goal, &asker)
     })
 }
 

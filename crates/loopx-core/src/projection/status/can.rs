@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::seen::Seen;
 use crate::{
-    authority::{View, decide},
+    authority::{self, View},
     error::{Code, Result},
     kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Terms, Viewer, reason, room, room_reads},
     model::{Agent, AgentId, Goal, Timestamp, Todo, TodoId},
@@ -45,7 +45,7 @@ pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &
         machine_id: None,
         seen: BTreeMap::new(),
     };
-    decide(view, terms, &goal.goal_id, &asker)
+    authority::next(view, terms, &goal.goal_id, &asker)
 }
 
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
