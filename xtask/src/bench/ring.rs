@@ -6,12 +6,14 @@ use serde_json::Value;
 
 use super::{
     fixtures::{SMALL, copied},
-    numbers::{float, share},
+    numbers::{float, median, share},
     report::{Limit, Row},
     stage::{Stage, Together, answer, count},
 };
 
 const COMMITS: u64 = 300;
+/// How often the cost of waiting is measured: a waiter does so little that one stall of the machine shows.
+const IDLE_ROUNDS: usize = 3;
 
 pub(super) fn wake(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     let home = copied(stage, SMALL, "wake")?;
@@ -28,12 +30,13 @@ pub(super) fn wake(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
         return Err(io::Error::other("two workers gave no two answers"));
     };
     let late = lateness_ms(waited, wrote)?;
-    let idle = answer(stage.worker(
-        "wake",
-        &home,
-        &[("role", "idle".into()), ("wait_ms", "10000".into())],
-    )?)?;
-    let share_of_core = float(count(&idle, "cpu_ns")?) / float(count(&idle, "wall_ns")?) * 100.0;
+    let mut shares = Vec::new();
+    for _ in 0..IDLE_ROUNDS {
+        let words = [("role", "idle".into()), ("wait_ms", "10000".into())];
+        let idle = answer(stage.worker("wake", &home, &words)?)?;
+        shares.push(float(count(&idle, "cpu_ns")?) / float(count(&idle, "wall_ns")?) * 100.0);
+    }
+    let share_of_core = median(&shares);
     Ok(vec![
         Row::of(
             "wake after a commit, p99",
