@@ -31,6 +31,8 @@ pub struct Asker<'a> {
     pub machine_id: Option<&'a MachineId>,
     /// What the driver and guardian locks of this machine say of a Turn; absent: unknown.
     pub seen: BTreeMap<TurnId, Seen>,
+    /// Unresolved Turns whose readback was tried as they stand now, and led nowhere.
+    pub tried: BTreeSet<TurnId>,
 }
 
 /// What an edge saw of an executor.
@@ -380,11 +382,11 @@ fn reconcile(turn: &Turn) -> Action {
     Action::Reconcile { turn_id: turn.turn_id, command: format!("turn recover {} --resume", turn.turn_id) }
 }
 
-/// Rule 3: an unresolved Turn of this agent that can be looked into from here.
+/// Rule 3: an unresolved Turn of this agent that can be looked into from here, and was not yet.
 fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
     let here = |turn: &&Turn| turn.machine_id.is_none() || turn.machine_id.as_ref() == asker.machine_id;
     let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
-    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn));
+    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn) && !asker.tried.contains(&turn.turn_id));
     Ok(turn.map(reconcile))
 }
 

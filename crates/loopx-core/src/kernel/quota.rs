@@ -123,8 +123,7 @@ pub(super) fn admit(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId, ends: &
     let agent = facts.agent(&(goal_id.clone(), agent_id.clone()))?;
     for (scope, limit) in limits(goal, agent) {
         let since = Bucket::window_start(facts.now(), limit.window_ms);
-        facts.asked(&Read::Used(scope.clone(), since))?;
-        let used = facts.used.get(&(scope.clone(), since)).copied().unwrap_or_default();
+        let used = facts.used(&scope, since)?;
         let mut slots = used.slots;
         for turn_id in ends {
             let turn = facts.turn(turn_id)?.ok_or_else(|| Error::from(Code::Internal))?;
@@ -167,7 +166,7 @@ pub(super) fn holders<'f>(facts: &'f Facts, goal_id: &GoalId, agent_id: &AgentId
     let mut full = Vec::new();
     for (scope, limit) in limits(goal, agent) {
         let since = Bucket::window_start(facts.now(), limit.window_ms);
-        let used = facts.used.get(&(scope.clone(), since)).copied().unwrap_or_default();
+        let used = facts.used(&scope, since)?;
         if used.slots >= u64::from(limit.turns) {
             full.push((scope, since));
         }
@@ -180,12 +179,12 @@ pub(super) fn holders<'f>(facts: &'f Facts, goal_id: &GoalId, agent_id: &AgentId
 pub fn left(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<Option<u64>> {
     let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
     let agent = facts.agent(&(goal_id.clone(), agent_id.clone()))?;
-    let of = |(scope, limit): (MeterScope, Limit)| {
-        let since = Bucket::window_start(facts.now(), limit.window_ms);
-        let used = facts.used.get(&(scope, since)).copied().unwrap_or_default();
-        u64::from(limit.turns).saturating_sub(used.slots)
+    let of = |(scope, limit): (MeterScope, Limit)| -> Result<u64> {
+        let used = facts.used(&scope, Bucket::window_start(facts.now(), limit.window_ms))?;
+        Ok(u64::from(limit.turns).saturating_sub(used.slots))
     };
-    Ok(limits(goal, agent).into_iter().map(of).min())
+    let left = limits(goal, agent).into_iter().map(of).collect::<Result<Vec<_>>>()?;
+    Ok(left.into_iter().min())
 }
 
 /// Moves the meters of a Turn's admission by `by` slots.

@@ -65,6 +65,7 @@ kinds! {
     Diagnostics "diagnostics" 1024 * 1024, "What a host or a validator printed beside it.";
     Handle "handle" 4 * 1024, "What a host calls its session.";
     Hosting "hosting" 32 * 1024, "How the host of a Turn is started, so that a recovery can start it again.";
+    Tried "tried" 1024, "How an unresolved Turn stood when a recovery last looked into it in vain.";
     Folder "folder" 4 * 1024, "Where a work tree lies on this machine.";
 }
 
@@ -291,7 +292,7 @@ fn find_latest(snapshot: &Snapshot<'_>, kind: Kind, id: &str) -> rusqlite::Resul
     snapshot
         .prepare_cached(
             "SELECT owner_turn, created_at_ms, bytes, digest FROM bodies WHERE kind=?1 AND id=?2
-             ORDER BY created_at_ms DESC LIMIT 1",
+             ORDER BY rowid DESC LIMIT 1",
         )?
         .query_row(params![kind.as_str(), id], |row| {
             let body =
@@ -303,8 +304,9 @@ fn find_latest(snapshot: &Snapshot<'_>, kind: Kind, id: &str) -> rusqlite::Resul
 
 fn insert(tx: &WriteTx<'_>, bodies: &[Body]) -> rusqlite::Result<Vec<Key>> {
     let mut statement = tx.prepare_cached(
-        "INSERT INTO bodies(kind, id, digest, owner_turn, created_at_ms, bytes) VALUES(?1,?2,?3,?4,?5,?6)
-         ON CONFLICT DO NOTHING",
+        // What is kept again is the latest again, whatever the clock says.
+        "INSERT OR REPLACE INTO bodies(kind, id, digest, owner_turn, created_at_ms, bytes)
+         VALUES(?1,?2,?3,?4,?5,?6)",
     )?;
     bodies
         .iter()

@@ -55,15 +55,22 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         let tree = self.before.as_ref().map_or_else(whole, |tree| Some(tree.digest(&[].into())));
         let attempt = attempt_row(site, host, token.as_str(), tree)?;
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
-        let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt: Box::new(attempt), wall_ms };
-        self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;
-        failpoint::reach!(TurnDispatched);
-        let around = site.around(turn.turn_id)?;
         let terms = contract::Terms {
             attempt: number,
             wall_ms: wall_ms.as_ms(),
             attempts_left: host.hosting().attempts_max.saturating_sub(number),
         };
+        // A contract that cannot be put is found before a host could be said to have had it.
+        if let Err(error) = contract::request(site, around, host.name(), terms).and_then(|request| request.encode()) {
+            if turn.attempts.is_empty() {
+                self.stop(site, lock, around)?;
+            }
+            return Err(error);
+        }
+        let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt: Box::new(attempt), wall_ms };
+        self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;
+        failpoint::reach!(TurnDispatched);
+        let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
         let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
         let outcome = self.work(site, &around, host, &job);

@@ -244,7 +244,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
             let slice = deadline.left().min(Wait::from_millis(250));
             let wished = site.authority.wait(slice, |view| stop_is_wished(view, turn.turn_id))?;
             if wished || (self.stopped)() {
-                return Ok(wished || !(self.stopped)());
+                return Ok(false);
             }
         }
         Ok(true)

@@ -19,6 +19,7 @@ mod driver;
 mod attempt;
 mod prove;
 mod resume;
+mod tries;
 
 pub use attached::{Done, Wish, finish};
 pub use command::CommandHost;
@@ -29,6 +30,7 @@ pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
 pub use prove::{in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each};
 pub use resume::resume;
+pub use tries::tried;
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use workspace::{folder, identify, remember};
 

@@ -3,6 +3,7 @@
 //! Knows no rule, and nothing it has not read under the driver's lock. Source: the Turn's table "found, then".
 
 use super::{
+    tries,
     attached::Done,
     attempt::spool_id,
     driver::{Driver, unused},
@@ -14,7 +15,7 @@ use super::{
     tree,
 };
 use crate::{
-    error::{Code, Error, Result},
+    error::{Class, Code, Error, Result},
     failpoint,
     kernel::{Found, Step},
     model::{Attempt, Cause, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
@@ -33,10 +34,16 @@ pub fn resume(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Done> {
     let around = site.around(turn_id)?;
-    if around.turn.is_driven() || around.turn.is_terminal() {
-        return go_on(site, turn_id, base, host, stopped);
+    let done = if around.turn.is_driven() || around.turn.is_terminal() {
+        go_on(site, turn_id, base, host, stopped)
+    } else {
+        resume_attached(site, &around, base, stopped)
+    };
+    let was_looked_into = done.as_ref().map_or_else(|error| error.code() == Code::TurnUnresolved, |_| true);
+    if was_looked_into {
+        tries::note(site, turn_id)?;
     }
-    resume_attached(site, &around, base, stopped)
+    done
 }
 
 /// As [`resume`], of a driven Turn.
@@ -146,12 +153,15 @@ impl Recovery<'_> {
     fn unresolved(&mut self, site: &mut Site<'_>, around: &Around, why: Unresolved) -> Result<bool> {
         let turn = &around.turn;
         let attempt = turn.attempts.last();
+        let mut wake = None;
         let found = match (why, attempt) {
             (Unresolved::Inconclusive, _) if turn.candidate.is_some() => Found::Again,
             (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, Some(attempt)) => {
                 match self.kept_result(site, around, attempt)? {
                     Some(Judged::Result(result)) if why == Unresolved::Lost => {
-                        Found::Result(Box::new(self.driver.candidate(site, around, &result)?.0))
+                        let (candidate, woken_by) = self.driver.candidate(site, around, &result)?;
+                        wake = woken_by;
+                        Found::Result(Box::new(candidate))
                     }
                     Some(Judged::Failed { failure, .. }) => Found::Nothing(failure),
                     Some(Judged::Result(_) | Judged::Stopped) | None if unchanged(site, around, attempt)? => {
@@ -165,8 +175,18 @@ impl Recovery<'_> {
             }
         };
         self.prove_gone(site, around)?;
-        let step = Step::Recover { turn_id: turn.turn_id, own_id: turn.own_id, found };
-        self.driver.submit(site, &self.lock, around, "recover", step)?;
+        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
+        let is_result = matches!(found, Found::Result(_));
+        let step = Step::Recover { turn_id, own_id, found, wake };
+        match self.driver.submit(site, &self.lock, around, "recover", step) {
+            // As in a driven end: what a result names costs the host its result, and never strands the Turn.
+            Err(error) if is_result && error.code().class() == Class::Usage => {
+                let found = Found::Nothing(HostFailure::ResultInvalid);
+                let step = Step::Recover { turn_id, own_id, found, wake: None };
+                self.driver.submit(site, &self.lock, around, "invalid", step)?;
+            }
+            submitted => submitted?,
+        }
         Ok(true)
     }
 
@@ -201,7 +221,7 @@ fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, sto
     match around.turn.state {
         TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => return prove(site, turn_id, base),
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
-            let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again };
+            let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again, wake: None };
             last = Some(site.authority.submit_step(around.step(base.step("recover")?, step))?);
         }
         TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),

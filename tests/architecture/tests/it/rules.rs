@@ -106,3 +106,47 @@ fn this_repository_has_no_finding() {
         .collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// The source of every test, below a folder.
+fn sources(folder: &Path, into: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder can be listed") {
+        let path = entry.expect("an entry can be read").path();
+        let is_built = path
+            .file_name()
+            .is_some_and(|name| name == "target" || name == "fixtures");
+        if path.is_dir() && !is_built {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            into.push_str(&fs::read_to_string(&path).expect("a source is text"));
+        }
+    }
+}
+
+#[test]
+fn every_test_that_the_acceptance_table_names_is_there() {
+    let root = own_dir().join("../..");
+    let table = fs::read_to_string(root.join("docs/acceptance.md")).expect("the table is there");
+    let mut code = String::new();
+    for folder in ["crates", "loopx", "tests", "xtask"] {
+        sources(&root.join(folder), &mut code);
+    }
+    let is_test = |word: &&str| {
+        word.matches('_').count() >= 3
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    // Odd pieces stand between backticks; a path before a name is left away.
+    let words = table
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|word| word.rsplit("::").next());
+    let named: BTreeSet<&str> = words.filter(is_test).collect();
+    assert!(named.len() > 30, "the table names {} tests", named.len());
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -520,6 +520,7 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
                 turn_id,
                 own_id,
                 found: Found::Again,
+ wake: None,
             },
             Verb::TurnRecover,
         ),

@@ -1,11 +1,11 @@
 //! Owns what `next` answers, rule by rule: which rule matched, what it names, and the commands it gives a person.
 
 use super::{
-    play::code,
+    play::{MACHINE, code},
     world::{World, text, user},
 };
 use crate::{
-    kernel::{Action, Decided, Outcome, TodoCommand},
+    kernel::{Action, Asker, Decided, Outcome, TodoCommand, decide_next},
     model::*,
 };
 
@@ -105,6 +105,29 @@ fn rule_2_an_attached_turn_is_run_by_who_presents_its_token() {
     let decided = world.next("a", owned.own_id).unwrap();
     assert_eq!(rule(&decided), (9, "ask_user"));
     assert_eq!(commands(&decided), [format!("gate resolve {gate_id} --approve")]);
+}
+
+#[test]
+fn rule_3_what_was_looked_into_in_vain_is_a_persons() {
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    let owned = world.running("a", &todo);
+    world.lose("a", &owned, true).unwrap();
+    let turn_id = owned.turn_id.unwrap();
+    let (goal, machine) = (world.goal.clone(), text(MACHINE));
+    let mut decide = |tried: &[TurnId]| {
+        let tried = tried.iter().copied().collect();
+        let at = |asker: &mut Asker<'_>| asker.tried = tried;
+        world
+            .ask("a", None, at, |facts, asker| {
+                decide_next(facts, &goal, &Asker { machine_id: Some(&machine), ..asker.clone() })
+            })
+            .unwrap()
+    };
+    assert_eq!(rule(&decide(&[])), (3, "reconcile"));
+    let over = decide(&[turn_id]);
+    assert_eq!(rule(&over), (9, "ask_user"));
+    assert_eq!(commands(&over), [format!("turn abandon {turn_id} --reason TEXT")]);
 }
 
 #[test]

@@ -311,6 +311,7 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
                 turn_id,
                 own_id,
                 found: Found::Result(Box::new(candidate())),
+ wake: None,
             },
         ),
     ];

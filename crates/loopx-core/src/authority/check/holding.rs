@@ -1,7 +1,7 @@
 //! Owns what an ownership leaves in its rows: the first attempt, revisions, tokens that were never its own, hand-overs.
 
 use super::{
-    play::{attached, code},
+    play::{attached, code, refused},
     world::{World, agent, text},
 };
 use crate::{
@@ -193,7 +193,7 @@ fn a_claim_over_its_own_lapsed_turn_ends_it_once() {
     let third = world.todo("third", |_| {});
     world.register("c", &[]);
     assert_eq!(
-        super::play::refused(world.claim("c", &third)),
+        refused(world.claim("c", &third)),
         "quota_exhausted",
         "and no second one"
     );
@@ -222,4 +222,40 @@ fn a_claim_over_a_lapsed_result_takes_its_question_back() {
             "{rival}"
         );
     }
+}
+
+/// A Turn of `a` whose result is held because its Todo is.
+fn held(world: &mut World, todo: &TodoId) -> Outcome {
+    let owned = world.claim("a", todo).unwrap();
+    world.todo_cmd(TodoCommand::Hold { todo_id: todo.clone() }).unwrap();
+    world.done("a", &owned).unwrap();
+    assert_eq!(world.turn_state(&owned), "held");
+    owned
+}
+
+#[test]
+fn regress_rule_7_a_held_turn_goes_back_to_its_candidate_only_while_its_agent_is_free() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let waiting = held(&mut world, &first);
+    world.todo_cmd(TodoCommand::Unhold { todo_id: first }).unwrap();
+    let working = world.claim("a", &second).unwrap();
+    let again = world.candidate("a", &waiting, ResultKind::ValidatedCompletion);
+    assert_eq!(refused(again), "executor_active");
+    world.done("a", &working).unwrap();
+    world.done("a", &waiting).unwrap();
+    assert_eq!(world.turn_state(&waiting), "settled");
+}
+
+#[test]
+fn regress_rule_7_an_ownership_that_ran_out_is_not_armed_again_beside_other_work() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let waiting = held(&mut world, &first);
+    let working = world.claim("a", &second).unwrap();
+    world.pass(Duration::from_mins(46));
+    world.todo_cmd(TodoCommand::Unhold { todo_id: first }).unwrap();
+    world.candidate("a", &waiting, ResultKind::ValidatedCompletion).unwrap();
+    assert_eq!(code(&renew(&mut world, &working)), "executor_active");
+    assert_eq!(refused(world.candidate("a", &working, ResultKind::ValidatedProgress)), "executor_active");
 }

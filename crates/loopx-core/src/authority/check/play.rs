@@ -254,6 +254,7 @@ impl World {
                 turn_id,
                 own_id,
                 found,
+ wake: None,
             },
         )
     }

@@ -338,6 +338,7 @@ impl World {
             endpoint: &endpoint,
             machine_id: None,
             seen: [].into(),
+            tried: [].into(),
         };
         seen(&mut asker);
         let goal = self.goal.clone();

@@ -1,5 +1,7 @@
 //! Owns the handlers of `goal` that start, move and show one. What changes a Goal's terms stands in `goal_terms`.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::{
@@ -61,15 +63,24 @@ pub(in crate::cli) fn workspace(
     desk: &Desk,
     given: Option<&std::path::Path>,
 ) -> Result<Workspace> {
+    let (workspace, real) = work_tree(context, desk, given)?;
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
+    turn::remember(&mut private, &workspace, &real)?;
+    Ok(workspace)
+}
+
+/// Names a work tree, and says where it lies; nothing is written.
+pub(in crate::cli) fn work_tree(
+    context: &Context<'_, '_>,
+    desk: &Desk,
+    given: Option<&std::path::Path>,
+) -> Result<(Workspace, PathBuf)> {
     let folder = context.folder()?;
     let tree = match given {
         Some(path) => folder.join(path),
         None => tree_of(folder, desk.project.as_ref()).unwrap_or_else(|| folder.to_owned()),
     };
-    let (workspace, real) = turn::identify(&desk.profile.machine_id()?.parse()?, &tree)?;
-    let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    turn::remember(&mut private, &workspace, &real)?;
-    Ok(workspace)
+    turn::identify(&desk.profile.machine_id()?.parse()?, &tree)
 }
 
 /// `goal start`.

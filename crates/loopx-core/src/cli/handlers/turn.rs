@@ -69,16 +69,18 @@ fn place(
     desk: &mut Desk,
     todo_id: &TodoId,
 ) -> Result<(Workspace, PathBuf)> {
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
     let given = args.file("workspace").map(std::path::Path::to_owned);
     let here = || tree_of(context.folder().ok()?, desk.project.as_ref());
-    let workspace = match given.or_else(here) {
-        Some(tree) => goal::workspace(context, desk, Some(&tree))?,
-        None => match names::goal_row(desk, todo_id.goal())?.workspace {
-            Some(workspace) => workspace,
-            None => goal::workspace(context, desk, None)?,
-        },
+    let tree = given.or_else(here);
+    let goals = if tree.is_none() { names::goal_row(desk, todo_id.goal())?.workspace } else { None };
+    let Some(workspace) = goals else {
+        let (workspace, folder) = goal::work_tree(context, desk, tree.as_deref())?;
+        if !args.switch("dry-run") {
+            turn::remember(&mut private, &workspace, &folder)?;
+        }
+        return Ok((workspace, folder));
     };
-    let mut private = PrivateStore::at(&desk.profile.place().private_db());
     let folder = turn::folder(&mut private, &workspace)?.ok_or_else(|| {
         Error::new(Code::NotReady, format!("this machine does not know the work tree of {}", todo_id.goal()))
             .detail("argument", "--workspace")

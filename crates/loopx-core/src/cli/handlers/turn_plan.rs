@@ -14,7 +14,8 @@ use crate::{
     kernel::{Action, Asker, Decided, Facts, Read, Reason, Viewer, reason},
     model::{AgentId, EndpointId, GoalId, MachineId, Todo, TodoId, TurnId},
     projection::plain,
-    turn::DriverLock,
+    private::PrivateStore,
+    turn::{self, DriverLock},
 };
 
 /// `turn plan`.
@@ -109,6 +110,8 @@ fn decide(
         .filter(|turn| here(turn.machine_id.as_ref()))
         .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
         .collect();
+    let mut private = PrivateStore::at(&desk.profile.place().private_db());
+    let tried = turn::tried(&mut private, &turns)?;
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
         view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
@@ -118,6 +121,7 @@ fn decide(
             endpoint,
             machine_id: Some(&machine.machine_id),
             seen: seen.clone(),
+            tried: tried.clone(),
         };
         authority::next(view, terms, goal, &asker)
     })

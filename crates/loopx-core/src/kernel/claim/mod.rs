@@ -231,6 +231,10 @@ pub(super) fn owner_reads(todo_id: &TodoId, wanted: &mut Wanted<'_>) {
     wanted.want(Read::Todo(todo_id.clone()));
     turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
     let own = wanted.rows().todos.get(todo_id).and_then(|todo| todo.ownership.as_ref());
+    if let Some(own) = own.filter(|own| wanted.facts.is_expired(own)) {
+        // It is armed again only while its agent executes nothing else.
+        wanted.want(Read::AgentTurns(todo_id.goal().clone(), own.agent_id.clone()));
+    }
     let workspace = own.filter(|own| !own.scopes.is_empty()).and_then(|own| own.workspace.clone());
     if let Some(workspace) = workspace {
         wanted.want(Read::Writers(workspace));

@@ -30,6 +30,9 @@ pub(in crate::kernel) fn present(draft: &mut Draft<'_>, todo_id: &TodoId, own_id
         return Ok(Presented::Current);
     }
     let turn_id = own.turn_id;
+    if let Some(turn) = draft.facts().turn(&turn_id)? {
+        turn::check_agent_free(draft.facts(), turn)?;
+    }
     if scopes::is_free(draft.facts(), todo)? {
         let expires_at = rearm_at(draft.facts(), own)?;
         draft.emit(Event::Rearmed { todo_id: todo_id.clone(), expires_at })?;

@@ -60,6 +60,18 @@ pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     Ok(causes)
 }
 
+/// Refuses a move after which an agent would execute two pieces of work.
+///
+/// Errors: `executor_active`.
+pub(in crate::kernel) fn check_agent_free(facts: &Facts, turn: &Turn) -> Result<()> {
+    if !agent_busy(facts, turn)? {
+        return Ok(());
+    }
+    let turn_id = turn.turn_id;
+    Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
+        .hint(format!("turn show {turn_id}")))
+}
+
 /// Whether the agent of a held Turn executes other work, so that this one cannot go back to its candidate.
 pub(super) fn agent_busy(facts: &Facts, turn: &Turn) -> Result<bool> {
     for other in facts.agent_turns(&turn.goal_id, &turn.agent_id)? {

@@ -11,6 +11,7 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use causes::check_agent_free;
 pub use causes::{around, causes};
 pub use event::Event;
 pub use steps::{Found, Step};
@@ -178,10 +179,7 @@ fn accept(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     if !held || !causes(draft.facts(), turn)?.contains(&Cause::Requirement) {
         return Err(no_move(turn, "be accepted: no requirement changed under its result"));
     }
-    if causes::agent_busy(draft.facts(), turn)? {
-        return Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
-            .hint(format!("turn show {turn_id}")));
-    }
+    check_agent_free(draft.facts(), turn)?;
     let look = settle::looked(turn).is_some();
     let expires_at = end::rearmed(draft.facts(), turn)?;
     draft.emit(Event::Returned { turn_id, renewed: true, expires_at })?;
@@ -200,7 +198,7 @@ fn abandon(draft: &mut Draft<'_>, turn_id: TurnId, reason: &ShortText) -> Result
             format!("the executor of the Turn {turn_id} may still live; its end is not recorded"),
         )
         .detail("until_ms", until.as_ms())
-        .hint(format!("turn stop {turn_id}")));
+        .hint(format!("turn recover {turn_id} --prove")));
     }
     end::finish(draft, turn_id, End::Stopped(Stopped::Abandoned), Some(reason.clone()), false)
 }

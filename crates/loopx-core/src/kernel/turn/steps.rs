@@ -102,6 +102,9 @@ pub enum Step {
         own_id: OwnId,
         /// What was found.
         found: Found,
+        /// What a result that waits is woken by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wake: Option<Wake>,
     },
 }
 
@@ -222,7 +225,7 @@ impl Step {
             Self::End { failure, retry, note, .. } => attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?,
             Self::Prove { executor_gone, tree, .. } => prove(draft, &turn, *executor_gone, *tree)?,
             Self::Lose { executor_gone, .. } => lose(draft, &turn, *executor_gone)?,
-            Self::Recover { found, .. } => recover(draft, &turn, found)?,
+            Self::Recover { found, wake, .. } => recover(draft, &turn, found, wake.as_ref())?,
         }
         Ok((settle::outcome(draft, turn_id)?, None))
     }
@@ -308,6 +311,9 @@ fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wak
     if !may {
         return Err(no_move(turn, "take a result"));
     }
+    if matches!(turn.state, TurnState::Held { .. }) {
+        causes::check_agent_free(draft.facts(), turn)?;
+    }
     record(draft, turn, candidate, wake)
 }
 
@@ -321,15 +327,17 @@ fn may_have_result(turn: &Turn) -> bool {
 fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
     let todo = todo_of(draft, turn)?.clone();
     let is_monitor = todo.kind == TodoKind::Monitor;
+    // An attached agent chose the wrong verb; a host's result is wrong in itself, and costs it the result.
+    let misfit = if turn.is_driven() { Code::InvalidArgument } else { Code::InvalidTransition };
     let kind = match (candidate.kind, is_monitor) {
         (ResultKind::Wait, true) => ResultKind::LookUnchanged,
         (ResultKind::ValidatedProgress, true) => ResultKind::LookChanged,
         (ResultKind::ValidatedCompletion, true) => {
-            return Err(Error::new(Code::InvalidTransition, format!("the monitor {} is ended by a look", todo.todo_id))
+            return Err(Error::new(misfit, format!("the monitor {} is ended by a look", todo.todo_id))
                 .hint(format!("todo look {} --unchanged", todo.todo_id)));
         }
         (ResultKind::LookUnchanged | ResultKind::LookChanged, false) => {
-            return Err(Error::new(Code::InvalidTransition, format!("the Todo {} is not a monitor", todo.todo_id))
+            return Err(Error::new(misfit, format!("the Todo {} is not a monitor", todo.todo_id))
                 .hint(format!("todo done {}", todo.todo_id)));
         }
         (kind, _) => kind,
@@ -537,7 +545,7 @@ fn lose(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool) -> Result<()> {
     draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership: true })
 }
 
-fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found) -> Result<()> {
+fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found, wake: Option<&Wake>) -> Result<()> {
     let TurnState::Unresolved { why, executor_gone } = turn.state else {
         return Err(no_move(turn, "be recovered"));
     };
@@ -549,15 +557,17 @@ fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found) -> Result<()> {
             }
             end::finish(draft, turn_id, End::Failed(FailedBy::Host(*failure)), None, false)
         }
-        Found::Result(_) | Found::Again if causes::agent_busy(draft.facts(), turn)? => {
-            Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
-                .hint(format!("turn show {turn_id}")))
+        Found::Result(candidate) => {
+            causes::check_agent_free(draft.facts(), turn)?;
+            record(draft, turn, candidate, wake)
         }
-        Found::Result(candidate) => record(draft, turn, candidate, None),
-        Found::Again if why == Unresolved::Inconclusive && turn.candidate.is_some() => {
+        Found::Again => {
+            causes::check_agent_free(draft.facts(), turn)?;
+            if why != Unresolved::Inconclusive || turn.candidate.is_none() {
+                return Err(no_move(turn, "be validated again"));
+            }
             let expires_at = end::rearmed(draft.facts(), turn)?;
             draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
         }
-        Found::Again => Err(no_move(turn, "be validated again")),
     }
 }

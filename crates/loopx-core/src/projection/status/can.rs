@@ -44,6 +44,7 @@ pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &
         endpoint: &endpoint,
         machine_id: None,
         seen: BTreeMap::new(),
+        tried: BTreeSet::new(),
     };
     authority::next(view, terms, &goal.goal_id, &asker)
 }

@@ -6,11 +6,11 @@ use super::bench::{Bench, result, text};
 use crate::{
     authority::{Authority, Envelope, EventFilter, clock::Deadline},
     error::Code,
-    kernel::{Command, Event, TurnCommand, TurnEvent},
+    kernel::{Command, Event, GoalChange, GoalCommand, TurnCommand, TurnEvent},
     model::*,
     private::Kind,
     process,
-    turn::{self, DriverLock, Machine},
+    turn,
 };
 
 fn failed(failure: HostFailure) -> TurnState {
@@ -191,17 +191,14 @@ fn a_missing_program_is_no_crash_that_is_tried_again() {
     assert_eq!(bench.todo_row(&todo_id).last_end.unwrap().note.unwrap().as_str(), "the host program is missing");
 }
 
-#[test]
-fn a_wish_to_stop_ends_the_tree_and_then_the_turn() {
-    let mut bench = Bench::new(Some("exit 0"));
-    let todo_id = bench.todo(|_| {});
+/// Somebody else who asks for a stop once a Turn is as told.
+fn stop_when(bench: &Bench, is_so: fn(&Turn) -> bool) -> std::thread::JoinHandle<()> {
     let mut other = Authority::new(Box::new(bench.ledger.clone()));
     let ledger = bench.ledger.clone();
-    let asking = std::thread::spawn(move || {
+    std::thread::spawn(move || {
         let deadline = Deadline::after(Wait::from_secs(20));
         loop {
-            let running = ledger.rows().turns.into_values().find(|turn| turn.state == TurnState::Dispatched);
-            if let Some(turn) = running {
+            if let Some(turn) = ledger.rows().turns.into_values().find(is_so) {
                 let operation = Operation {
                     operation_id: text("stop-1"),
                     actor: text("user:ana"),
@@ -210,12 +207,56 @@ fn a_wish_to_stop_ends_the_tree_and_then_the_turn() {
                     command: Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None }),
                     expected: Expected::default(),
                 };
-                return other.submit(operation).unwrap();
+                other.submit(operation).unwrap();
+                return;
             }
             assert!(!deadline.left().is_zero());
             process::pause(5);
         }
-    });
+    })
+}
+
+#[test]
+fn regress_a_wish_to_stop_between_two_attempts_ends_the_turn() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let asking = stop_when(&bench, |turn| turn.attempts.last().is_some_and(|attempt| attempt.end.is_some()));
+    let done = bench.run(&todo_id, "exit 7").unwrap();
+    asking.join().unwrap();
+    assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
+    assert_eq!(done.turn().attempts.len(), 1, "no other host is started after the wish");
+}
+
+#[test]
+fn regress_a_completion_of_a_monitor_costs_the_host_its_result() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|new| new.kind = TodoKind::Monitor);
+    let done = bench.run(&todo_id, &result("validated_completion")).unwrap();
+    assert_eq!(done.turn().state, failed(HostFailure::ResultInvalid));
+    assert!(bench.todo_row(&todo_id).ownership.is_none());
+}
+
+#[test]
+fn regress_a_contract_that_is_too_large_is_found_before_a_host_is_dispatched() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let long: String = "x".repeat(512);
+    let sources = (0..32).map(|_| text(&long)).collect();
+    let change = GoalChange { authority_sources: Some(sources), ..GoalChange::default() };
+    bench.user(Command::Goal(GoalCommand::Update(Box::new(change)))).unwrap();
+    let error = bench.run(&todo_id, "touch ran").unwrap_err();
+    assert_eq!(error.code(), Code::RequiredContextTooLarge);
+    let turn = bench.ledger.rows().turns.into_values().next().unwrap();
+    assert_eq!((turn.state, turn.attempts.len()), (TurnState::Stopped { why: Stopped::Stop }, 0));
+    assert_eq!(turn.slot, Slot::Returned);
+    assert!(bench.todo_row(&todo_id).ownership.is_none() && !bench.tree().join("ran").exists());
+}
+
+#[test]
+fn a_wish_to_stop_ends_the_tree_and_then_the_turn() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let asking = stop_when(&bench, |turn| turn.state == TurnState::Dispatched);
     let done = bench.run(&todo_id, "sleep 300").unwrap();
     asking.join().unwrap();
     assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
@@ -281,7 +322,7 @@ fn a_requirement_that_moves_meanwhile_gets_one_more_attempt() {
 }
 
 #[test]
-fn paths_outside_the_declared_scopes_fail_it() {
+fn paths_outside_the_declared_scopes_are_listed_and_a_goal_without_scopes_lets_them_be() {
     let mut bench = Bench::new(Some("exit 0")).with_git();
     let todo_id = bench.todo(|new| new.requires.write_scopes = [text("src")].into());
     let good = format!("mkdir -p src; touch src/a; {}", result("validated_progress"));
@@ -289,20 +330,17 @@ fn paths_outside_the_declared_scopes_fail_it() {
     let done = bench.run(&todo_id, &format!("touch stray; {}", result("validated_progress"))).unwrap();
     let outside: Vec<_> = done.turn().candidate.as_ref().unwrap().outside.iter().map(Label::as_str).collect();
     assert_eq!(outside, ["stray"]);
+    assert_eq!(done.turn().state, TurnState::Settled);
 }
 
 #[test]
-fn a_driver_elsewhere_is_left_alone() {
+fn an_agent_that_is_not_registered_runs_nothing() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
-    let done = bench.run(&todo_id, &result("validated_progress")).unwrap();
-    assert_eq!(done.turn().state, TurnState::Settled);
-    assert_eq!(Machine::new(text("abc"), bench.locks().into(), []).unwrap().env.len(), 0);
-    assert!(DriverLock::take(bench.locks(), done.turn().turn_id).is_ok());
-    let start = bench.start(&bench.todo_row(&todo_id).todo_id.clone());
-    let start = turn::Start { executor: (text("nobody"), text("nobody.cli")), ..start };
-    let host = bench.host("exit 0", |_| {});
+    let start = turn::Start { executor: (text("nobody"), text("nobody.cli")), ..bench.start(&todo_id) };
+    let host = bench.host("touch ran", |_| {});
     assert_eq!(turn::run(&mut bench.site(), &start, &host, &|| false).unwrap_err().code(), Code::NotFound);
+    assert!(bench.ledger.rows().turns.is_empty() && !bench.tree().join("ran").exists());
 }
 
 #[test]

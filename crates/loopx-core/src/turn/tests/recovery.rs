@@ -66,9 +66,14 @@ fn prove(bench: &mut Bench, turn_id: TurnId) -> crate::error::Result<turn::Done>
     turn::prove(&mut bench.site(), turn_id, &id)
 }
 
-fn spool(bench: &mut Bench, turn_id: TurnId, script: &str) {
+fn spool(bench: &mut Bench, turn_id: TurnId, kind: &str) {
+    spool_with(bench, turn_id, kind, "");
+}
+
+/// The same with more keys.
+fn spool_with(bench: &mut Bench, turn_id: TurnId, kind: &str, more: &str) {
     let key = bench.row(turn_id).turn_key.to_string();
-    let said = result(script).replace("printf '", "").replace("%s", &key).replace("' \"$LOOPX_TURN_KEY\"", "");
+    let said = result(kind).replace("printf '", "").replace("%s", &key).replace("}' \"$LOOPX_TURN_KEY\"", &format!("{more}}}"));
     let body = Site::body(Kind::Result, format!("{turn_id}.1"), turn_id, said.into_bytes()).unwrap();
     bench.private.put_all(&[body]).unwrap();
 }
@@ -93,6 +98,28 @@ fn regress_a_result_is_not_lost_to_a_proof_that_came_first() {
     prove(&mut bench, turn_id).unwrap();
     assert!(bench.row(turn_id).open_attempt().is_none());
     assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Settled);
+}
+
+#[test]
+fn regress_a_wait_that_is_found_later_keeps_its_wake() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let (todo_id, other) = (bench.todo(|_| {}), bench.todo(|_| {}));
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "touch ran");
+    spool_with(&mut bench, turn_id, "wait", r#","wake":"todo_done:g.2""#);
+    prove(&mut bench, turn_id).unwrap();
+    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Stopped { why: Stopped::Wait });
+    assert_eq!(bench.todo_row(&todo_id).state, TodoState::Deferred { wake: Wake::TodoDone(other) });
+}
+
+#[test]
+fn regress_a_result_found_later_that_does_not_fit_ends_the_turn() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|new| new.kind = TodoKind::Monitor);
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "touch ran");
+    spool(&mut bench, turn_id, "validated_completion");
+    prove(&mut bench, turn_id).unwrap();
+    let state = resume(&mut bench, turn_id).unwrap().turn().state.clone();
+    assert_eq!(state, TurnState::Failed { how: FailedBy::Host(HostFailure::ResultInvalid) });
 }
 
 #[test]
@@ -203,7 +230,16 @@ fn an_inconclusive_verdict_is_found_again_once_its_validator_is_back() {
     let lost = TurnState::Unresolved { why: Unresolved::Inconclusive, executor_gone: true };
     assert_eq!(done.turn().state, lost);
     let turn_id = done.turn().turn_id;
-    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, lost);
+    let tried = |bench: &mut Bench| {
+        let turns = [bench.row(turn_id)];
+        turn::tried(&mut bench.private, &turns).unwrap().contains(&turn_id)
+    };
+    assert!(!tried(&mut bench));
+    // Looked into twice in vain, it stands as before, and nobody is sent again.
+    for _ in 0..2 {
+        assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, lost);
+        assert!(tried(&mut bench));
+    }
     fs::write(bench.tree().join("../tool"), "").unwrap();
     assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Settled);
     assert!(bench.todo_row(&todo_id).is_done());

@@ -139,11 +139,13 @@ impl Player {
                 turn_id,
                 own_id,
                 found: Found::Nothing(HostFailure::Crashed),
+ wake: None,
             },
             4 => Step::Recover {
                 turn_id,
                 own_id,
                 found: Found::Again,
+ wake: None,
             },
             _ => {
                 let command = match y % 3 {
