@@ -596,13 +596,6 @@ fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.
 #[cfg(test)]
 pub(crate) fn would_admit(facts: &Facts, todo_id: &TodoId, asker: &Asker<'_>) -> Result<()> {
-    claim::may_admit(facts, &claim::Admission {
-        todo_id: todo_id.clone(),
-        agent_id: asker.viewer.agent_id.clone(),
-        endpoint: asker.endpoint.clone(),
-        executor: crate::model::Executor::Attached,
-        machine_id: None,
-        ttl_ms: claim::TTL_DEFAULT,
-        workspace: asker.viewer.workspace.cloned(),
-    })
+    let claim = claim::Claim { workspace: asker.viewer.workspace.cloned(), ..claim::Claim::attached(todo_id.clone()) };
+    claim::admissible(facts, &claim, asker.viewer.agent_id, asker.endpoint)
 }

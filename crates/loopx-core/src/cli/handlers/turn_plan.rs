@@ -2,19 +2,26 @@
 //!
 //! Knows no rule: the decision is the kernel's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show, workbench::Workbench};
+use super::{
+    desk::{Desk, tree_of},
+    goal, names, schema, show,
+    workbench::Workbench,
+};
 use crate::{
     authority::{self, TurnFilter},
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Action, Asker, Decided, Facts, Read, Reason, Viewer, reason},
-    model::{AgentId, EndpointId, GoalId, MachineId, Todo, TodoId, TurnId},
-    projection::plain,
+    kernel::{
+        Action, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
+        claim::{self, Claim, admissible_reads},
+    },
+    model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
+    projection::plain,
     turn::{self, DriverLock},
 };
 
@@ -25,7 +32,7 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
     let endpoint = agent.default_endpoint();
     if let Some(word) = args.text("todo") {
         let todo_id = names::todo(&mut desk, word)?;
-        let todo = claimable(&mut desk, &todo_id, &agent)?;
+        let todo = admissible(context, &mut desk, &todo_id, &agent, &endpoint)?;
         return shown(&mut desk, context, "run", Some(&todo), json!({"todo_id": todo_id, "reason": "claimable"}), None);
     }
     let goal = names::goal(&mut desk, None)?;
@@ -112,12 +119,13 @@ fn decide(
         .collect();
     let mut private = PrivateStore::at(&desk.profile.place().private_db());
     let tried = turn::tried(&mut private, &turns)?;
+    let workspace = workspace(context, desk)?;
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
         view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
         let capabilities = facts.agent(&(goal.clone(), agent.clone()))?.map(|row| row.capabilities.clone()).unwrap_or_default();
         let asker = Asker {
-            viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
+            viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: workspace.as_ref() },
             endpoint,
             machine_id: Some(&machine.machine_id),
             seen: seen.clone(),
@@ -127,40 +135,37 @@ fn decide(
     })
 }
 
-/// Whether an agent may take this very Todo now.
+/// The Todo, if a run of it would be admitted now.
 ///
-/// Errors: `not_claimable` with the reason.
-fn claimable(desk: &mut Desk, todo_id: &TodoId, agent: &AgentId) -> Result<Todo> {
-    let todo = names::todo_row(desk, todo_id)?;
-    let goal = todo_id.goal();
-    let found = desk.look(|view, terms| {
+/// Errors: those of the claim that a run makes.
+fn admissible(
+    context: &Context<'_, '_>,
+    desk: &mut Desk,
+    todo_id: &TodoId,
+    agent: &AgentId,
+    endpoint: &EndpointId,
+) -> Result<Todo> {
+    let claim = Claim {
+        executor: Executor::Hosted,
+        machine_id: Some(Workbench::of(context, desk)?.machine.machine_id),
+        workspace: workspace(context, desk)?,
+        ..Claim::attached(todo_id.clone())
+    };
+    desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
-        let mut reads = BTreeSet::from([
-            Read::Goal(goal.clone()),
-            Read::Agent(goal.clone(), agent.clone()),
-            Read::LiveTurns(goal.clone()),
-            Read::Todo(todo_id.clone()),
-            Read::TodoGates(todo_id.clone()),
-            Read::GoalGates(goal.clone()),
-            Read::Approvals(goal.clone()),
-        ]);
-        view.load(&reads, &mut facts)?;
-        let workspace = facts.goal(goal)?.and_then(|goal| goal.workspace.clone());
-        reads = workspace.into_iter().map(Read::Writers).collect();
-        view.load(&reads, &mut facts)?;
-        let row = facts.agent(&(goal.clone(), agent.clone()))?.cloned().ok_or_else(|| {
-            Error::new(Code::NotFound, format!("there is no agent {agent} in {goal}")).hint(format!("agent add {agent} --goal {goal}"))
-        })?;
-        let viewer = Viewer { agent_id: agent, capabilities: row.capabilities, own_id: None, workspace: None };
-        let todo = facts.todo(todo_id)?.cloned().ok_or_else(|| Error::from(Code::Internal))?;
-        reason(&facts, &todo, &viewer)
+        for _ in 0..READ_ROUNDS {
+            view.load(&admissible_reads(&claim, agent, &facts), &mut facts)?;
+        }
+        claim::admissible(&facts, &claim, agent, endpoint)
     })?;
-    if found == Reason::Claimable {
-        return Ok(todo);
-    }
-    Err(Error::new(Code::NotClaimable, format!("{agent} cannot take {todo_id} now: {}", plain(found.name())))
-        .detail("reason", found.name())
-        .hint(format!("todo show {todo_id}")))
+    names::todo_row(desk, todo_id)
+}
+
+/// The work tree of the present folder, where a run without `--workspace` would work.
+fn workspace(context: &Context<'_, '_>, desk: &Desk) -> Result<Option<Workspace>> {
+    let Some(folder) = context.env.folder() else { return Ok(None) };
+    let tree = tree_of(folder, desk.project.as_ref());
+    tree.map(|tree| Ok(goal::work_tree(context, desk, Some(&tree))?.0)).transpose()
 }
 
 /// The decision in words, with the command that moves it.

@@ -5,17 +5,17 @@ mod event;
 mod own;
 mod scopes;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 pub use event::Event;
 
 pub(super) use admit::{Admission, admit, admit_next, would_end};
-#[cfg(test)]
-pub(super) use admit::may_admit;
 pub(super) use own::{Presented, check, present, rearm_at, renew};
 pub(super) use scopes::{conflict, of_claim, wanted as wanted_scopes};
 
-use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, quota, todo, turn};
+use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -191,6 +191,31 @@ fn checked_ttl(ttl_ms: Option<Duration>) -> Result<Duration> {
         return Ok(ttl_ms);
     }
     Err(Error::new(Code::InvalidArgument, "an ownership lasts between 1 second and 24 hours"))
+}
+
+/// Whether a claim of a Todo by an agent would be accepted now.
+///
+/// Errors: those of the claim; `gate_blocked` for an approval that the claim itself would ask for.
+pub fn admissible(facts: &Facts, claim: &Claim, agent_id: &AgentId, endpoint: &EndpointId) -> Result<()> {
+    admit::may_admit(facts, &Admission {
+        todo_id: claim.todo_id.clone(),
+        agent_id: agent_id.clone(),
+        endpoint: endpoint.clone(),
+        executor: claim.executor,
+        machine_id: claim.machine_id.clone(),
+        ttl_ms: checked_ttl(claim.ttl_ms)?,
+        workspace: claim.workspace.clone(),
+    })
+}
+
+/// What [`admissible`] must read that is not loaded yet.
+pub fn admissible_reads(claim: &Claim, agent_id: &AgentId, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    let goal = claim.todo_id.goal();
+    wanted.want(Read::Goal(goal.clone()));
+    wanted.want(Read::Todo(claim.todo_id.clone()));
+    admission_reads(goal, agent_id, &claim.todo_id, claim.workspace.as_ref(), &mut wanted);
+    wanted.missing
 }
 
 /// Asks for what an admission of an agent to a Todo looks at.
