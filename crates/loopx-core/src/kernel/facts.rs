@@ -57,6 +57,8 @@ pub enum Read {
     /// lacks. By priority, until the page is full: those that are ready at any time, by number, and besides them up to
     /// [`Facts::PAGE`] of those that become ready in time, monitors among them.
     Ready(GoalId, AgentId, Depth),
+    /// The agent of the last Turn on a Todo that did not merely stop; no row is loaded.
+    Author(TodoId),
     /// How many slots a meter holds since a bucket.
     Used(MeterScope, Bucket),
 }
@@ -104,6 +106,7 @@ pub struct Facts {
     asked: BTreeSet<Read>,
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
+    authors: BTreeMap<TodoId, AgentId>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
     /// The Todos that were seen waiting for a Todo or a gate; some may wait no more.
     waiting: BTreeMap<Target, BTreeSet<TodoId>>,
@@ -218,6 +221,7 @@ impl Facts {
             asked: BTreeSet::new(),
             rows: Rows::default(),
             used: BTreeMap::new(),
+            authors: BTreeMap::new(),
             dependants: BTreeMap::new(),
             waiting: BTreeMap::new(),
             changed: Changed::default(),
@@ -302,6 +306,20 @@ impl Facts {
     /// Takes in a meter's sum.
     pub fn load_used(&mut self, scope: MeterScope, since: Bucket, used: Used) {
         self.used.insert((scope, since), used);
+    }
+
+    /// Takes in who last worked on a Todo.
+    pub fn load_author(&mut self, todo_id: TodoId, agent_id: AgentId) {
+        self.authors.insert(todo_id, agent_id);
+    }
+
+    /// The agent of the last Turn on a Todo that did not merely stop.
+    pub fn author(&self, todo_id: &TodoId) -> Result<Option<&AgentId>> {
+        if let Some(todo) = self.rows.todos.get(todo_id) {
+            return Ok(todo.author());
+        }
+        self.asked(&Read::Author(todo_id.clone()))?;
+        Ok(self.authors.get(todo_id))
     }
 
     /// What a meter holds since a bucket.

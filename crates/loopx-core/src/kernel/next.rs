@@ -172,6 +172,7 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
         .take(ASKS_MAX)
         .flat_map(|todo| todo.depends_on.iter().filter(|dep| !rows.todos.contains_key(*dep)).cloned())
         .collect();
+    let reviewed: Vec<_> = rows.todos.values().filter(paged).filter_map(|todo| todo.reviews.clone()).collect();
     let needs = !goal_row.boundary.needs_approval.is_empty();
     let gated: Vec<_> = rows
         .todos
@@ -187,6 +188,9 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
     }
     for id in dropped {
         wanted.want(Read::Todo(id));
+    }
+    for id in reviewed {
+        wanted.want(Read::Author(id));
     }
     turn::asked_reads(|turn| turn.goal_id == *goal, &mut wanted);
     for id in gated {
@@ -472,8 +476,16 @@ fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<A
         let id = &todo.todo_id;
         let lacks = !todo.requires.capabilities.is_subset(&asker.viewer.capabilities);
         match reason {
-            // The author of what a Todo reviews waits for its own result, which is asked about there.
-            Reason::User(UserWhy::Excluded) if !todo.excluded_agents.contains(asker.viewer.agent_id) => {}
+            // The author of what a Todo reviews waits for its own result, which is asked about there; later another
+            // agent reviews it, or a person does.
+            Reason::User(UserWhy::Excluded) if !todo.excluded_agents.contains(asker.viewer.agent_id) => {
+                if todo.turn_id.is_none() && !reason::works_on_reviewed(facts, todo, &asker.viewer)? {
+                    let goal = facts.goal(id.goal())?;
+                    let unproved = !todo.validators.is_empty() || goal.is_some_and(|goal| !goal.validators.is_empty());
+                    let waive = if unproved { " --waive REASON" } else { "" };
+                    asks.push(ask("user", id, format!("todo done {id}{waive}")));
+                }
+            }
             Reason::User(why) => asks.push(ask("user", id, user_command(facts, *why, todo))),
             Reason::Unresolved(turn_id) => asks.push(abandon_ask(*turn_id)),
             Reason::Held(turn_id, _) => match facts.turn(turn_id)?.filter(|turn| turn.goal_id == *id.goal()) {

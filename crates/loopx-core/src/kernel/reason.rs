@@ -184,11 +184,19 @@ fn persons(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Use
     Ok(excluded.then_some(UserWhy::Excluded))
 }
 
-/// Whether the viewer is the author of what the Todo reviews: its result waits there to be accepted.
+/// Whether the viewer is the author of what the Todo reviews: it works on that, or was the last who did.
 fn reviews_itself(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<bool> {
     let Some(reviewed) = &todo.reviews else { return Ok(false) };
+    if facts.author(reviewed)? == Some(viewer.agent_id) {
+        return Ok(true);
+    }
+    works_on_reviewed(facts, todo, viewer)
+}
+
+/// Whether the viewer's own Turn on what the Todo reviews has not ended: its result waits there to be accepted.
+pub(super) fn works_on_reviewed(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<bool> {
     let turns = facts.agent_turns(todo.todo_id.goal(), viewer.agent_id)?;
-    Ok(turns.iter().any(|turn| turn.todo_id() == Some(reviewed)))
+    Ok(turns.iter().any(|turn| turn.todo_id().is_some() && turn.todo_id() == todo.reviews.as_ref()))
 }
 
 /// What was waited for and can no longer come true, so that a person has to change the plan.

@@ -97,6 +97,11 @@ impl Todo {
         }
     }
 
+    /// The agent of its last Turn that did not merely stop.
+    pub fn author(&self) -> Option<&AgentId> {
+        self.last_end.as_ref()?.by.as_ref()
+    }
+
     /// Whether it is done.
     pub const fn is_done(&self) -> bool {
         matches!(self.state, TodoState::Done { .. })
@@ -474,6 +479,9 @@ pub struct Reserved {
 pub struct LastEnd {
     /// The Turn.
     pub turn_id: TurnId,
+    /// Its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
     /// Whether the next Turn repairs it.
     pub repair: bool,
     /// What went wrong, or was achieved.

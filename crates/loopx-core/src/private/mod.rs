@@ -255,7 +255,11 @@ impl PrivateStore {
             if !self.exists()? {
                 return Ok(None);
             }
-            self.reader = Some(Reader::open(&self.path, &SCHEMA)?);
+            match Reader::open(&self.path, &SCHEMA) {
+                // Half made, by a process that died or is at it: no body was put yet, and the next write completes it.
+                Err(e) if e.code() == Code::NotFound => return Ok(None),
+                opened => self.reader = Some(opened?),
+            }
         }
         Ok(self.reader.as_mut())
     }

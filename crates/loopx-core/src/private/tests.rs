@@ -114,3 +114,14 @@ fn the_last_body_of_an_id_is_found_without_its_digest() {
     assert_eq!(store.latest(Kind::Folder, "f").unwrap().as_ref(), Some(&bodies[1]));
     assert_eq!(store.latest(Kind::Folder, "g").unwrap(), None);
 }
+
+#[test]
+fn regress_a_half_made_store_holds_nothing_and_the_next_write_completes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("private.db");
+    std::fs::write(&path, "").unwrap();
+    let mut store = PrivateStore::at(&path);
+    assert!(store.latest(Kind::Result, "r1").unwrap().is_none());
+    store.put_all(&[body(Kind::Result, "r1", "it", 1)]).unwrap();
+    assert_eq!(store.latest(Kind::Result, "r1").unwrap().unwrap().bytes, b"it");
+}

@@ -6,6 +6,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -13,14 +14,19 @@ use serde::{Deserialize, Serialize};
 use super::unreadable_tokens;
 use crate::{
     authority::{
+        clock::Deadline,
         profile::{Place, replace_whole},
         random,
     },
     error::{Code, Error, Result},
     model::{Actor, Digest, Timestamp, TokenId, uuid_v7},
+    process::pause,
 };
 
 const SCHEMA_VERSION: &str = "loopx_tokens_v1";
+/// How long a change waits for another one.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_PAUSE_MS: u64 = 5;
 /// The most tokens a profile holds, ended ones included.
 const TOKENS_MAX: usize = 1000;
 /// More is not a file of ours: a token takes some 300 bytes.
@@ -108,6 +114,17 @@ impl Tokens {
     ///
     /// Errors: `queue_full` at a thousand, `store_*`, `disk_full`.
     pub fn issue(&self, actor: Actor, now: Timestamp, expires_at_ms: Option<Timestamp>) -> Result<(Token, String)> {
+        self.issue_kept(actor, now, expires_at_ms, |_| Ok(()))
+    }
+
+    /// As [`Tokens::issue`], with the secret handed to somebody who keeps it before the token counts.
+    pub fn issue_kept(
+        &self,
+        actor: Actor,
+        now: Timestamp,
+        expires_at_ms: Option<Timestamp>,
+        keep: impl FnOnce(&str) -> Result<()>,
+    ) -> Result<(Token, String)> {
         let token_id = TokenId::from_bytes(uuid_v7(now, random::bytes()?));
         let secret = format!("{token_id}.{}", Digest::from_bytes(random::bytes()?));
         let digest = Digest::of(secret.as_bytes());
@@ -116,6 +133,7 @@ impl Tokens {
             if tokens.len() >= TOKENS_MAX {
                 return Err(Error::new(Code::QueueFull, format!("a profile holds at most {TOKENS_MAX} tokens")));
             }
+            keep(&secret)?;
             tokens.push(token.clone());
             Ok(())
         })?;
@@ -155,7 +173,7 @@ impl Tokens {
 
     fn change(&self, change: impl FnOnce(&mut Vec<Token>) -> Result<()>) -> Result<()> {
         let lock = open_lock(&self.lock).map_err(|e| unreadable_tokens(&e))?;
-        lock.try_lock().map_err(|_| Error::new(Code::StoreBusy, "another process changes the tokens"))?;
+        wait_for(&lock)?;
         let mut tokens = self.list()?;
         change(&mut tokens)?;
         let stored = Stored { schema_version: SCHEMA_VERSION.to_owned(), tokens };
@@ -163,6 +181,20 @@ impl Tokens {
         bytes.push(b'\n');
         replace_whole(&self.path, &bytes)
     }
+}
+
+/// Waits for who changes the tokens now; that takes one small file.
+///
+/// Errors: `store_busy` after 5 s.
+fn wait_for(lock: &File) -> Result<()> {
+    let deadline = Deadline::after(LOCK_WAIT);
+    while lock.try_lock().is_err() {
+        if deadline.left().is_zero() {
+            return Err(Error::new(Code::StoreBusy, "another process changes the tokens"));
+        }
+        pause(LOCK_PAUSE_MS);
+    }
+    Ok(())
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {

@@ -24,7 +24,7 @@ pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use page::{Listed, PAGE_MAX, Slice};
-pub use status::{Attention, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
+pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, causes_of, turns, word};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{GoalStatus, Slice, TodoQuery, WaitingOn, status, todos};
+use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, status, todos};
 use crate::{
     authority::{
         Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Record, StoredReceipt, TodoFilter,
@@ -70,13 +70,18 @@ impl World {
     }
 
     fn status(&mut self) -> GoalStatus {
-        self.authority.look(|view, terms| Ok(status(view, terms, None, None)?.goals.remove(0))).unwrap()
+        self.authority.look(|view, terms| Ok(status(view, terms, None, None, &blind(&BTreeSet::new()))?.goals.remove(0))).unwrap()
     }
 
     fn waits(&mut self) -> (WaitingOn, Option<String>) {
         let status = self.status();
         (status.waiting_on, status.first.map(|next| next.command))
     }
+}
+
+/// Who sees nothing but the ledger.
+fn blind(tried: &BTreeSet<TurnId>) -> Eyes<'_> {
+    Eyes { machine_id: None, driver: &|_| None, tried }
 }
 
 fn advance(title: &str) -> NewTodo {
@@ -104,8 +109,19 @@ fn what_a_goal_waits_for_follows_what_happened_to_it() {
     assert_eq!(world.waits(), on(WaitingOn::User, "goal close g --achieved"));
     assert_eq!(world.status().last_run.unwrap().text, "g.1 stopped: cancelled");
     world.user(Command::Goal(GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() }));
-    let closed = world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None)).unwrap();
+    let closed = world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None, &blind(&BTreeSet::new()))).unwrap();
     assert_eq!(closed.goals[0].waiting_on, WaitingOn::Nobody);
+}
+
+#[test]
+fn regress_a_review_that_nobody_took_breaks_no_status() {
+    let mut world = World::with_agent();
+    world.add(NewTodo { priority: Priority::P3, ..advance("work") });
+    world.add(NewTodo { reviews: Some(text("g.1")), ..advance("review") });
+    assert_eq!(world.waits(), (WaitingOn::Agent, Some("todo claim g.2 --as agent:a".to_owned())));
+    world.claim("g.1");
+    // Who works on it is not sent to review it.
+    assert_eq!(world.waits(), (WaitingOn::Agent, None));
 }
 
 #[test]
@@ -235,7 +251,7 @@ fn looking_costs_the_same_at_a_hundred_todos_and_at_four_thousand() {
         world.user(Command::Batch((0..count).map(new).collect()));
         let cost = world.authority.look(|view, terms| {
             let mut counting = Counting { view, rows: 0 };
-            status(&mut counting, terms, None, None)?;
+            status(&mut counting, terms, None, None, &blind(&BTreeSet::new()))?;
             let goal: GoalId = text("g");
             let query = TodoQuery {
                 goal: &goal,

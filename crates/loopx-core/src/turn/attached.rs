@@ -69,7 +69,7 @@ impl Done {
 ///
 /// Errors: those of the kernel for what the owner presents; `not_ready` where this machine does not know the work tree.
 /// A result that was refused, or is held, is no error here: the Turn's state tells.
-pub fn finish(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
+pub fn finish(site: &mut Site<'_>, wish: &Wish, stopped: &dyn Fn() -> bool) -> Result<Done> {
     let candidate_id = wish.operation_id.step("candidate")?;
     let turn_id = match site.receipt(&candidate_id)? {
         // Given again: the Turn it was given for, whoever has the Todo now.
@@ -88,11 +88,17 @@ pub fn finish(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
     if receipt.negative().is_some() {
         return Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() });
     }
-    prove(site, wish, turn_id, receipt)
+    prove(site, wish, turn_id, receipt, stopped)
 }
 
 /// Runs the validators, at most twice where the tree moves under them, and records what they said.
-fn prove(site: &mut Site<'_>, wish: &Wish, turn_id: TurnId, mut last: Receipt) -> Result<Done> {
+fn prove(
+    site: &mut Site<'_>,
+    wish: &Wish,
+    turn_id: TurnId,
+    mut last: Receipt,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Done> {
     for name in ["verdict", "verdict.2"] {
         let around = site.around(turn_id)?;
         let id = wish.operation_id.step(name)?;
@@ -103,7 +109,7 @@ fn prove(site: &mut Site<'_>, wish: &Wish, turn_id: TurnId, mut last: Receipt) -
         if !matches!(around.turn.state, TurnState::Candidate) || around.turn.own_id != own(wish, &around) {
             break;
         }
-        let step = examine(site, &around, None, &mut |_| false)?;
+        let step = examine(site, &around, None, &mut |_| stopped())?;
         failpoint::reach!(OwnerJudged);
         let Some(step) = step else { break };
         last = site.authority.submit_step(operation(wish, id, step))?;

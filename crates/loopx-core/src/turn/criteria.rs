@@ -26,7 +26,7 @@ pub struct Checked {
 ///
 /// No transaction is open meanwhile. Errors: `internal`.
 pub fn check_criteria(goal: &Goal, folder: &Path) -> Result<Vec<Checked>> {
-    let token = Token::parse(&format!("close.{}", goal.goal_id))?;
+    let token = Token::parse(&format!("closing.{}", goal.instance))?;
     let mut all = Vec::new();
     for (place, criterion) in goal.acceptance.iter().enumerate() {
         let Some(check) = criterion.check.as_ref().filter(|_| criterion.state.is_open()) else { continue };

@@ -28,7 +28,7 @@ pub use attempt::find_program;
 pub use driver::{Start, negative, run};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
-pub use prove::{in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each};
+pub use prove::{end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each};
 pub use resume::resume;
 pub use tries::tried;
 pub use site::{Around, Machine, PASSED_ON, Site};

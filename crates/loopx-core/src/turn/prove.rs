@@ -211,6 +211,16 @@ pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
     DriverLock::take(&site.machine.locks, turn.turn_id)
 }
 
+/// Ends the validators of an attached Turn that a process which died has left.
+///
+/// Errors: `executor_active` when one cannot be ended.
+pub fn end_validators(turn_id: TurnId) -> Result<()> {
+    if sweep(&validator_token(turn_id)?)? {
+        return Ok(());
+    }
+    Err(Error::new(Code::ExecutorActive, format!("a validator of the Turn {turn_id} cannot be ended")))
+}
+
 /// Ends whatever carries a mark of the Turn; whether its executor is proved gone.
 pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
     let mut gone = sweep(&validator_token(turn.turn_id)?)?;

@@ -102,6 +102,11 @@ impl Recovery<'_> {
                 self.prove(site, around)?;
                 Ok(false)
             }
+            // Nothing was started, and how to start it was never kept: it is given back, and can be run again.
+            TurnState::Admitted if self.driver.host.is_none() => {
+                self.driver.stop(site, &self.lock, around)?;
+                Ok(false)
+            }
             TurnState::Admitted | TurnState::Candidate => Ok(true),
             TurnState::Held { .. } => {
                 if around.causes.iter().all(|cause| *cause == Cause::TreeBusy) {
@@ -218,6 +223,10 @@ fn reader() -> Hosting {
 fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, stopped: &dyn Fn() -> bool) -> Result<Done> {
     let turn_id = around.turn.turn_id;
     let mut last = None;
+    // What a proof that died has left is ended first; nothing is validated beside it.
+    if !end_tree(site, &around.turn)? {
+        return Err(may_live(&around.turn));
+    }
     match around.turn.state {
         TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => return prove(site, turn_id, base),
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {

@@ -183,3 +183,21 @@ fn fault_g05_a_fresh_home_is_as_ever() {
     desk.ok(&["init", "--goal", "Ship it"]);
     assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn regress_a_folder_with_a_goal_is_not_bound_to_a_profile_that_lacks_it() {
+    let desk = Desk::with_work();
+    let binding = desk.folder().join(".loopx/project.toml");
+    let before = state(&desk);
+    let refused = desk.refused(&["--profile", "other", "init"], "profile_mismatch", 4);
+    assert!(
+        refused["hint"]
+            .as_str()
+            .unwrap()
+            .contains("--profile other init --rebind"),
+        "{refused}"
+    );
+    assert!(state(&desk) == before, "nothing is made");
+    desk.ok(&["--profile", "other", "init", "--rebind"]);
+    assert_eq!(std::fs::read_to_string(binding).unwrap(), "profile = \"other\"\n");
+}

@@ -66,3 +66,21 @@ fn an_urgent_todo_is_found_behind_more_work_than_a_page_holds() {
     assert_eq!(chosen(&mut world), urgent);
     assert_eq!(code(&world.claim_as("a", super::play::attached(&urgent))), "ok");
 }
+
+#[test]
+fn regress_an_author_never_reviews_its_own_work_done_or_not() {
+    let mut world = World::new();
+    let work = world.todo("work", |_| {});
+    let review = world.todo("review", |new| {
+        new.reviews = Some(work.clone());
+        new.depends_on = [work.clone()].into();
+    });
+    let owned = world.claim("a", &work).unwrap();
+    world.done("a", &owned).unwrap();
+    assert!(world.row(&work).is_done());
+    assert_eq!(code(&world.claim_as("a", super::play::attached(&review))), "not_claimable");
+    assert_eq!(world.next("a", None).unwrap().rule, 9, "a person is asked");
+    let other = world.next("b", None).unwrap();
+    assert!(matches!(other.action, Action::Run { todo_id, .. } if todo_id == review));
+    world.claim("b", &review).unwrap();
+}

@@ -78,7 +78,8 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
         }
         let todos = rows.todos.keys().filter(|id| id.goal() == goal).cloned();
         for id in todos.chain([TodoId::new(goal.clone(), u32::MAX)]) {
-            let each: [fn(TodoId) -> Read; 5] = [
+            let each: [fn(TodoId) -> Read; 6] = [
+                Read::Author,
                 Read::Todo,
                 Read::Text,
                 Read::TodoGates,

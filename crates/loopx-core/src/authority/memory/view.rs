@@ -35,6 +35,11 @@ impl View for State {
             if let Read::Used(scope, since) = read {
                 facts.load_used(scope.clone(), *since, self.used(scope, *since));
             }
+            if let Read::Author(id) = read
+                && let Some(author) = self.rows.todos.get(id).and_then(Todo::author)
+            {
+                facts.load_author(id.clone(), author.clone());
+            }
             facts.load(found);
             facts.note(read.clone());
         }
@@ -241,7 +246,7 @@ impl State {
                 self.some_todos(|todo| todo.todo_id.goal() == goal && todo.is_live(), Facts::PAGE, found);
             }
             Read::Ready(goal, agent, depth) => self.ready((goal, agent), *depth, now.as_ms(), found),
-            Read::Used(..) => {}
+            Read::Used(..) | Read::Author(_) => {}
         }
     }
 

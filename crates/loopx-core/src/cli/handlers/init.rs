@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     caller::{Caller, caller},
-    desk::{self, Desk},
+    desk::{self, Desk, around},
     given, goal, goal_terms, schema,
     submit::{Wish, Written, operation_id, submit_as},
 };
 use crate::{
-    authority::profile::{HostFilesystem, Place, Profile, replace_whole},
+    authority::profile::{DEFAULT_PROFILE, HostFilesystem, Place, Profile, replace_whole},
     cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
@@ -93,8 +93,9 @@ fn leave_token(desk: &Desk, first: &Actor) -> Result<bool> {
     if !first.is_user() || !tokens.list()?.is_empty() {
         return Ok(false);
     }
-    let (_, secret) = tokens.issue(first.clone(), desk::wall()?, None)?;
-    replace_whole(&desk.profile.place().dir().join(TOKEN_FILE), format!("{secret}\n").as_bytes())?;
+    let file = desk.profile.place().dir().join(TOKEN_FILE);
+    // A process that dies between the two leaves a secret that proves nothing, and the next `init` makes another.
+    tokens.issue_kept(first.clone(), desk::wall()?, None, |secret| replace_whole(&file, format!("{secret}\n").as_bytes()))?;
     Ok(true)
 }
 
@@ -142,10 +143,26 @@ fn check_binding(context: &Context<'_, '_>, args: &Args, folder: &Path) -> Resul
     if args.switch("rebind") || context.project()?.is_none_or(|project| project.root != folder) {
         return Ok(());
     }
+    check_profile(context, args)?;
     match Desk::unchecked(context, args).and_then(|mut desk| desk.check_bound(args)) {
         Err(error) if error.code() == Code::NotFound => Ok(()),
         checked => checked,
     }
+}
+
+/// Refuses to bind a folder with a Goal to another profile, which has no such Goal.
+///
+/// Errors: `profile_mismatch`.
+fn check_profile(context: &Context<'_, '_>, args: &Args) -> Result<()> {
+    let (_, project, env) = around(context, args)?;
+    let Some(Project { profile: bound, goal: Some(goal), .. }) = project else { return Ok(()) };
+    let bound = bound.as_deref().unwrap_or(DEFAULT_PROFILE);
+    let wanted = Place::resolve(&env)?.name().to_owned();
+    if wanted == bound {
+        return Ok(());
+    }
+    let message = format!("this folder is bound to the Goal {goal} of the profile `{bound}`, not of `{wanted}`");
+    Err(Error::new(Code::ProfileMismatch, message).hint(format!("--profile {wanted} init --rebind")))
 }
 
 /// Binds the folder: to the profile, and to the Goal that was named now or, unless it is bound anew, before.
@@ -214,7 +231,7 @@ fn preview(
     folder: &Path,
     title: Option<&Text>,
 ) -> Result<Rendered> {
-    let (settings, project, env) = desk::around(context, args)?;
+    let (settings, project, env) = around(context, args)?;
     let new_profile = match Profile::open(&Place::resolve(&env)?, &env, &HostFilesystem) {
         Ok(profile) => profile.check_ledger().map(|()| false)?,
         Err(error) if error.code() == Code::NotFound => true,

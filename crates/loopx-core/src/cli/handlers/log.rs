@@ -45,11 +45,13 @@ pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result
     let limit = desk.page(args)?.unwrap_or(projection::PAGE_MAX);
     let items = desk.look(|view, _| projection::find(view, text, goal.as_ref(), limit))?;
     let shown = crate::error::echo(text).into_owned();
-    show::listed(
+    let is_full = items.len() >= limit;
+    let rendered = show::listed(
         schema::FIND,
         &Listed { items, next_cursor: None },
         &["NOUN", "ID", "TITLE"],
         |row| vec![row.noun.to_owned(), row.id.clone(), row.title.clone()],
         &format!("Nothing holds `{shown}`."),
-    )
+    )?;
+    Ok(if is_full { rendered.note(format!("the first {limit}; a longer text finds fewer")) } else { rendered })
 }

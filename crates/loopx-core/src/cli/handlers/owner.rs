@@ -8,7 +8,7 @@ use super::{
     given, names,
     submit::operation_id,
     todo_owned, turn_end,
-    workbench::Workbench,
+    workbench::{Workbench, interrupted},
 };
 use crate::{
     cli::{Args, Context, Rendered},
@@ -75,7 +75,9 @@ fn finish(
         todo_id,
     };
     let mut bench = Workbench::of(context, desk)?;
-    let done = turn::finish(&mut bench.site(desk), &wish)?;
+    // A signal ends the validators before it ends us.
+    let stopped = interrupted()?;
+    let done = turn::finish(&mut bench.site(desk), &wish, &stopped)?;
     if done.receipt.negative().is_some() {
         return Err(turn::negative(&done.receipt));
     }

@@ -1,11 +1,14 @@
 //! Owns the handler of `status`: four answers a Goal, then what needs somebody.
 
-use super::{desk::Desk, names, schema, show};
+use std::collections::BTreeSet;
+
+use super::{desk::Desk, names, schema, show, turn_plan};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::Result,
     model::{EvidenceId, GateId, Timestamp, TurnId},
-    projection::{self, Attention, GoalStatus, Status},
+    projection::{self, Attention, Eyes, GoalStatus, Status},
+    turn::DriverLock,
 };
 
 /// How many rows of attention a Goal shows to a person.
@@ -21,7 +24,16 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         (None, Some(_)) => Some(names::goal(&mut desk, None)?),
         _ => goal,
     };
-    let status = desk.look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref()))?;
+    let machine_id = desk.profile.machine_id()?.parse()?;
+    let tried = match (&agents_goal, &agent) {
+        (Some(goal), Some(agent)) => turn_plan::tried(&mut desk, goal, agent)?,
+        _ => BTreeSet::new(), // wildcard: only a decision asks
+    };
+    let locks = desk.profile.place().locks();
+    let driver = |turn_id| DriverLock::seen(&locks, turn_id);
+    let eyes = Eyes { machine_id: Some(&machine_id), driver: &driver, tried: &tried };
+    let status =
+        desk.look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref(), &eyes))?;
     let document = document(&status, context.program, context.look.columns);
     Rendered::new(schema::STATUS, &status, document)
 }

@@ -175,7 +175,9 @@ pub(in crate::cli) fn abandon(context: &mut Context<'_, '_>, args: &Args) -> Res
     let (turn_id, row) = named(&mut desk, args)?;
     let mut bench = Workbench::of(context, &desk)?;
     // On the machine of the attempt its tree is ended first; what cannot be proved there, the rule refuses.
-    if row.is_driven() && row.open_attempt().is_some() {
+    if !row.is_driven() {
+        turn::end_validators(turn_id)?;
+    } else if row.open_attempt().is_some() {
         let proof = turn::minted_id()?;
         let proved = turn::prove(&mut bench.site(&mut desk), turn_id, &proof);
         if let Some(error) = proved.err().filter(|error| error.code().class() == Class::Store) {

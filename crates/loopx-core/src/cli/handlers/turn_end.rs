@@ -9,7 +9,7 @@ use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
     kernel::Outcome,
-    model::{Cause, FailedBy, HostFailure, Stopped, Todo, Turn, TurnState},
+    model::{Cause, FailedBy, HostFailure, Stopped, Todo, Turn, TurnState, Unresolved},
     projection::{TurnRow, plain},
     turn::Done,
 };
@@ -129,8 +129,11 @@ fn held(done: &Done) -> Error {
 fn unresolved(turn: &Turn) -> Error {
     let note = turn.verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
     let why = note.map_or_else(|| "its executor is gone, and what it did cannot be told".to_owned(), ToString::to_string);
-    Error::new(Code::TurnUnresolved, format!("the Turn {} is unresolved: {why}", turn.turn_id))
-        .hint(format!("turn recover {} --resume", turn.turn_id))
+    let id = turn.turn_id;
+    // A look at a lost Turn has just led nowhere; validators may say more once they can run.
+    let lost = matches!(turn.state, TurnState::Unresolved { why: Unresolved::Lost, executor_gone: true });
+    let hint = if lost { format!("turn abandon {id} --reason TEXT") } else { format!("turn recover {id} --resume") };
+    Error::new(Code::TurnUnresolved, format!("the Turn {id} is unresolved: {why}")).hint(hint)
 }
 
 fn failed(done: &Done, how: FailedBy) -> Error {

@@ -2,7 +2,7 @@
 //!
 //! Knows no rule: the decision is the kernel's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -117,8 +117,7 @@ fn decide(
         .filter(|turn| here(turn.machine_id.as_ref()))
         .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
         .collect();
-    let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    let tried = turn::tried(&mut private, &turns)?;
+    let tried = tried(desk, goal, agent)?;
     let workspace = workspace(context, desk)?;
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
@@ -133,6 +132,13 @@ fn decide(
         };
         authority::next(view, terms, goal, &asker)
     })
+}
+
+/// The unresolved Turns of an agent that were looked into in vain.
+pub(super) fn tried(desk: &mut Desk, goal: &GoalId, agent: &AgentId) -> Result<BTreeSet<TurnId>> {
+    let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
+    let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
+    turn::tried(&mut PrivateStore::at(&desk.profile.place().private_db()), &turns)
 }
 
 /// The Todo, if a run of it would be admitted now.

@@ -1,7 +1,7 @@
 //! Owns the rows that look across nouns: `find`, `log`, `doctor`.
 
 use super::{
-    flags::{CURSOR, DRY_RUN, LIMIT},
+    flags::{ALL, CURSOR, DRY_RUN, LIMIT},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;
@@ -22,6 +22,7 @@ pub(super) const LOG: Command =
             Arg::option("since", "WHEN", Kind::When, "Not before this time, or this long ago"),
             LIMIT,
             CURSOR,
+            ALL,
         ])
         .examples(&[
             example("log --goal importer", "the last events of a Goal"),

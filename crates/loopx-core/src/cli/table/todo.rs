@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::Code;
 
-pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`; `N` alone for one of the folder's Goal");
+pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`; `N` alone for one of the folder's Goal, but not under --json");
 pub(super) const PRIORITIES: Kind = Kind::Choice(&["P0", "P1", "P2", "P3", "P4"]);
 
 const DETAIL: Arg = Arg::option("detail", "TEXT", Kind::Text, "What the title cannot say, at most 4 KiB");

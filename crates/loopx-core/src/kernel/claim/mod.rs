@@ -235,6 +235,7 @@ pub(super) fn admission_reads(
     quota::reads(goal, agent, wanted);
     let rows = wanted.rows();
     let (Some(goal_row), Some(todo)) = (rows.goals.get(goal), rows.todos.get(todo_id)) else { return };
+    let reviewed = todo.reviews.clone();
     let writes = scopes::wanted(goal_row, todo);
     let workspace = workspace.or(goal_row.workspace.as_ref()).cloned();
     let needs = goal_row.boundary.needs_approval.iter().any(|need| todo.requires.keys().iter().any(|k| k.matches(need)));
@@ -242,6 +243,9 @@ pub(super) fn admission_reads(
         wanted.want(Read::Writers(workspace));
     }
     let owned = todo.turn_id.is_some();
+    if let Some(reviewed) = reviewed {
+        wanted.want(Read::Author(reviewed));
+    }
     if needs {
         wanted.want(Read::Approvals(goal.clone()));
     }

@@ -294,7 +294,7 @@ fn ended(
         todo.turn_id = None;
         // A stop says nothing about the work, so it does not hide what is still to be repaired.
         if repair || !matches!(end, End::Stopped(_)) {
-            todo.last_end = Some(LastEnd { turn_id: *turn_id, repair, note: note.cloned() });
+            todo.last_end = Some(LastEnd { turn_id: *turn_id, by: Some(ended.agent_id), repair, note: note.cloned() });
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use super::{Attention, Stuck, seen::Seen, waiting::Wait};
 use crate::projection::words::plain;
 use crate::error::Code;
 use crate::model::{
-    Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, TurnState,
+    Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, Turn, TurnState,
 };
 
 /// The rows of one Goal: what is unresolved, what is held, what ran out, gates by age, what a person has to
@@ -18,6 +18,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
     let mut rows = Vec::new();
     let unresolved = |stuck: &&Stuck| stuck.turn.state == "unresolved";
     rows.extend(seen.stuck.iter().filter(unresolved).map(|stuck| unresolved_row(seen, stuck)));
+    rows.extend(seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(gone_row));
     rows.extend(seen.stuck.iter().filter(|stuck| !unresolved(stuck)).map(|stuck| held_row(seen, stuck)));
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
@@ -61,6 +62,15 @@ fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
     };
     let text = format!("what the Turn on {} did is not known: {why}", about(stuck));
     Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row(Code::TurnUnresolved.as_str(), &id, text, command) }
+}
+
+/// A Turn at work whose driver is not.
+fn gone_row(turn: &Turn) -> Attention {
+    let id = turn.turn_id;
+    let todo = turn.todo_id().map_or_else(|| id.to_string(), ToString::to_string);
+    let text = format!("what drove the Turn on {todo} is gone");
+    let command = format!("turn recover {id} --resume");
+    Attention { since_ms: Some(turn.admitted_at), ..row("driver_gone", &id, text, command) }
 }
 
 fn about(stuck: &Stuck) -> String {

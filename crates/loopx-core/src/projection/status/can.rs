@@ -1,13 +1,13 @@
 //! Owns whether an agent can take something now. The rules are the kernel's; this loads what they ask for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::seen::Seen;
+use super::{Eyes, seen::Seen};
 use crate::{
-    authority::{self, View},
+    authority::{self, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Terms, Viewer, reason, room, room_reads},
-    model::{Agent, AgentId, Goal, Timestamp, Todo, TodoId},
+    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, room, room_reads},
+    model::{Agent, AgentId, Timestamp, Todo, TodoId},
 };
 
 /// What some agent can take, or why none can.
@@ -31,22 +31,22 @@ pub(super) enum Can {
 /// What an agent should do now.
 ///
 /// Errors: `not_found` for an agent that is not registered.
-pub(super) fn decision(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: &AgentId) -> Result<Decided> {
-    let mut facts = Facts::new(terms.clone());
-    view.load(&[Read::Agent(goal.goal_id.clone(), agent.clone())].into(), &mut facts)?;
-    let capabilities = facts
-        .agent(&(goal.goal_id.clone(), agent.clone()))?
-        .map(|row| row.capabilities.clone())
-        .unwrap_or_default();
-    let endpoint = agent.default_endpoint();
+pub(super) fn decision(view: &mut dyn View, seen: &Seen<'_>, agent: &AgentId, eyes: &Eyes<'_>) -> Result<Decided> {
+    let goal = &seen.goal.goal_id;
+    let mut facts = Facts::new(seen.terms.clone());
+    view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
+    let row = facts.agent(&(goal.clone(), agent.clone()))?;
+    let capabilities = row.map(|row| row.capabilities.clone()).unwrap_or_default();
+    let own = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
+    let turns = view.turns(&own, None, Facts::PAGE)?;
     let asker = Asker {
         viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
-        endpoint: &endpoint,
-        machine_id: None,
-        seen: BTreeMap::new(),
-        tried: BTreeSet::new(),
+        endpoint: &agent.default_endpoint(),
+        machine_id: eyes.machine_id,
+        seen: turns.iter().filter_map(|turn| Some((turn.turn_id, eyes.of(turn)?))).collect(),
+        tried: eyes.tried.clone(),
     };
-    authority::next(view, terms, &goal.goal_id, &asker)
+    authority::next(view, seen.terms, goal, &asker)
 }
 
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
@@ -113,6 +113,11 @@ fn load(view: &mut dyn View, seen: &Seen<'_>, agent: &Agent, facts: &mut Facts, 
     if !goal.boundary.needs_approval.is_empty() {
         reads.insert(Read::Approvals(goal.goal_id.clone()));
     }
+    let reviewed: Vec<_> = todos.iter().filter_map(|todo| todo.reviews.clone()).collect();
+    if !reviewed.is_empty() {
+        reads.insert(Read::AgentTurns(goal.goal_id.clone(), agent.agent_id.clone()));
+    }
+    reads.extend(reviewed.into_iter().map(Read::Author));
     reads.extend(todos.iter().filter(|todo| todo.turn_id.is_some()).map(|todo| Read::TodoGates(todo.todo_id.clone())));
     reads.retain(|read| !facts.has(read));
     view.load(&reads, facts)?;

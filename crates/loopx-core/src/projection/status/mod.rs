@@ -16,8 +16,8 @@ use super::{gate::GateRow, goal::named, todo::OwnerRow, turn::TurnRow};
 use crate::{
     authority::{Count, View},
     error::Result,
-    kernel::{Decided, Terms},
-    model::{AgentId, Cause, Goal, GoalId, GoalState, Timestamp, TodoId},
+    kernel::{Decided, Seen as Sighted, Terms},
+    model::{AgentId, Cause, Goal, GoalId, GoalState, MachineId, Timestamp, TodoId, Turn, TurnId},
 };
 use seen::Seen;
 
@@ -109,7 +109,7 @@ pub struct Stuck {
 /// Something that needs somebody, and the command that moves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attention {
-    /// What it is: `turn_unresolved`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
+    /// What it is: `turn_unresolved`, `driver_gone`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
     pub kind: &'static str,
     /// The id it is about.
     pub about: String,
@@ -183,15 +183,46 @@ pub struct Status {
     pub more: bool,
 }
 
+/// What an edge sees of executors on its machine; the ledger alone cannot tell a driver that died from one at work.
+#[derive(Clone, Copy)]
+pub struct Eyes<'e> {
+    /// This machine.
+    pub machine_id: Option<&'e MachineId>,
+    /// What the locks of this machine say of the driver of a Turn; none: unknown.
+    pub driver: &'e dyn Fn(TurnId) -> Option<Sighted>,
+    /// Unresolved Turns that were looked into in vain.
+    pub tried: &'e BTreeSet<TurnId>,
+}
+
+impl std::fmt::Debug for Eyes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Eyes").field("machine_id", &self.machine_id).finish_non_exhaustive()
+    }
+}
+
+impl Eyes<'_> {
+    /// What is seen of the driver of a Turn that this machine drives.
+    fn of(&self, turn: &Turn) -> Option<Sighted> {
+        let here = turn.is_driven() && turn.machine_id.is_some() && turn.machine_id.as_ref() == self.machine_id;
+        if here { (self.driver)(turn.turn_id) } else { None }
+    }
+}
+
 /// Reads the status of one Goal, or of all that are not closed.
 ///
 /// Errors: `not_found` for a Goal, or an agent, that is not there.
-pub fn status(view: &mut dyn View, terms: &Terms, goal: Option<&GoalId>, agent: Option<&AgentId>) -> Result<Status> {
+pub fn status(
+    view: &mut dyn View,
+    terms: &Terms,
+    goal: Option<&GoalId>,
+    agent: Option<&AgentId>,
+    eyes: &Eyes<'_>,
+) -> Result<Status> {
     let (goals, closed, more) = match goal {
         Some(id) => (vec![named(view, terms, id)?], 0, false),
         None => standing(view)?,
     };
-    let goals: Result<Vec<_>> = goals.into_iter().map(|goal| of_goal(view, terms, &goal, agent)).collect();
+    let goals: Result<Vec<_>> = goals.into_iter().map(|goal| of_goal(view, terms, &goal, agent, eyes)).collect();
     Ok(Status { now_ms: terms.now, clock_jump: terms.clock_jump, goals: goals?, closed, more })
 }
 
@@ -207,9 +238,15 @@ fn standing(view: &mut dyn View) -> Result<(Vec<Goal>, usize, bool)> {
     Ok((all, closed, more))
 }
 
-fn of_goal(view: &mut dyn View, terms: &Terms, goal: &Goal, agent: Option<&AgentId>) -> Result<GoalStatus> {
-    let seen = Seen::look(view, terms, goal)?;
-    let decision = agent.map(|agent| can::decision(view, terms, goal, agent)).transpose()?;
+fn of_goal(
+    view: &mut dyn View,
+    terms: &Terms,
+    goal: &Goal,
+    agent: Option<&AgentId>,
+    eyes: &Eyes<'_>,
+) -> Result<GoalStatus> {
+    let seen = Seen::look(view, terms, goal, eyes)?;
+    let decision = agent.map(|agent| can::decision(view, &seen, agent, eyes)).transpose()?;
     let wait = match (agent, &decision) {
         (Some(agent), Some(decision)) => waiting::for_agent(&seen, agent, decision),
         (None, _) | (_, None) => waiting::for_all(view, &seen)?,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{LastRun, Owned, Stuck};
+use super::{Eyes, LastRun, Owned, Sighted, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
     kernel::{Facts, Read, Terms},
-    model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnState, VerdictOutcome},
+    model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome},
     projection::{
         todo::OwnerRow,
         gate,
@@ -32,6 +32,8 @@ pub(super) struct Seen<'a> {
     pub(super) agents: Vec<Agent>,
     /// Turns that have not ended, newest first.
     pub(super) live: Vec<Turn>,
+    /// Of those, the ones whose driver was on this machine and is gone.
+    pub(super) gone: Vec<TurnId>,
     /// The Todos of those.
     owned: Vec<Todo>,
     /// Turns that are held or unresolved.
@@ -49,7 +51,7 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn look(view: &mut dyn View, terms: &'a Terms, goal: &'a Goal) -> Result<Self> {
+    pub(super) fn look(view: &mut dyn View, terms: &'a Terms, goal: &'a Goal, eyes: &Eyes<'_>) -> Result<Self> {
         let id = &goal.goal_id;
         let counts = view.counts(id)?;
         let turns = |live| TurnFilter { goal: id, todo: None, agent: None, live };
@@ -89,6 +91,7 @@ impl<'a> Seen<'a> {
             owned: todos_of(view, terms, &live)?,
             gates: blocking(view, terms, goal)?,
             counts,
+            gone: live.iter().filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone)).map(|turn| turn.turn_id).collect(),
             live,
             stuck,
             last,
@@ -110,7 +113,7 @@ impl<'a> Seen<'a> {
 
     /// Whether a live Turn has an executor that still keeps others out.
     pub(super) fn executes(&self, turn: &Turn) -> bool {
-        let running = matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate);
+        let running = is_running(turn) && !self.gone.contains(&turn.turn_id);
         let owner = self.todo_of(turn).and_then(|todo| todo.ownership.as_ref());
         running && owner.is_none_or(|own| !OwnerRow::of(own, self.terms).expired)
     }
@@ -152,6 +155,10 @@ impl<'a> Seen<'a> {
         }
         warnings
     }
+}
+
+fn is_running(turn: &Turn) -> bool {
+    matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate)
 }
 
 /// The first gates that block something which has not ended.

@@ -71,6 +71,9 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
         }
         Can::Nothing { until, waits, capability } => (until, waits, capability),
     };
+    if !seen.gone.is_empty() {
+        return Ok(Wait::new(WaitingOn::Repair, "what drove a Turn is gone"));
+    }
     if seen.live.iter().any(|turn| matches!(turn.state, TurnState::Unresolved { .. })) {
         return Ok(Wait::new(WaitingOn::Repair, "what a Turn did is not known"));
     }

@@ -188,6 +188,17 @@ fn admitted_is_dispatched_or_stopped_when_it_has_lapsed() {
 }
 
 #[test]
+fn regress_what_was_admitted_without_a_host_is_given_back() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = admitted(&mut bench, &todo_id, None);
+    let done = resume(&mut bench, turn_id).unwrap();
+    assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
+    assert_eq!(done.turn().slot, Slot::Returned);
+    assert!(bench.todo_row(&todo_id).ownership.is_none());
+}
+
+#[test]
 fn a_stop_wish_that_met_no_driver_is_kept_by_a_proof() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});

@@ -320,3 +320,43 @@ fn is_stopped(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
 }
+
+#[test]
+fn regress_status_sees_a_driver_that_is_gone() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    let run: Vec<String> = place.run("first").into_iter().map(str::to_owned).collect();
+    killed(&place, "user:ana", &run, "turn.dispatched=kill");
+    let recover = format!("turn recover {} --resume", place.turn_id());
+    let all = place.call("user:ana", &["status"]).ok();
+    assert_eq!(all.text("/goals/0/waiting_on"), "repair");
+    assert_eq!(all.text("/goals/0/first/command"), recover);
+    assert_eq!(all.json.pointer("/goals/0/may_continue"), Some(&false.into()));
+    let one = place.call("user:ana", &["status", "--agent", "a"]).ok();
+    assert_eq!(one.text("/goals/0/decision/action"), "reconcile");
+    assert_eq!(one.text("/goals/0/decision/command"), recover);
+    let words: Vec<&str> = recover.split(' ').collect();
+    place.call("user:ana", &words).ok();
+    assert_eq!(place.turns()[0]["state"], "settled");
+}
+
+#[test]
+fn regress_the_validators_of_an_attached_turn_end_with_who_runs_them() {
+    let place = Place::new("touch ../began; sleep 300");
+    let own = place.own("agent:a");
+    let done = ["todo", "done", "g.1", "--own", own.as_str()];
+    let began = place.root().join("began");
+    for (signal, survives) in [(Signal::TERM, false), (Signal::INT, false), (Signal::KILL, true)] {
+        fs::remove_file(&began).ok();
+        let mut child = place.start("agent:a", &done, &[]);
+        until("the validator runs", || began.exists());
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        if survives {
+            // A kill can leave it; the next look ends it before it validates anew.
+            let turn = place.turn_id();
+            place.call_with("user:ana", &["turn", "abandon", &turn, "--reason", "no"], &[]);
+        }
+        until("no validator is left", || place.survivors().is_empty());
+    }
+}

@@ -308,7 +308,7 @@ fn todo_command(verb: &str, words: &[&str], todo_id: TodoId) -> TodoCommand {
         "done" => TodoCommand::Complete {
             todo_id,
             continuation: Continuation::ActiveGoal,
-            waive: None,
+            waive: words[3..].contains(&"--waive").then(|| text("looked at it")),
         },
         "unlink" => TodoCommand::Unlink {
             todo_id,

@@ -129,7 +129,7 @@ impl State<'_> {
 
     pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
         let now = facts.now();
-        let mut used = Vec::new();
+        let (mut used, mut authors) = (Vec::new(), Vec::new());
         let mut found = Found {
             rows: Rows::default(),
             have: facts.rows(),
@@ -137,6 +137,8 @@ impl State<'_> {
         for read in reads {
             if let Read::Used(scope, since) = read {
                 used.push((scope.clone(), *since, self.used(scope, *since)?));
+            } else if let Read::Author(id) = read {
+                authors.extend(self.author(id)?.map(|author| (id.clone(), author)));
             } else {
                 self.answer(read, now, &mut found)?;
             }
@@ -144,6 +146,9 @@ impl State<'_> {
         let rows = found.rows;
         for (scope, since, used) in used {
             facts.load_used(scope, since, used);
+        }
+        for (id, author) in authors {
+            facts.load_author(id, author);
         }
         rows.turns.keys().for_each(|id| self.saw_turn(*id));
         self.saw_todos(rows.todos.values());
@@ -214,7 +219,7 @@ impl State<'_> {
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
             Read::Ready(goal, agent, depth) => self.ready_todos(goal, agent, *depth, now, found),
             // Answered by who calls this.
-            Read::Used(..) => Ok(()),
+            Read::Used(..) | Read::Author(_) => Ok(()),
         }
     }
 
@@ -391,6 +396,15 @@ impl State<'_> {
             seen.insert(next);
         }
         Ok(())
+    }
+
+    /// The agent of the last Turn on a Todo that did not merely stop.
+    fn author(&mut self, id: &TodoId) -> Result<Option<AgentId>> {
+        let Some(key) = self.todo_key(id)? else {
+            return Ok(None);
+        };
+        let row = self.one(sql!(todos!("WHERE id=?1")), [key], todo)?;
+        Ok(row.as_ref().and_then(Todo::author).cloned())
     }
 
     /// What a meter holds since a bucket.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::params;
+use rusqlite::{ToSql, params};
 
 use super::{
     load::{todo, todos},
@@ -247,36 +247,44 @@ impl State<'_> {
         .map(drop)
     }
 
-    /// Writes what moves with a Todo's state; the bucket only where it differs, for the sake of its index.
+    /// Writes what moves with a Todo's state, in one statement; the bucket only where it differs, for the sake of its
+    /// index.
     fn move_todo(&mut self, id: i64, todo: &Todo, index: &Index, bucket: &str) -> Result<()> {
-        let sql = sql!(
-            "UPDATE todos SET priority=?2, free_at=?3, ready_at=?4, unmet=?5, cancelled_deps=?6,
-               blocking_gates=?7, woken_at=?8, wake_lost=?9, writes_in=?10, body=?11 WHERE id=?1"
-        );
-        let counters = &todo.counters;
-        self.run(
-            sql,
-            params![
-                id,
-                index.ready.map(|ready| ready.priority),
-                index.ready.map(|ready| ready.free_at),
-                index.ready_at,
-                counters.unmet,
-                counters.cancelled_deps,
-                counters.blocking_gates,
-                counters.woken_at.map(Timestamp::as_ms),
-                counters.wake_lost,
-                index.writes_in.as_ref().map(crate::model::Workspace::as_str),
-                encode(todo)?
-            ],
-        )?;
-        if bucket != index.bucket {
-            self.run(
-                sql!("UPDATE todos SET bucket=?2 WHERE id=?1"),
-                params![id, index.bucket],
-            )?;
+        macro_rules! moved {
+            ($more:literal) => {
+                concat!(
+                    "UPDATE todos SET priority=?2, free_at=?3, ready_at=?4, unmet=?5, cancelled_deps=?6,
+                       blocking_gates=?7, woken_at=?8, wake_lost=?9, writes_in=?10, body=?11",
+                    $more,
+                    " WHERE id=?1"
+                )
+            };
         }
-        Ok(())
+        let counters = &todo.counters;
+        let (priority, free_at) = (index.ready.map(|ready| ready.priority), index.ready.map(|ready| ready.free_at));
+        let woken_at = counters.woken_at.map(Timestamp::as_ms);
+        let writes_in = index.writes_in.as_ref().map(crate::model::Workspace::as_str);
+        let body = encode(todo)?;
+        let mut values: Vec<&dyn ToSql> = vec![
+            &id,
+            &priority,
+            &free_at,
+            &index.ready_at,
+            &counters.unmet,
+            &counters.cancelled_deps,
+            &counters.blocking_gates,
+            &woken_at,
+            &counters.wake_lost,
+            &writes_in,
+            &body,
+        ];
+        let sql = if bucket == index.bucket {
+            sql!(moved!(""))
+        } else {
+            values.push(&index.bucket);
+            sql!(moved!(", bucket=?12"))
+        };
+        self.run(sql, values.as_slice()).map(drop)
     }
 
     /// Keeps the links of a Todo to what it depends on.
