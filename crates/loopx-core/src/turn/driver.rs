@@ -69,14 +69,25 @@ pub fn run(site: &mut Site<'_>, start: &Start, host: &dyn Host, stopped: &dyn Fn
     let turn_id = receipt.outcome::<Outcome>()?.turn_id.ok_or_else(|| Error::from(Code::Internal))?;
     let around = site.around(turn_id)?;
     if around.turn.is_terminal() {
-        let receipt = last_receipt(site, &start.operation_id, &around.turn)?.unwrap_or(receipt);
-        return Ok(Done { receipt, around, left: Vec::new() });
+        return over(site, start, around, receipt);
     }
     let Some(lock) = held else {
-        return super::resume::go_on(site, turn_id, &start.operation_id, Some(host), stopped);
+        let went = super::resume::go_on(site, turn_id, &start.operation_id, Some(host), stopped);
+        let around = site.around(turn_id)?;
+        // The same verb, given at the same time by another process, may have ended it meanwhile.
+        if went.as_ref().is_err_and(|error| error.code() == Code::InvalidTransition) && around.turn.is_terminal() {
+            return over(site, start, around, receipt);
+        }
+        return went;
     };
     Driver { base: start.operation_id.clone(), host: Some(host), stopped, last: Some(receipt), before: None, left: Vec::new() }
         .drive(site, lock)
+}
+
+/// What a verb returns whose Turn has ended already: its last receipt.
+fn over(site: &mut Site<'_>, start: &Start, around: Around, admitted: Receipt) -> Result<Done> {
+    let receipt = last_receipt(site, &start.operation_id, &around.turn)?.unwrap_or(admitted);
+    Ok(Done { receipt, around, left: Vec::new() })
 }
 
 fn admission(site: &Site<'_>, start: &Start, operation_id: OperationId) -> Operation<Command> {

@@ -330,3 +330,25 @@ fn a_trial_runs_whole_and_leaves_nothing() {
     assert_eq!(told.json["steps"].as_array().map(Vec::len), Some(5));
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn regress_a_run_given_at_the_same_time_by_others_never_conflicts() {
+    for _ in 0..4 {
+        let place = Place::new("test -f answer");
+        place.host("touch answer");
+        let run = place.run("same");
+        let children: Vec<_> = (0..4).map(|_| place.start("user:ana", &run, &[])).collect();
+        let answers: Vec<_> = children
+            .into_iter()
+            .map(|child| answer(&child.wait_with_output().unwrap()))
+            .collect();
+        // Whoever comes while the first one is at work is told so, and may come again.
+        for other in &answers {
+            let waits = other.exit == Some(4) && matches!(other.code(), "executor_active" | "turn_running");
+            assert!(other.exit == Some(0) || waits, "{}", other.json);
+        }
+        let again = place.call("user:ana", &run).ok();
+        assert_eq!(again.text("/turn/state"), "settled");
+        assert_eq!((place.runs(), place.turns().len()), (1, 1));
+    }
+}
