@@ -82,7 +82,7 @@ fn finish(
         return Err(turn::negative(&done.receipt));
     }
     turn::prove_after(&mut bench.site(desk), &done.receipt)?;
-    turn_end::answer(&done, context.program)
+    turn_end::answer(&done, &wish.operation_id, context.program)
 }
 
 /// What the evidence that is named points at.

@@ -45,6 +45,8 @@ pub(in crate::cli) struct Written {
     pub(in crate::cli) receipt: Receipt,
     /// What it did.
     pub(in crate::cli) outcome: Outcome,
+    /// The id of the verb, where the receipt is that of one of its steps.
+    pub(in crate::cli) verb: Option<OperationId>,
 }
 
 /// The id of a command's operation: the caller's, or a new one.
@@ -205,7 +207,7 @@ pub(in crate::cli) fn with_proof_hint(
 /// Turns a receipt into what was written, or a negative end into its error.
 pub(in crate::cli) fn answered(receipt: Receipt) -> Result<Written> {
     let outcome: Outcome = receipt.outcome()?;
-    let Some(code) = receipt.negative() else { return Ok(Written { receipt, outcome }) };
+    let Some(code) = receipt.negative() else { return Ok(Written { receipt, outcome, verb: None }) };
     let shown = serde_json::to_value(&receipt).map_err(|e| Error::from(Code::Internal).internal(e))?;
     let mut error = Error::from(code).detail("receipt", shown);
     if let Some(gate_id) = outcome.gate_id {
@@ -230,6 +232,10 @@ pub(in crate::cli) fn written(
     body.insert("receipt".to_owned(), value(serde_json::to_value(&written.receipt))?);
     body.insert(noun.to_owned(), value(serde_json::to_value(object))?);
     body.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let (id, is_replayed) = (written.receipt.operation_id(), written.receipt.is_replayed());
+    if let Some(verb) = &written.verb {
+        body.insert("operation_id".to_owned(), verb.to_string().into());
+    }
+    let id = written.verb.as_ref().unwrap_or(written.receipt.operation_id());
+    let is_replayed = written.receipt.is_replayed();
     Ok(Rendered::new(schema, &body, document)?.operation(id, is_replayed))
 }

@@ -59,7 +59,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     turn::prove_before(&mut bench.site(&mut desk), &start.goal_id, &concerns)?;
     let done = turn::run(&mut bench.site(&mut desk), &start, host.as_ref(), &stopped)?;
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
-    turn_end::answer(&done, context.program)
+    turn_end::answer(&done, &start.operation_id, context.program)
 }
 
 /// The work tree of a run: the flag's, else the folder's, else the Goal's.
@@ -226,7 +226,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
         turn::prove(&mut bench.site(&mut desk), turn_id, &base)?
     };
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
-    turn_end::answer(&done, context.program)
+    turn_end::answer(&done, &base, context.program)
 }
 
 /// What a proof of all Turns of this machine moved.

@@ -9,7 +9,7 @@ use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
     kernel::Outcome,
-    model::{Cause, FailedBy, HostFailure, Stopped, Todo, Turn, TurnState, Unresolved},
+    model::{Cause, FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState, Unresolved},
     projection::{TurnRow, plain},
     turn::Done,
 };
@@ -17,19 +17,19 @@ use crate::{
 /// Answers a verb that left a Turn somewhere.
 ///
 /// Errors: `validation_failed`, `held`, `turn_unresolved`, the class of a host's failure; with the receipt.
-pub(super) fn answer(done: &Done, program: &str) -> Result<Rendered> {
+pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<Rendered> {
     let turn = done.turn();
     let lines = Document::new();
     match &turn.state {
-        TurnState::Settled => rendered(done, settled(done, program)?, 0),
-        TurnState::Stopped { why } => stopped(done, *why),
+        TurnState::Settled => rendered(done, Some(verb), settled(done, program)?, 0),
+        TurnState::Stopped { why } => stopped(done, verb, *why),
         TurnState::Admitted | TurnState::Dispatched => {
             let text = format!("the Turn {} is {}; nothing runs it now", turn.turn_id, turn.state.as_str());
-            rendered(done, lines.line(text).line(format!("go on: {program} turn recover {} --resume", turn.turn_id)), 0)
+            rendered(done, Some(verb), lines.line(text).line(format!("go on: {program} turn recover {} --resume", turn.turn_id)), 0)
         }
         TurnState::Candidate => {
             let text = format!("the Turn {} has a result that nobody has proved yet", turn.turn_id);
-            rendered(done, lines.line(text).line(format!("prove it: {program} turn recover {} --resume", turn.turn_id)), 0)
+            rendered(done, Some(verb), lines.line(text).line(format!("prove it: {program} turn recover {} --resume", turn.turn_id)), 0)
         }
         TurnState::Held { .. } => Err(with(done, held(done))),
         TurnState::Unresolved { .. } => Err(with(done, unresolved(turn))),
@@ -69,7 +69,7 @@ fn note(done: &Done) -> Option<String> {
     verdict.or(last).map(ToString::to_string)
 }
 
-fn rendered(done: &Done, document: Document, exit: u8) -> Result<Rendered> {
+fn rendered(done: &Done, verb: Option<&OperationId>, document: Document, exit: u8) -> Result<Rendered> {
     let outcome: Outcome = done.receipt.outcome()?;
     let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
     let mut more = Vec::new();
@@ -78,7 +78,7 @@ fn rendered(done: &Done, document: Document, exit: u8) -> Result<Rendered> {
         more.push(("next_turn_id", value(serde_json::to_value(outcome.next_turn_id))?));
         more.push(("expires_at_ms", value(serde_json::to_value(outcome.expires_at_ms))?));
     }
-    let written = Written { receipt: done.receipt.clone(), outcome };
+    let written = Written { receipt: done.receipt.clone(), outcome, verb: verb.cloned() };
     Ok(super::submit::written(schema::TURN, "turn", &object(done)?, &written, &more, document)?.exit(exit))
 }
 
@@ -97,7 +97,7 @@ fn settled(done: &Done, program: &str) -> Result<Document> {
     Ok(document.line(format!("look: {program} turn show {}", turn.turn_id)))
 }
 
-fn stopped(done: &Done, why: Stopped) -> Result<Rendered> {
+fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
     let turn = done.turn();
     let id = turn.todo_id().map(ToString::to_string).unwrap_or_default();
     let mut document = match why {
@@ -109,7 +109,7 @@ fn stopped(done: &Done, why: Stopped) -> Result<Rendered> {
     for process in &done.left {
         document = document.line(format!("left: process {} ({}), which could not be ended", process.pid, process.name));
     }
-    rendered(done, document, u8::from(why == Stopped::Stop))
+    rendered(done, Some(verb), document, u8::from(why == Stopped::Stop))
 }
 
 fn held(done: &Done) -> Error {
@@ -167,5 +167,5 @@ fn with(done: &Done, error: Error) -> Error {
 
 /// Answers a verb that moved a Turn and is no end of it.
 pub(super) fn moved(done: &Done, say: impl Fn(&Turn) -> String) -> Result<Rendered> {
-    rendered(done, Document::new().line(say(done.turn())), 0)
+    rendered(done, None, Document::new().line(say(done.turn())), 0)
 }

@@ -179,7 +179,7 @@ fn unwritable(
         Some(id) => {
             let text = format!("{message}, but the operation {id} was written; repeated with its id, it shows its receipt");
             let error = Error::new(code, text);
-            // What a verb of several commits returns is the receipt of its last step.
+            // A refused result carries the receipt of its last step, whose id begins with the verb's.
             match again(call.argv, "--op-id", id.split('/').next().unwrap_or(id)) {
                 Some(args) => error.hint(args),
                 None => error,

@@ -352,3 +352,29 @@ fn regress_a_run_given_at_the_same_time_by_others_never_conflicts() {
         assert_eq!((place.runs(), place.turns().len()), (1, 1));
     }
 }
+
+#[test]
+fn regress_the_id_that_a_run_prints_is_the_one_to_repeat() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    let run = [
+        "turn",
+        "run",
+        "--todo",
+        "g.1",
+        "--agent",
+        "a",
+        "--host",
+        "sh host.sh",
+    ];
+    let first = place.call("user:ana", &run).ok();
+    let id = first.text("/operation_id");
+    let repeated: Vec<&str> = run.iter().copied().chain(["--op-id", id]).collect();
+    let again = place.call("user:ana", &repeated).ok();
+    assert_eq!(again.text("/operation_id"), id);
+    assert_eq!(
+        again.text("/receipt/operation_id"),
+        first.text("/receipt/operation_id")
+    );
+    assert_eq!((place.runs(), place.turns().len()), (1, 1));
+}
