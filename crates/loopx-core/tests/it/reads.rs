@@ -1,6 +1,6 @@
 //! Reading: beside a busy writer, from a folder that cannot be written, and without a trace.
 
-use std::{io::Read as _, process::Stdio};
+use std::{collections::BTreeSet, io::Read as _, process::Stdio};
 
 use crate::desk::{Desk, files, has, skipped};
 
@@ -22,10 +22,48 @@ const READS: &[&[&str]] = &[
     &["token", "list"],
 ];
 
+/// The verbs that the reference calls reading ones.
+fn reading_verbs() -> BTreeSet<String> {
+    let reference = include_str!("../../../../docs/reference/cli.md");
+    let mut verbs = BTreeSet::new();
+    let mut verb = "";
+    for line in reference.lines() {
+        if let Some(heading) = line.strip_prefix('#') {
+            verb = heading.trim_start_matches('#').trim();
+        } else if line == "It reads and changes nothing." {
+            verbs.insert(verb.to_owned());
+        }
+    }
+    verbs
+}
+
 #[test]
 fn a_read_changes_no_byte() {
     let desk = Desk::with_work();
-    desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
+    let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
+    let turn = claimed["turn_id"].as_str().unwrap();
+    let opened = desk.ok(&["gate", "open", "Which?", "--blocks", "ship-it.2"]);
+    let gate = opened["gate"]["gate_id"].as_str().unwrap();
+    let added = desk.ok(&["evidence", "add", "https://example.org/1", "--kind", "url"]);
+    let evidence = added["evidence"]["evidence_id"].as_str().unwrap();
+    let more: [&[&str]; 7] = [
+        &["turn", "list"],
+        &["turn", "plan", "--agent", "coder"],
+        &["turn", "show", turn],
+        &["gate", "show", gate],
+        &["evidence", "show", evidence],
+        &["config", "get"],
+        &["config", "explain", "list.page"],
+    ];
+    let reads: Vec<&[&str]> = READS.iter().copied().chain(more).collect();
+    let verbs = reading_verbs();
+    assert!(verbs.len() > 15, "{verbs:?}");
+    for verb in verbs {
+        assert!(
+            reads.iter().any(|words| words.join(" ").starts_with(&verb)),
+            "`{verb}` is not tried"
+        );
+    }
     let shown = |desk: &Desk| {
         let mut all = files(&desk.path("home"));
         all.extend(files(&desk.path("run")));
@@ -37,7 +75,7 @@ fn a_read_changes_no_byte() {
         before.keys().any(|path| path.ends_with("authority.db-wal")),
         "the log of the last writer is there"
     );
-    for words in READS {
+    for words in reads {
         assert_eq!(desk.json(words).exit, 0, "{words:?}");
         let after = shown(&desk);
         assert!(after.keys().eq(before.keys()), "{words:?} {:?}", after.keys());
