@@ -218,3 +218,13 @@ fn status_says_nothing_twice_and_labels_every_command() {
         assert_eq!(lines.len(), all, "{out}");
     }
 }
+
+#[test]
+fn fault_d07_a_hint_means_the_profile_that_was_named() {
+    let desk = Desk::with_work();
+    let lost = desk.refused(&["--profile", "p5", "todo", "list"], "not_found", 2);
+    let hint = lost["hint"].as_str().unwrap();
+    assert!(hint.ends_with(" --profile p5 init"), "{hint}");
+    let lost = desk.refused(&["todo", "list", "--goal", "nope"], "not_found", 2);
+    assert!(!lost["hint"].as_str().unwrap().contains("--profile"), "{lost}");
+}

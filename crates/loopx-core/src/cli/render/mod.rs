@@ -131,6 +131,7 @@ pub(super) fn note(line: &str, stdio: &mut Stdio<'_>) {
 /// stderr.
 pub(super) fn print_error(error: &Error, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     let program = call.program;
+    let error = &in_profile(error, call.argv);
     let exit = error.code().class().exit();
     if look.format == Format::Json {
         let line = json::error(error, program) + "\n";
@@ -152,6 +153,25 @@ pub(super) fn print_error(error: &Error, call: Call<'_>, look: Look, stdio: &mut
     }
     let _ = written(stdio.err, &lines);
     exit
+}
+
+/// The same error, with a hint that means the profile which was named in the call.
+fn in_profile(error: &Error, argv: &[OsString]) -> Error {
+    let mut words = argv.iter().filter_map(|word| word.to_str());
+    let mut named = None;
+    while let Some(word) = words.next() {
+        let value = if word == "--profile" { words.next() } else { word.strip_prefix("--profile=") };
+        named = value.or(named);
+    }
+    let hint = error.hint_args().filter(|hint| !hint.contains("--profile"));
+    // What is no name of a profile is what the error is about.
+    let is_name = |name: &&str| {
+        (1..=48).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    match (hint, named.filter(is_name)) {
+        (Some(hint), Some(named)) => error.clone().hint(format!("--profile {named} {hint}")),
+        (Some(_) | None, _) => error.clone(),
+    }
 }
 
 fn written(to: &mut dyn Write, data: &str) -> io::Result<()> {
