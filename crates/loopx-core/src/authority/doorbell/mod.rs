@@ -29,7 +29,7 @@ mod ear;
 use ear::Ear;
 
 /// How often an armed waiter asks all the same.
-const SAFETY_POLL: Duration = Duration::from_secs(4);
+const SAFETY_POLL: Duration = Duration::from_secs(2);
 /// How often a waiter asks that cannot hear the bell.
 const PLAIN_POLL: Duration = Duration::from_millis(50);
 
