@@ -1,6 +1,6 @@
 //! Owns the claims of one process in a loop, through the authority: one registered agent a Todo.
 //!
-//! Knows nothing of who else claims. Words: `home=`, `run=`, `from=`, `step=`, `warm=` (claims before the clock
+//! Knows nothing of who else claims. Words: `home=`, `run=`, `from=`, `last=`, `warm=` (claims before the clock
 //! starts), `count=` or `window_ms=`, `barrier`.
 
 use loopx_core::sdk::Code;
@@ -9,14 +9,13 @@ use serde_json::json;
 use super::stage::{Operations, Outcome, Words, answer, cpu_ns, meet, now_ns, share};
 
 pub(crate) fn run(words: &Words) -> Outcome<()> {
-    let (from, step, warm): (u32, u32, u32) =
-        (words.get("from")?, words.get_or("step", 1)?, words.get("warm")?);
+    let (from, warm): (u32, u32) = (words.get("from")?, words.get("warm")?);
     let count: u32 = words.get_or("count", u32::MAX)?;
     let window_ns = words.get_or("window_ms", u64::from(u32::MAX))? * 1_000_000;
     let last: u32 = words.get("last")?;
     let mut authority = words.authority()?;
     let mut operations = Operations::new()?;
-    let mut numbers = (from..=last).step_by(usize::try_from(step)?);
+    let mut numbers = from..=last;
     for number in numbers.by_ref().take(usize::try_from(warm)?) {
         authority.submit(operations.claim(number, number)?)?;
     }

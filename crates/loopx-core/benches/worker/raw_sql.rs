@@ -1,7 +1,7 @@
 //! Owns the comparator of a claim: statements written by hand that store the same rows in one durable transaction.
 //!
 //! Knows no rule, hashes nothing and encodes nothing: it copies the bodies of one real claim. So it is the floor
-//! of what any ledger with these tables can do, not another ledger. Words: as `claims`, without `step=`.
+//! of what any ledger with these tables can do, not another ledger. Words: as `claims`, without `last=`.
 
 use std::path::Path;
 

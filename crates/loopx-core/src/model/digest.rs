@@ -53,7 +53,13 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'0'; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            let digit = |half: u8| DIGITS.get(usize::from(half)).copied().unwrap_or(b'0');
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -114,8 +120,28 @@ pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
 
 fn frame(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
-    out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+    out.extend_from_slice(&length(bytes.len()));
     out.extend_from_slice(bytes);
+}
+
+/// Writes a part whose length is known only when its content stands.
+fn nested(
+    tag: u8,
+    out: &mut Vec<u8>,
+    content: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    frame(tag, &[], out);
+    let begin = out.len();
+    content(out)?;
+    let written = length(out.len() - begin);
+    if let Some(slot) = out.get_mut(begin - written.len()..begin) {
+        slot.copy_from_slice(&written);
+    }
+    Ok(())
+}
+
+fn length(bytes: usize) -> [u8; 4] {
+    u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -128,20 +154,18 @@ fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
             (None, None) => return Err(Error::new(Code::Internal, "a fraction has no canonical encoding")),
         },
         Value::String(text) => frame(b's', text.as_bytes(), out),
-        Value::Array(items) => {
-            let mut body = Vec::new();
-            items.iter().try_for_each(|item| encode(item, &mut body))?;
-            frame(b'a', &body, out);
-        }
+        Value::Array(items) => nested(b'a', out, |out| {
+            items.iter().try_for_each(|item| encode(item, out))
+        })?,
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
             fields.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
-            let mut body = Vec::new();
-            for (name, field) in fields {
-                frame(b'k', name.as_bytes(), &mut body);
-                encode(field, &mut body)?;
-            }
-            frame(b'm', &body, out);
+            nested(b'm', out, |out| {
+                fields.into_iter().try_for_each(|(name, field)| {
+                    frame(b'k', name.as_bytes(), out);
+                    encode(field, out)
+                })
+            })?;
         }
     }
     Ok(())

@@ -105,7 +105,20 @@ impl OperationId {
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-fn encode(bytes: [u8; 16]) -> String {
+/// The value of a digit of the alphabet, which leaves out i, l, o and u.
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'h' => Some(byte - b'a' + 10),
+        b'j' | b'k' => Some(byte - b'j' + 18),
+        b'm' | b'n' => Some(byte - b'm' + 20),
+        b'p'..=b't' => Some(byte - b'p' + 22),
+        b'v'..=b'z' => Some(byte - b'v' + 27),
+        _ => None,
+    }
+}
+
+fn encode(bytes: [u8; 16]) -> [u8; 26] {
     let mut value = u128::from_be_bytes(bytes);
     let mut out = [b'0'; 26];
     for slot in out.iter_mut().rev() {
@@ -113,7 +126,7 @@ fn encode(bytes: [u8; 16]) -> String {
         *slot = ALPHABET.get(digit).copied().unwrap_or(b'0');
         value >>= 5;
     }
-    out.iter().map(|b| char::from(*b)).collect()
+    out
 }
 
 fn decode(text: &str) -> Option<[u8; 16]> {
@@ -122,11 +135,11 @@ fn decode(text: &str) -> Option<[u8; 16]> {
     }
     let mut value: u128 = 0;
     for (i, b) in text.bytes().enumerate() {
-        let digit = ALPHABET.iter().position(|a| *a == b)?;
+        let digit = digit(b)?;
         if i == 0 && digit > 7 {
             return None;
         }
-        value = (value << 5) | u128::try_from(digit).ok()?;
+        value = (value << 5) | u128::from(digit);
     }
     Some(value.to_be_bytes())
 }
@@ -175,7 +188,7 @@ macro_rules! minted_id {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str($prefix)?;
-                f.write_str(&encode(self.0))
+                f.write_str(std::str::from_utf8(&encode(self.0)).map_err(|_| fmt::Error)?)
             }
         }
 
@@ -259,6 +272,19 @@ string_serde!(TodoId);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digit_is_read_as_it_is_written() {
+        let read: Vec<_> = (0..=u8::MAX)
+            .filter_map(|byte| Some((digit(byte)?, byte)))
+            .collect();
+        let written: Vec<_> = ALPHABET
+            .iter()
+            .zip(0..)
+            .map(|(byte, value)| (value, *byte))
+            .collect();
+        assert_eq!(read, written);
+    }
 
     #[test]
     fn regress_every_operation_id_has_all_its_steps() {

@@ -6,7 +6,7 @@ use std::{cell::Cell, ops::Deref, time::Duration};
 
 use rusqlite::Connection;
 
-use super::{Writer, fault, gate, identity, turn, typed};
+use super::{Writer, fault, gate, identity, schema, turn, typed};
 use crate::{
     authority::{clock::Deadline, random},
     error::Result,
@@ -141,7 +141,7 @@ impl Writer {
     pub fn begin_immediate(&mut self) -> Result<WriteTx<'_>> {
         let tx = begin_unmarked(self)?;
         // Under the lock: a migration by a newer release, since this connection was opened, is seen here.
-        tx.writer.schema_version()?;
+        schema::still_known(&tx.writer.conn, &tx.writer.schema)?;
         Ok(tx)
     }
 }

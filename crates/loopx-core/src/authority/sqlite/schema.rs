@@ -41,14 +41,20 @@ pub(super) enum Marks {
 pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Marks> {
     let (version, application_id) =
         header(conn, patience).map_err(|e| typed(&e, schema.name))?;
-    let Schema { name, oldest, newest, .. } = schema;
     if (application_id, version) == (0, 0) {
         return Ok(Marks::Empty);
     }
     if application_id != schema.application_id {
-        return Err(Error::new(Code::StoreCorrupt, format!("{name} is a file of another program"))
+        return Err(Error::new(Code::StoreCorrupt, format!("{} is a file of another program", schema.name))
             .internal(format_args!("application_id {application_id:#x}")));
     }
+    within(version, schema)?;
+    Ok(Marks::Ours(version))
+}
+
+/// Refuses a schema that this release does not know.
+fn within(version: i32, schema: &Schema) -> Result<()> {
+    let Schema { name, oldest, newest, .. } = schema;
     if version < *oldest {
         return Err(Error::new(
             Code::SchemaNeedsMigration,
@@ -66,25 +72,34 @@ pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> 
         .detail("found", version)
         .detail("known", *newest));
     }
-    Ok(Marks::Ours(version))
+    Ok(())
+}
+
+fn number(conn: &Connection, pragma: &str) -> rusqlite::Result<i32> {
+    conn.prepare_cached(pragma)?.query_row([], |row| row.get(0))
 }
 
 /// `user_version` and `application_id` of one state of the file, within the caller's transaction if there is
 /// one: read apart they could be of two states while another process makes the file.
 fn header(conn: &Connection, patience: &Patience) -> rusqlite::Result<(i32, i32)> {
-    let number = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get(0));
     let own = conn.is_autocommit();
     if own {
         conn.prepare_cached("BEGIN")?.execute([])?;
     }
     // The first read of a connection may meet another process that makes the file or recovers its log.
     let read = patience
-        .retry(|| number("PRAGMA user_version"))
-        .and_then(|version| Ok((version, number("PRAGMA application_id")?)));
+        .retry(|| number(conn, "PRAGMA user_version"))
+        .and_then(|version| Ok((version, number(conn, "PRAGMA application_id")?)));
     if own {
         conn.prepare_cached("COMMIT")?.execute([])?;
     }
     read
+}
+
+/// Refuses a schema that this release does not know, within a write transaction: a file never changes its kind, so
+/// one lookup does.
+pub(super) fn still_known(conn: &Connection, schema: &Schema) -> Result<()> {
+    within(number(conn, "PRAGMA user_version").map_err(|e| typed(&e, schema.name))?, schema)
 }
 
 /// The header of a file that must have been written before.
