@@ -16,7 +16,9 @@ use super::{
     host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
     site::{Around, Machine, Site, attempt_token, sweep},
+    spool,
     tree::{self, Tree},
+    watch::Phase,
     wire::TurnResult,
 };
 use crate::{
@@ -28,18 +30,18 @@ use crate::{
         Attempt, Candidate, Digest, Duration, HostFailure, OperationId, ScopePath, ShortText, Timestamp, TodoKind, Turn,
         TurnId, Wake,
     },
-    private::{Body, Kind},
+    private::Kind,
     process::{self, Control, Outcome, Tick},
 };
 
 /// The longest note that an attempt's end takes.
 const NOTE_MAX_BYTES: usize = 120;
 
-impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
+impl Driver<'_> {
     /// Dispatches one attempt and takes in what came of it.
     pub(super) fn attempt(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
         let turn = &around.turn;
-        if turn.stop_wish.is_some() || (self.stopped)() {
+        if turn.stop_wish.is_some() || self.watcher.wants_stop() {
             return self.stop(site, lock, around);
         }
         let Some(host) = self.host else { return Ok(Flow::Rest) };
@@ -73,9 +75,9 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
         let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
-        let outcome = self.work(site, &around, host, &job);
+        let outcome = self.work(site, &around, host, &job, number);
         failpoint::reach!(TurnHostEnded);
-        spool(site, &around, number, &outcome)?;
+        spool::keep(site, turn.turn_id, number, &outcome)?;
         failpoint::reach!(TurnSpooled);
         self.left.clone_from(&outcome.survivors);
         if !outcome.survivors.is_empty() || !sweep(&token)? {
@@ -145,17 +147,18 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
     }
 
     /// Lets the host work, keeping the ownership and listening for the wish to stop.
-    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>) -> Outcome {
+    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>, attempt: u8) -> Outcome {
         let turn = &around.turn;
         let ttl_ms = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref()).map_or(u64::MAX, |own| own.ttl_ms.as_ms());
         let every_ms = (ttl_ms / 3).max(1);
         let (mut renewed_at_ms, mut renewals) = (0, 0_u32);
-        let stopped = self.stopped;
+        let (watcher, wall_ms) = (self.watcher, host.hosting().wall_ms);
         let mut tick = |tick: Tick| {
+            watcher.sees(Phase::Working { attempt, elapsed_ms: tick.elapsed_ms, wall_ms });
             if tick.ending {
                 return Control::Continue;
             }
-            if stopped() {
+            if watcher.wants_stop() {
                 return Control::Stop;
             }
             // A store that does not answer now does not end the work; the fence is checked at every commit.
@@ -206,25 +209,6 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         };
         Ok((candidate, result.wake.clone()))
     }
-}
-
-/// Keeps what a host said, before any fact points at it.
-fn spool(site: &mut Site<'_>, around: &Around, number: u8, outcome: &Outcome) -> Result<()> {
-    let turn_id = around.turn.turn_id;
-    let id = spool_id(turn_id, number);
-    let mut bodies: Vec<Body> = Vec::new();
-    if !outcome.stdout.is_empty() {
-        bodies.push(Site::body(Kind::Result, id.clone(), turn_id, outcome.stdout.clone())?);
-    }
-    if !outcome.stderr.is_empty() {
-        bodies.push(Site::body(Kind::Diagnostics, id, turn_id, outcome.stderr.clone())?);
-    }
-    site.private.put_all(&bodies).map(drop)
-}
-
-/// The id under which what an attempt said is kept.
-pub(super) fn spool_id(turn_id: TurnId, number: u8) -> String {
-    format!("{turn_id}.{number}")
 }
 
 fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()> {

@@ -6,7 +6,7 @@
 use super::{
     attached::Done,
     examine::scopes,
-    lock::DriverLock,
+    lock::{DriverLock, Driverless},
     site::{Around, Site, attempt_token, sweep, validator_token},
     tree::Tree,
 };
@@ -31,12 +31,13 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
         let step = Step::Prove { turn_id, executor_gone: gone, tree };
-        let receipt = lock.submit(site.authority, around.proof(base.step("prove")?, step))?;
+        let receipt = site.authority.submit_step(&lock, around.proof(base.step("prove")?, step))?;
         return finished(site, lock, receipt);
     }
     let tree = present_tree(site, &around)?;
     let step = Step::Prove { turn_id, executor_gone: false, tree };
-    let receipt = site.authority.submit_step(around.proof(base.step("prove")?, step))?;
+    let right = Driverless::of(&around.turn)?;
+    let receipt = site.authority.submit_step(&right, around.proof(base.step("prove")?, step))?;
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 

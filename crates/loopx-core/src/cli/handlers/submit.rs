@@ -207,15 +207,10 @@ pub(in crate::cli) fn with_proof_hint(
 /// Turns a receipt into what was written, or a negative end into its error.
 pub(in crate::cli) fn answered(receipt: Receipt) -> Result<Written> {
     let outcome: Outcome = receipt.outcome()?;
-    let Some(code) = receipt.negative() else { return Ok(Written { receipt, outcome, verb: None }) };
-    let shown = serde_json::to_value(&receipt).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    let mut error = Error::from(code).detail("receipt", shown);
-    if let Some(gate_id) = outcome.gate_id {
-        error = Error::new(code, format!("the gate {gate_id} was opened and waits for a person"))
-            .hint(format!("gate show {gate_id}"))
-            .detail("receipt", error.details().get("receipt").cloned().unwrap_or_default());
+    if receipt.negative().is_none() {
+        return Ok(Written { receipt, outcome, verb: None });
     }
-    Err(error)
+    Err(turn::negative(&receipt))
 }
 
 /// The answer of a write: `{schema_version, receipt, <noun>: {…}, …}`, and a few lines for people.

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show};
+use super::{desk::Desk, names, schema, show, turn_output};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
-    private::{Kind, PrivateStore},
+    private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
+    turn,
 };
 
 /// How many events of a Turn are shown.
@@ -62,6 +63,9 @@ fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
 pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let turn_id = names::turn(&mut desk, args.needed("id")?)?;
+    if args.switch("output") {
+        return turn_output::show(&mut desk, turn_id);
+    }
     show_one(context, &mut desk, turn_id)
 }
 
@@ -97,19 +101,8 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
 /// Which texts of a Turn lie in the private store, by kind and id; the texts themselves are not shown.
 fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    let mut ids: Vec<(Kind, String)> = Vec::new();
-    for attempt in &turn.attempts {
-        let id = format!("{}.{}", turn.turn_id, attempt.number);
-        ids.extend([(Kind::Result, id.clone()), (Kind::Diagnostics, id)]);
-    }
-    ids.push((Kind::Diagnostics, format!("{}.v", turn.turn_id)));
-    let mut kept = Vec::new();
-    for (kind, id) in ids {
-        if let Some(body) = private.latest(kind, &id)? {
-            kept.push(json!({"kind": kind.as_str(), "id": id, "bytes": body.bytes.len()}));
-        }
-    }
-    Ok(kept)
+    let bodies = turn::bodies(&mut private, turn)?;
+    Ok(bodies.into_iter().map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes})).collect())
 }
 
 fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
@@ -160,6 +153,9 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: T
             .map(|one| (format!("{} {}", text(one, "kind"), text(one, "id")), format!("{} bytes, in this profile's private.db", one["bytes"])))
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
+    }
+    if turn.is_driven() || turn.verdict.is_some() {
+        document = document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
     }
     match next(turn) {
         Some(command) => document.line(format!("next: {program} {command}")),
