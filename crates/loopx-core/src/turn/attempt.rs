@@ -268,7 +268,7 @@ fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
     let filter =
         TurnFilter { goal: &around.goal.goal_id, todo: None, agent: None, live: true };
     let turns = site.authority.read(|view| view.turns(&filter, None, 256))?;
-    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.workspace == around.turn.workspace))
+    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.shares_tree(&around.turn)))
 }
 
 /// Where a program of this name would be found for a host; none when it is nowhere.

@@ -17,10 +17,14 @@ use crate::{
     model::{ScopePath, TurnState},
 };
 
-/// The paths a Turn may write below, as its ownership declares them.
+/// The paths a Turn may write below, as its ownership declares them, from the folder that it works in.
 pub(super) fn scopes(around: &Around) -> BTreeSet<ScopePath> {
     let own = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
-    own.filter(|own| own.turn_id == around.turn.turn_id).map(|own| own.scopes.clone()).unwrap_or_default()
+    let Some(own) = own.filter(|own| own.turn_id == around.turn.turn_id) else { return BTreeSet::new() };
+    match &own.workspace {
+        Some(workspace) => own.scopes.iter().filter_map(|scope| workspace.from_folder(scope)).collect(),
+        None => own.scopes.clone(),
+    }
 }
 
 /// Where the validators of a Turn have to run, when it has some.

@@ -146,7 +146,9 @@ mod tests {
     fn shown(draws: bool, phases: &[Phase]) -> String {
         let mut err = Vec::new();
         let progress = Progress::to(&mut err, draws, || false);
-        phases.iter().for_each(|phase| progress.sees(*phase));
+        for phase in phases {
+            progress.sees(*phase);
+        }
         progress.over("settled");
         String::from_utf8(err).unwrap()
     }

@@ -15,7 +15,7 @@ use crate::{
     authority::random,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
-    kernel::{Command, GateCommand, Input, Outcome, Person},
+    kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person},
     model::{Actor, Answer, Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
     turn,
 };
@@ -93,6 +93,7 @@ pub(in crate::cli) fn submit_as(
     };
     prove(context, args, &mut caller, needs, desk, &operation_id, &wish)?;
     let frees = turn::may_free(&wish.command);
+    let claims = matches!(wish.command, Command::Claim(ClaimCommand::Claim(_)));
     let actor = caller.actor.clone();
     let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
     if !in_the_way.is_empty() {
@@ -106,7 +107,11 @@ pub(in crate::cli) fn submit_as(
         command: wish.command,
         expected: wish.expected,
     });
-    let receipt = receipt.map_err(|error| with_proof_hint(context, args, desk, &actor, error))?;
+    let receipt = match receipt {
+        Ok(receipt) => receipt,
+        Err(error) if claims && error.code() == Code::TurnUnresolved => return Err(with_way_out(context, desk, error)),
+        Err(error) => return Err(with_proof_hint(context, args, desk, &actor, error)),
+    };
     if frees {
         settle_freed(context, desk, &receipt);
     }
@@ -181,6 +186,15 @@ fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
         // A Goal that is not there is refused with its own words.
         Err(_) => format!(" in {goal}"),
     })
+}
+
+/// Says what can lead out of the unresolved Turn that a refusal names, as it stands, from this machine.
+pub(super) fn with_way_out(context: &Context<'_, '_>, desk: &mut Desk, error: Error) -> Error {
+    let id = error.details().get("turn_id").and_then(Value::as_str).and_then(|id| id.parse().ok());
+    let Some(turn_id) = id else { return error };
+    let way = Workbench::of(context, desk).and_then(|mut bench| turn::way_out(&mut bench.site(desk), turn_id));
+    // A hint that cannot be made better is still the rule's own.
+    way.map_or_else(|_| error.clone(), |way| error.clone().hint(way))
 }
 
 /// Says how a person proves who asks: the same call with the token that `init` left, where that still proves this.

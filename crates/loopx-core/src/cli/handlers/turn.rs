@@ -8,7 +8,7 @@ use super::{
     caller::caller,
     desk::{Desk, tree_of},
     given, goal, names, progress, schema,
-    submit::{Wish, operation_id, submit},
+    submit::{Wish, operation_id, submit, with_way_out},
     turn_end, turn_plan,
     workbench::{Workbench, interrupted},
 };
@@ -106,7 +106,10 @@ fn admit(
         };
         left -= 1;
         if is_named || left == 0 || !is_lost(&refused) {
-            return Err(refused);
+            return Err(match refused.code() {
+                Code::TurnUnresolved => with_way_out(context, desk, refused),
+                _ => refused, // wildcard: every other refusal has its own hint
+            });
         }
         chosen = choose(context, args, desk, bench, (&start.executor.0, &start.executor.1))?;
         let is_same = start.todo_id == chosen.todo_id;

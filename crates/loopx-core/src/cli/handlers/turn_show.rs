@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show, turn_output};
+use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
@@ -82,7 +82,13 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     log.reverse();
     let held = matches!(turn.state, TurnState::Held { .. });
     let kept = kept(desk, &turn)?;
-    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program);
+    let next = match turn.state {
+        TurnState::Unresolved { .. } => {
+            Some(turn::way_out(&mut Workbench::of(context, desk)?.site(desk), turn_id)?)
+        }
+        _ => next(&turn), // wildcard: every other state says it itself
+    };
+    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program, next);
     let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
@@ -105,7 +111,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     Ok(bodies.into_iter().map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes})).collect())
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
+fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str, next: Option<String>) -> Document {
     let row = TurnRow::of(turn);
     let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
@@ -157,7 +163,7 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: T
     if turn.is_driven() || turn.verdict.is_some() {
         document = document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
     }
-    match next(turn) {
+    match next {
         Some(command) => document.line(format!("next: {program} {command}")),
         None => document,
     }
@@ -177,7 +183,7 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that moves a Turn on.
+/// The command that moves a Turn on, where its state alone tells.
 fn next(turn: &Turn) -> Option<String> {
     let id = turn.turn_id;
     match &turn.state {
@@ -185,10 +191,11 @@ fn next(turn: &Turn) -> Option<String> {
             Some(gate) => format!("gate show {gate}"),
             None => format!("turn recover {id} --prove"),
         }),
-        TurnState::Unresolved { .. } | TurnState::Candidate => Some(format!("turn recover {id} --resume")),
+        TurnState::Candidate => Some(format!("turn recover {id} --resume")),
         TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(format!("turn recover {id} --resume")),
         TurnState::Admitted
         | TurnState::Dispatched
+        | TurnState::Unresolved { .. }
         | TurnState::Settled
         | TurnState::Stopped { .. }
         | TurnState::Failed { .. }
