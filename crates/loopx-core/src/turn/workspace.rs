@@ -79,3 +79,61 @@ pub fn folder(private: &mut PrivateStore, workspace: &Workspace) -> Result<Optio
 pub(super) fn repository_root(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|dir| dir.join(OsStr::new(".git")).symlink_metadata().is_ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn name(folder: &Path) -> String {
+        let machine: MachineId = "abc123".parse().unwrap();
+        identify(&machine, folder).unwrap().0.to_string()
+    }
+
+    #[test]
+    fn all_spellings_of_a_folder_are_one_and_lie_in_their_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("tree");
+        fs::create_dir_all(root.join("a b/deep")).unwrap();
+        std::os::unix::fs::symlink(root.join("a b"), dir.path().join("link")).unwrap();
+        // given a plain folder, its name is its own
+        let plain = name(&root.join("a b"));
+        assert!(!plain.contains('/') && plain != name(&root));
+        assert_eq!(plain, name(&dir.path().join("link")));
+        // when it lies in a git work tree, its name is the tree's and its place there
+        fs::create_dir(root.join(".git")).unwrap();
+        let tree = name(&root);
+        assert!(!tree.contains('/'));
+        for spelling in [root.join("a b"), root.join("a b/deep/.."), dir.path().join("link")] {
+            assert_eq!(name(&spelling), format!("{tree}/a b"));
+        }
+        // a work tree inside of another, as of a submodule, is its own
+        fs::write(root.join("a b/.git"), "gitdir: elsewhere").unwrap();
+        assert!(!name(&root.join("a b")).contains('/'));
+    }
+
+    #[test]
+    fn where_a_tree_lies_tells_where_its_folders_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("tree");
+        fs::create_dir_all(root.join("one/two")).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        let machine: MachineId = "abc123".parse().unwrap();
+        let mut private = PrivateStore::at(&dir.path().join("private.db"));
+        let (below, real) = identify(&machine, &root.join("one/two")).unwrap();
+        remember(&mut private, &below, &real).unwrap();
+        let (whole, _) = identify(&machine, &root).unwrap();
+        assert_eq!(folder(&mut private, &whole).unwrap(), Some(root.clone()));
+        assert_eq!(folder(&mut private, &below).unwrap(), Some(root.join("one/two")));
+    }
+
+    #[test]
+    fn a_place_that_no_scope_can_name_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a\\b")).unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        let refused = identify(&"abc123".parse().unwrap(), &dir.path().join("a\\b")).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+    }
+}

@@ -7,5 +7,8 @@
 
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+mod folders;
+mod output;
+mod parallel;
 mod place;
 mod verbs;
