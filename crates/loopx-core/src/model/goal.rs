@@ -207,15 +207,6 @@ impl Workspace {
     pub fn from_root(&self, path: &ScopePath) -> Result<ScopePath, Error> {
         self.below().map_or_else(|| Ok(path.clone()), |below| format!("{below}/{path}").parse())
     }
-
-    /// A path from the root, as one that is meant from the folder; none where it does not lie there.
-    pub fn from_folder(&self, path: &ScopePath) -> Option<ScopePath> {
-        match self.below() {
-            Some(below) if path.contains(&below) => Some(ScopePath::whole_tree()),
-            Some(below) => path.as_str().strip_prefix(below.as_str())?.strip_prefix('/')?.parse().ok(),
-            None => Some(path.clone()),
-        }
-    }
 }
 
 impl FromStr for Workspace {

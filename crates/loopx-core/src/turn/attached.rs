@@ -7,7 +7,6 @@ use super::{
     examine::{examine, needed_folder, scopes},
     lock::Driverless,
     site::{Around, Site},
-    tree::Tree,
     watch::Watcher,
 };
 use crate::{
@@ -173,8 +172,12 @@ fn refuse(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
 
 pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) -> Result<Step> {
     let validates = !matches!(wish.kind, ResultKind::LookChanged | ResultKind::LookUnchanged);
-    let folder = if validates { needed_folder(site, around)? } else { None };
-    let tree = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
+    let tree = if validates {
+        needed_folder(site, around)?;
+        site.picture(&around.turn)?
+    } else {
+        None
+    };
     let summary = wish.summary.as_deref().map(screened).transpose()?;
     let said = serde_json::json!({
         "kind": wish.kind, "continuation": wish.continuation, "goes_on": wish.goes_on,

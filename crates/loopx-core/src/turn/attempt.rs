@@ -17,7 +17,6 @@ use super::{
     lock::DriverLock,
     site::{Around, Machine, Site, attempt_token, sweep},
     spool,
-    tree::{self, Tree},
     watch::Phase,
     wire::TurnResult,
 };
@@ -52,9 +51,11 @@ impl Driver<'_> {
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
-        self.before = Tree::of(&host.hosting().folder, &site.machine.env);
-        let whole = || tree::whole(&host.hosting().folder, &site.machine.env);
-        let tree = self.before.as_ref().map_or_else(whole, |tree| Some(tree.digest(&[].into())));
+        self.before = site.picture(turn)?;
+        let tree = match &self.before {
+            Some(tree) => Some(tree.digest(&[].into())),
+            None => site.whole(turn)?,
+        };
         let attempt = attempt_row(site, host, token.as_str(), tree)?;
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
         let terms = contract::Terms {
@@ -185,9 +186,8 @@ impl Driver<'_> {
         result: &TurnResult,
     ) -> Result<(Candidate, Option<Wake>)> {
         let is_monitor = around.todo.as_ref().is_some_and(|todo| todo.kind == TodoKind::Monitor);
-        let folder = site.folder(&around.turn)?;
-        let now = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
-        let declared = declared(around);
+        let now = site.picture(&around.turn)?;
+        let declared = declared(around)?;
         let outside = match (&self.before, &now) {
             (Some(before), Some(now)) if !declared.is_empty() && !shared(site, around)? => now.outside(before, &declared, 32),
             _ => Vec::new(), // wildcard: without two pictures, or scopes, nothing can be said to lie outside
@@ -257,10 +257,15 @@ fn renew(site: &mut Site<'_>, base: &OperationId, around: &Around, number: u32) 
     }
 }
 
-/// Where a Turn may write: what its ownership declares, else what its Goal does.
-fn declared(around: &Around) -> Vec<ScopePath> {
+/// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
+fn declared(around: &Around) -> Result<Vec<ScopePath>> {
     let own: Vec<_> = scopes(around).into_iter().collect();
-    if own.is_empty() { around.goal.boundary.write_scopes.clone() } else { own }
+    let goals = &around.goal.boundary.write_scopes;
+    match &around.turn.workspace {
+        _ if !own.is_empty() => Ok(own),
+        Some(workspace) => goals.iter().map(|scope| workspace.from_root(scope)).collect(),
+        None => Ok(goals.clone()),
+    }
 }
 
 /// Whether another live Turn of the Goal works in the same work tree, so that a change may be its.

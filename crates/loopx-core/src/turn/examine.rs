@@ -17,14 +17,10 @@ use crate::{
     model::{ScopePath, TurnState},
 };
 
-/// The paths a Turn may write below, as its ownership declares them, from the folder that it works in.
+/// The paths a Turn may write below, as its ownership declares them, from the root of its work tree.
 pub(super) fn scopes(around: &Around) -> BTreeSet<ScopePath> {
     let own = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
-    let Some(own) = own.filter(|own| own.turn_id == around.turn.turn_id) else { return BTreeSet::new() };
-    match &own.workspace {
-        Some(workspace) => own.scopes.iter().filter_map(|scope| workspace.from_folder(scope)).collect(),
-        None => own.scopes.clone(),
-    }
+    own.filter(|own| own.turn_id == around.turn.turn_id).map(|own| own.scopes.clone()).unwrap_or_default()
 }
 
 /// Where the validators of a Turn have to run, when it has some.
@@ -56,13 +52,12 @@ pub(super) fn examine(
     let turn = &around.turn;
     let scopes = scopes(around);
     let folder = needed_folder(site, around)?;
-    let look = |site: &Site<'_>| folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
-    let first = look(site);
+    let first = site.picture(turn)?;
     let token = validator_token(turn.turn_id)?;
     let place = folder.as_deref().unwrap_or(Path::new("/"));
     let found = validate::run(around.validators(), place, &token, &mut |phase| stopped(site, phase));
     let Some(finding) = found else { return Ok(None) };
-    let last = if around.validators().is_empty() { first.clone() } else { look(site) };
+    let last = if around.validators().is_empty() { first.clone() } else { site.picture(turn)? };
     // The tree as the candidate recorded it may be of an earlier moment than our first look.
     let recorded = turn.candidate.as_ref().and_then(|candidate| candidate.tree);
     let drifted = recorded.is_some_and(|digest| scopes_moved(first.as_ref(), digest, &scopes));

@@ -8,7 +8,6 @@ use super::{
     examine::scopes,
     lock::{DriverLock, Driverless},
     site::{Around, Site, attempt_token, sweep, validator_token},
-    tree::Tree,
 };
 use crate::{
     authority::{Authority, TurnFilter, random},
@@ -246,9 +245,7 @@ pub(super) fn present_tree(site: &mut Site<'_>, around: &Around) -> Result<Optio
         return Ok(None);
     }
     let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
-    let folder = site.folder(turn)?;
-    let tree = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
-    let digest = tree.map(|tree| tree.digest(&scopes(around)));
+    let digest = site.picture(turn)?.map(|tree| tree.digest(&scopes(around)));
     if seen.is_some() && digest.is_none() {
         let message = format!("the work tree of the Turn {} is not on this machine", turn.turn_id);
         return Err(Error::new(Code::NotReady, message).hint(format!("turn show {}", turn.turn_id)));

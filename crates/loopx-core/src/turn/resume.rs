@@ -11,7 +11,7 @@ use super::{
     lock::{DriverLock, Driverless},
     prove::{end_tree, finished, may_live, present_tree, prove, take},
     site::{Around, Site},
-    spool, tree,
+    spool,
     watch::{Phase, Watcher},
 };
 use crate::{
@@ -267,8 +267,7 @@ fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host
 /// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
 fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
     let Some(before) = attempt.tree else { return Ok(false) };
-    let Some(folder) = site.folder(&around.turn)? else { return Ok(false) };
-    Ok(tree::whole(&folder, &site.machine.env) == Some(before))
+    Ok(site.whole(&around.turn)? == Some(before))
 }
 
 fn ended(turn: &Turn) -> Error {

@@ -95,6 +95,7 @@ fn of_verdict(verdict: &Verdict) -> show::Facts {
         .add("outcome", word(&verdict.outcome))
         .maybe("validator", verdict.validator.as_ref())
         .maybe("exit", verdict.exit)
+        .maybe("why", verdict.note.as_ref())
 }
 
 /// Bytes as text with plain line ends; what could steer a terminal is escaped where it is printed.

@@ -334,6 +334,22 @@ fn paths_outside_the_declared_scopes_are_listed_and_a_goal_without_scopes_lets_t
 }
 
 #[test]
+fn a_turn_in_a_folder_of_its_tree_is_seen_wherever_it_writes() {
+    let mut bench = Bench::new(Some("test -d ../.git")).with_git();
+    let sub = bench.tree().join("sub");
+    fs::create_dir(&sub).unwrap();
+    bench.workspace = turn::identify(&bench.machine.machine_id, &sub).unwrap().0;
+    let todo_id = bench.todo(|new| new.requires.write_scopes = [text("src")].into());
+    for (work, expected) in [("mkdir -p src; touch src/a", &[] as &[&str]), ("touch stray ../beside", &["beside", "sub/stray"])] {
+        let (start, script) = (bench.start(&todo_id), format!("{work}; {}", result("validated_progress")));
+        let host = bench.host(&script, |hosting| hosting.folder.clone_from(&sub));
+        let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
+        let outside: Vec<_> = done.turn().candidate.as_ref().unwrap().outside.iter().map(Label::as_str).collect();
+        assert_eq!((outside.as_slice(), &done.turn().state), (expected, &TurnState::Settled), "{work}");
+    }
+}
+
+#[test]
 fn an_agent_that_is_not_registered_runs_nothing() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
