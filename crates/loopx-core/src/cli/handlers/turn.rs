@@ -108,6 +108,12 @@ fn admit(
         if is_named || left == 0 || !is_lost(&refused) {
             return Err(match refused.code() {
                 Code::TurnUnresolved => with_way_out(context, desk, refused),
+                Code::AlreadyClaimed if !is_named => {
+                    let agent = &start.executor.0;
+                    Error::new(Code::NotReady, format!("others took each Todo that {agent} was to work on"))
+                        .detail("why", "owned_by_peers")
+                        .hint(format!("turn plan --agent {agent}"))
+                }
                 _ => refused, // wildcard: every other refusal has its own hint
             });
         }

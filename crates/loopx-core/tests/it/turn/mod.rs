@@ -5,9 +5,9 @@
     reason = "what a test's place cannot do fails the test"
 )]
 
+mod folders;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
-mod folders;
 mod output;
 mod parallel;
 mod place;

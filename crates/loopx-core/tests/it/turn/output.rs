@@ -42,17 +42,27 @@ fn holds(place: &Place, name: &str) -> bool {
 #[test]
 fn a_crash_shows_its_status_and_its_stderr_to_the_owner_alone() {
     let place = Place::new("exit 0");
-    let ended = run_once(&place, &format!("printf 'first\\n\\033[31m{WORD}\\033]0;x\\a\\n' >&2; exit 3"));
+    let ended = run_once(
+        &place,
+        &format!("printf 'first\\n\\033[31m{WORD}\\033]0;x\\a\\n' >&2; exit 3"),
+    );
     assert_eq!(ended.code(), "host_unavailable");
     assert_eq!(ended.text("/error/hint"), hint(&place));
     let shown = output(&place);
     assert_eq!(shown.text("/schema_version"), "loopx_turn_output_v1");
     assert_eq!(shown.text("/output/0/ending/ended"), "exit 3");
-    assert!(shown.text("/output/0/diagnostics").contains(WORD), "{}", shown.json);
+    assert!(
+        shown.text("/output/0/diagnostics").contains(WORD),
+        "{}",
+        shown.json
+    );
     // a terminal is not steered by it
     let told = read(&place);
     let text = String::from_utf8(told.stdout).unwrap();
-    assert!(text.contains("exit 3") && text.contains(WORD) && text.contains("first\n"), "{text}");
+    assert!(
+        text.contains("exit 3") && text.contains(WORD) && text.contains("first\n"),
+        "{text}"
+    );
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
     // and it is nowhere else
     let turn_id = place.turn_id();
@@ -75,22 +85,37 @@ fn a_crash_shows_its_status_and_its_stderr_to_the_owner_alone() {
 fn a_signal_a_deadline_and_a_bad_result_say_what_they_were() {
     let place = Place::new("exit 0");
     run_once(&place, "kill -9 $$");
-    assert_eq!(output(&place).text("/output/0/ending/ended"), "killed by signal 9");
+    assert_eq!(
+        output(&place).text("/output/0/ending/ended"),
+        "killed by signal 9"
+    );
 
     let place = Place::new("exit 0");
     place.host("echo going to sleep >&2; sleep 300");
     let run: Vec<&str> = place.run("r1").into_iter().chain(["--deadline", "1s"]).collect();
     place.call("user:ana", &run);
     let shown = output(&place);
-    assert_eq!(shown.text("/output/0/ending/ended"), "ended by LoopX at its deadline");
+    assert_eq!(
+        shown.text("/output/0/ending/ended"),
+        "ended by LoopX at its deadline"
+    );
     assert_eq!(shown.text("/output/0/diagnostics"), "going to sleep\n");
 
     // what the host printed as its result can be read when it is none, and the refusal names the key
     let place = Place::new("exit 0");
-    place.script("host.sh", "cat > /dev/null; printf '{\"summary\": 7, \"colour\": \"mimosa\"}'");
+    place.script(
+        "host.sh",
+        "cat > /dev/null; printf '{\"summary\": 7, \"colour\": \"mimosa\"}'",
+    );
     let ended = place.call("user:ana", &place.run("r1"));
     assert_eq!(ended.text("/error/details/failure"), "result_invalid");
-    assert!(ended.text("/error/message").ends_with("the result has a key nobody reads: colour"), "{}", ended.json);
+    assert!(
+        ended
+            .text("/error/message")
+            .ends_with("the result has a key nobody reads: colour"),
+        "{}",
+        ended.json
+    );
     assert!(!ended.json.to_string().contains(WORD));
     assert!(output(&place).text("/output/0/stdout").contains(WORD));
 }
@@ -132,7 +157,10 @@ fn a_validator_is_heard_and_what_it_said_before_never_passes_for_now() {
     let log = place.plain("user:ana", &["log", "--goal", "g"]).output().unwrap();
     let log = String::from_utf8(log.stdout).unwrap();
     let line = log.lines().find(|line| line.contains("worse")).unwrap();
-    assert!(line.contains(" validator ") && !line.contains("agent:a"), "{line}");
+    assert!(
+        line.contains(" validator ") && !line.contains("agent:a"),
+        "{line}"
+    );
     // a second examination that is silent leaves nothing of the first to read
     let place = Place::new(&format!("echo {WORD}; exit 127"));
     run_once(&place, "true");
@@ -163,5 +191,9 @@ fn what_lasts_is_told_on_stderr_and_stdout_stays_one_object() {
     fs::write(place.root().join("go"), "").unwrap();
     let ended = answer(&run.wait_with_output().unwrap());
     assert_eq!((ended.exit, ended.text("/turn/state")), (Some(0), "settled"));
-    assert!(seen().starts_with("the Turn trn_") && seen().ends_with("the Turn is settled\n"), "{}", seen());
+    assert!(
+        seen().starts_with("the Turn trn_") && seen().ends_with("the Turn is settled\n"),
+        "{}",
+        seen()
+    );
 }
