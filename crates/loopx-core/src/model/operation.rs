@@ -96,6 +96,7 @@ pub struct Receipt {
     #[serde(flatten)]
     pub(crate) provenance: Provenance,
     pub(crate) goal_id: GoalId,
+    #[serde(rename = "at_ms")]
     pub(crate) at: Timestamp,
     /// The sequence number of the Goal's last event in this write.
     pub(crate) accepted_revision: u64,

@@ -8,9 +8,11 @@ use super::{desk::Desk, names, schema, show};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
-    model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
+    kernel::Seen,
+    model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState, Unresolved},
     private::{Kind, PrivateStore},
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
+    turn::DriverLock,
 };
 
 /// How many events of a Turn are shown.
@@ -78,8 +80,14 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     log.reverse();
     let held = matches!(turn.state, TurnState::Held { .. });
     let kept = kept(desk, &turn)?;
-    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program);
-    let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let words = causes.iter().filter(|_| held).map(|cause| plain(&word(cause)).to_owned()).collect();
+    let mut document = page(&turn, words, &log, &kept, now);
+    let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
+    if let Some(command) = next(&turn, driver) {
+        document = document.line(format!("next: {} {command}", context.program));
+    }
+    let body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
         if let Some(why) = TurnRow::of(&turn).why {
@@ -112,7 +120,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     Ok(kept)
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
+fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp) -> Document {
     let row = TurnRow::of(turn);
     let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
@@ -161,10 +169,7 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: T
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
     }
-    match next(turn) {
-        Some(command) => document.line(format!("next: {program} {command}")),
-        None => document,
-    }
+    document
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
@@ -181,14 +186,21 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that moves a Turn on.
-fn next(turn: &Turn) -> Option<String> {
+/// The command that moves a Turn on; none while a driver of this machine does.
+fn next(turn: &Turn, driver: Option<Seen>) -> Option<String> {
     let id = turn.turn_id;
+    if turn.is_driven() && driver == Some(Seen::Alive) {
+        return None;
+    }
     match &turn.state {
         TurnState::Held { .. } => Some(match turn.acceptance_gate {
             Some(gate) => format!("gate show {gate}"),
             None => format!("turn recover {id} --prove"),
         }),
+        TurnState::Unresolved { why: Unresolved::Incarnation, .. } => Some(format!("turn abandon {id} --reason TEXT")),
+        TurnState::Unresolved { why: Unresolved::Lost, .. } if !turn.is_driven() => {
+            Some(format!("turn abandon {id} --reason TEXT"))
+        }
         TurnState::Unresolved { .. } | TurnState::Candidate => Some(format!("turn recover {id} --resume")),
         TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(format!("turn recover {id} --resume")),
         TurnState::Admitted
