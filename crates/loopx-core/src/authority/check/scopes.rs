@@ -132,10 +132,7 @@ fn overlap_with_what_is_held_or_unresolved_takes_its_reason() {
         );
         let owned = world.running("a", &todo);
         if ends == "held" {
-            world
-                .todo_cmd(TodoCommand::Hold {
-                    todo_id: todo.clone(),
-                })
+            world.hold(&todo)
                 .unwrap();
             world
                 .candidate("a", &owned, ResultKind::ValidatedCompletion)

@@ -114,22 +114,7 @@ impl World {
     /// A fresh operation of an actor, with proof for a person.
     pub(super) fn operation<C>(&mut self, actor: Actor, command: C) -> Operation<C> {
         self.calls += 1;
-        Operation {
-            operation_id: text(&format!("op-{}", self.calls)),
-            provenance: Provenance {
-                door: Door::Library,
-                assurance: if actor.is_user() {
-                    Assurance::Proven
-                } else {
-                    Assurance::Stated
-                },
-                contained: None,
-            },
-            actor,
-            goal_id: self.goal.clone(),
-            command,
-            expected: Expected::default(),
-        }
+        Operation::embedded(text(&format!("op-{}", self.calls)), actor, self.goal.clone(), command)
     }
 
     /// Submits and checks the world.

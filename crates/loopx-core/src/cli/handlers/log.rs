@@ -54,8 +54,8 @@ pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result
     let rendered = show::listed(
         schema::FIND,
         &Listed { items, next_cursor: None },
-        &["NOUN", "ID", "TITLE"],
-        |row| vec![row.noun.to_owned(), row.id.clone(), row.title.clone()],
+        &["ID", "NOUN", "TITLE"],
+        |row| vec![row.id.clone(), row.noun.to_owned(), row.title.clone()],
         &format!("Nothing holds `{shown}`."),
     )?;
     Ok(if is_full { rendered.note(format!("the first {limit}; a longer text finds fewer")) } else { rendered })

@@ -14,6 +14,7 @@ mod goal_terms;
 mod init;
 mod log;
 mod names;
+mod offer;
 mod owner;
 mod progress;
 mod schema;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     caller::{Caller, caller, check_retired},
     desk::{Desk, wall},
-    init, names,
+    init, names, show,
     workbench::Workbench,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
     kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person},
-    model::{Actor, Answer, Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
+    model::{Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt, uuid_v7},
     turn,
 };
 
@@ -178,7 +178,7 @@ fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
     if let Some((gate_id, answer)) = answered {
         let gate = names::gate_row(desk, gate_id)?;
         let answer = answer.map(|answer| format!("{answer} to ")).unwrap_or_default();
-        return Ok(format!(": {answer}\u{ab}{}\u{bb} in {goal}", gate.question));
+        return Ok(format!(": {answer}\u{ab}{}\u{bb} in {goal}, {}", gate.question, at_stake(&gate)));
     }
     let objective = names::goal_row(desk, goal).map(|goal| goal.objective.to_string());
     Ok(match objective {
@@ -195,6 +195,23 @@ pub(super) fn with_way_out(context: &Context<'_, '_>, desk: &mut Desk, error: Er
     let way = Workbench::of(context, desk).and_then(|mut bench| turn::way_out(&mut bench.site(desk), turn_id));
     // A hint that cannot be made better is still the rule's own.
     way.map_or_else(|_| error.clone(), |way| error.clone().hint(way))
+}
+
+/// What an answer to a gate covers, and what waits for it.
+fn at_stake(gate: &Gate) -> String {
+    const NAMED: usize = 5;
+    let waits = match &gate.blocks {
+        Blocks::Goal => "the whole Goal waits for it".to_owned(),
+        Blocks::Todos(ids) => {
+            let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
+            let more = ids.len() - named.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            format!("{}{more} {} for it", named.join(", "), if ids.len() == 1 { "waits" } else { "wait" })
+        }
+    };
+    let scope = gate.scope.as_ref().map(|scope| format!("it covers {}, ", echo(&scope.to_string()))).unwrap_or_default();
+    let until = gate.standing_until.map(|at| format!("it stands until {}, ", show::utc(at))).unwrap_or_default();
+    format!("{scope}{until}{waits}")
 }
 
 /// Says how a person proves who asks: the same call with the token that `init` left, where that still proves this.

@@ -8,10 +8,11 @@ use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
+    kernel::Seen,
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
-    turn,
+    turn::{self, DriverLock},
 };
 
 /// How many events of a Turn are shown.
@@ -82,14 +83,17 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     log.reverse();
     let held = matches!(turn.state, TurnState::Held { .. });
     let kept = kept(desk, &turn)?;
+    let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
     let next = match turn.state {
         TurnState::Unresolved { .. } => {
             Some(turn::way_out(&mut Workbench::of(context, desk)?.site(desk), turn_id)?)
         }
-        _ => next(&turn), // wildcard: every other state says it itself
+        _ => next(&turn, driver), // wildcard: every other state says it itself
     };
-    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program, next);
-    let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let words = causes.iter().filter(|_| held).map(|cause| plain(&word(cause)).to_owned()).collect();
+    let document = page(&turn, words, &log, &kept, now, context.program, next);
+    let body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
         if let Some(why) = TurnRow::of(&turn).why {
@@ -183,9 +187,12 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that moves a Turn on, where its state alone tells.
-fn next(turn: &Turn) -> Option<String> {
+/// The command that moves a Turn on, where its state alone tells; none while a driver of this machine does.
+fn next(turn: &Turn, driver: Option<Seen>) -> Option<String> {
     let id = turn.turn_id;
+    if turn.is_driven() && driver == Some(Seen::Alive) {
+        return None;
+    }
     match &turn.state {
         TurnState::Held { .. } => Some(match turn.acceptance_gate {
             Some(gate) => format!("gate show {gate}"),

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::{ASKS_MAX, Ask, Asker, Reasons};
 use crate::{
     error::{Code, Result},
-    kernel::{Facts, Read, Reason, UserWhy, goal, reason, turn},
-    model::{Blocks, Cause, Gate, GateState, GoalId, Label, Todo, TodoId, TodoState, Turn, TurnId},
+    kernel::{Facts, Read, Reason, UserWhy, gate::answer_command, goal, reason, turn},
+    model::{Blocks, Cause, Gate, GateState, GoalId, Todo, TodoId, TodoState, Turn, TurnId},
 };
 
 pub(super) fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
@@ -20,14 +20,8 @@ pub(super) fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
 
 fn gate_ask(gate: &Gate) -> Ask {
     let id = gate.gate_id;
-    let denied = matches!(gate.state, GateState::Denied { .. });
-    let answer = gate.options.first().map_or("TEXT", Label::as_str);
-    let command = match (denied, gate.kind.is_approval()) {
-        (true, _) => format!("gate withdraw {id}"),
-        (false, true) => format!("gate resolve {id} --approve"),
-        (false, false) => format!("gate resolve {id} --answer '{answer}'"),
-    };
-    ask("gate", &id, command)
+    let is_denied = matches!(gate.state, GateState::Denied { .. });
+    ask("gate", &id, answer_command(&id.to_string(), gate.kind, &gate.options, is_denied))
 }
 
 /// Rule 9: what a person has to do, each with the command that frees it.

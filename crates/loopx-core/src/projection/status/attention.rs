@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Attention, Stuck, seen::Seen, waiting::Wait};
 use crate::projection::words::plain;
+use crate::kernel::answer_command;
 use crate::error::Code;
 use crate::model::{
     Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, Turn, TurnState,
@@ -121,26 +122,14 @@ fn lapsed(seen: &Seen<'_>) -> Vec<Attention> {
 
 fn gate_row(gate: &Gate) -> Attention {
     let id = gate.gate_id;
-    let command = match (&gate.state, gate.kind.is_approval(), gate.options.first()) {
-        (GateState::Denied { .. }, ..) => format!("gate withdraw {id}"),
-        (_, true, _) => format!("gate resolve {id} --approve"),
-        (_, false, Some(option)) => format!("gate resolve {id} --answer {}", quoted(option.as_str())),
-        (_, false, None) => format!("gate resolve {id} --answer TEXT"),
-    };
+    let is_denied = matches!(gate.state, GateState::Denied { .. });
+    let command = answer_command(&id.to_string(), gate.kind, &gate.options, is_denied);
     let blocks = match &gate.blocks {
         Blocks::Goal => gate.goal_id.to_string(),
         Blocks::Todos(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    let text = match &gate.state {
-        GateState::Denied { .. } => format!("denied, blocks {blocks}: {}", gate.question),
-        _ => format!("asked, blocks {blocks}: {}", gate.question), // the other blocking ones wait for an answer
-    };
+    let text = format!("{}, blocks {blocks}: {}", if is_denied { "denied" } else { "asked" }, gate.question);
     Attention { since_ms: Some(gate.opened_at), ..row("gate", &id, text, command) }
-}
-
-/// A word of a shell.
-fn quoted(text: &str) -> String {
-    shlex::try_quote(text).map_or_else(|_| "TEXT".to_owned(), std::borrow::Cow::into_owned)
 }
 
 fn no_agent(seen: &Seen<'_>) -> Option<Attention> {

@@ -112,15 +112,7 @@ impl Bench {
     }
 
     pub(super) fn operation<C>(&self, actor: Actor, command: C) -> Operation<C> {
-        let assurance = if actor.is_user() { Assurance::Proven } else { Assurance::Stated };
-        Operation {
-            operation_id: self.id(),
-            actor,
-            provenance: Provenance { door: Door::Library, assurance, contained: None },
-            goal_id: text("g"),
-            command,
-            expected: Expected::default(),
-        }
+        Operation::embedded(self.id(), actor, text("g"), command)
     }
 
     pub(super) fn user(&mut self, command: Command) -> Result<Receipt> {
