@@ -103,6 +103,14 @@ pub enum Privacy {
     Owner,
 }
 
+impl Privacy {
+    /// Whether everybody may see it; for fields that are left out when they say so.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+    pub const fn is_public(&self) -> bool {
+        matches!(self, Self::Public)
+    }
+}
+
 /// What was made of a piece of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

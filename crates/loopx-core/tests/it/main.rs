@@ -5,6 +5,7 @@ mod cli;
 mod desk;
 mod doctor;
 mod echo;
+mod evidence;
 mod journey;
 mod names;
 mod newcomer;

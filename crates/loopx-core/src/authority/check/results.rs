@@ -167,7 +167,8 @@ fn what_validators_refuse_or_accept_is_evidence_that_the_receipt_names() {
             Pointer {
                 kind: EvidenceKind::Commit,
                 pointer: text("abc"),
-                digest: None
+                digest: None,
+                privacy: Privacy::Public,
             };
             2
         ];

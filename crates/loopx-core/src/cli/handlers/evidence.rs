@@ -60,6 +60,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         &page,
         &["EVIDENCE", "KIND", "VERDICT", "FOR", "ADDED", "POINTER"],
         |piece| {
+            let piece = piece.for_owner();
             vec![
                 names::short(&piece.evidence_id),
                 projection::word(&piece.kind),
@@ -86,6 +87,7 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut desk = Desk::open(context, args)?;
     let id = names::evidence(&mut desk, args.needed("id")?)?;
     let (piece, now) = desk.look(|view, terms| Ok((projection::evidence(view, terms, &id)?, terms.now)))?;
+    let piece = piece.for_owner();
     let facts = Facts::default()
         .add("evidence", piece.evidence_id)
         .add("goal", &piece.goal_id)
