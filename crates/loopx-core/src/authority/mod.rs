@@ -26,5 +26,7 @@ pub use submit::Authority;
 mod process_tests;
 #[cfg(test)]
 mod check;
+#[cfg(test)]
+mod foreign;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;

@@ -24,8 +24,28 @@ pub struct Authority {
     ledger: Box<dyn Ledger>,
     clock: Box<dyn Clock>,
     strict: bool,
-    /// Whose ledger it has to be, where that is known.
+    ours: Ours,
+}
+
+/// Whose ledger it has to be, and which of its two connections have been seen to be at that one.
+///
+/// One look a connection is enough: a file that takes the place of an open one is refused by what has that open.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ours {
+    /// Unknown before the ledger was founded.
     expects: Option<AuthorityId>,
+    reading: bool,
+    writing: bool,
+}
+
+impl Ours {
+    /// Refuses another authority's ledger, by the first read of a connection.
+    fn check(self, seen: bool, view: &mut dyn View) -> Result<()> {
+        if self.expects.is_some() && !seen {
+            ours(view.meta()?, self.expects)?;
+        }
+        Ok(())
+    }
 }
 
 impl Authority {
@@ -36,7 +56,7 @@ impl Authority {
 
     /// Keeps a ledger by a given clock.
     pub fn with_clock(ledger: Box<dyn Ledger>, clock: Box<dyn Clock>) -> Self {
-        Self { ledger, clock, strict: false, expects: None }
+        Self { ledger, clock, strict: false, ours: Ours::default() }
     }
 
     /// Keeps the ledger of a profile, which must be there; its file is opened by the first read or write.
@@ -46,7 +66,7 @@ impl Authority {
     pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
         profile.check_ledger()?;
         let opened = Self::new(Box::new(SqliteLedger::open(profile, env)?));
-        Ok(Self { expects: profile.authority_id(), ..opened })
+        Ok(opened.expecting(profile.authority_id()))
     }
 
     /// Keeps the ledger of a profile, and makes and founds it where it is missing.
@@ -55,11 +75,15 @@ impl Authority {
     pub fn create(profile: &Profile, env: &Env) -> Result<Self> {
         profile.check_ledger()?;
         let made = Self::new(Box::new(SqliteLedger::create(profile, env)?));
-        let mut authority = Self { expects: profile.authority_id(), ..made };
+        let mut authority = made.expecting(profile.authority_id());
         authority.found()?;
         let meta = authority.read(|view| view.meta())?.ok_or_else(unfounded)?;
         profile.note_authority(meta.authority_id)?;
         Ok(authority)
+    }
+
+    fn expecting(self, expects: Option<AuthorityId>) -> Self {
+        Self { ours: Ours { expects, ..Ours::default() }, ..self }
     }
 
     /// Says whether a person's every verb needs proof.
@@ -93,23 +117,31 @@ impl Authority {
     }
 
     /// Reads one consistent state.
+    ///
+    /// Errors: those of the job; `orphaned_goal_state` for the ledger of another authority, `store_*`.
     pub fn read<T>(&mut self, mut job: impl FnMut(&mut dyn View) -> Result<T>) -> Result<T> {
+        let Self { ledger, ours, .. } = self;
         let mut answer = None;
-        self.ledger.read(&mut |view| {
+        ledger.read(&mut |view| {
+            ours.check(ours.reading, view)?;
             answer = Some(job(view)?);
             Ok(())
         })?;
+        ours.reading = true;
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
     /// Reads one consistent state on the connection that is about to write, so that a short process opens the file
     /// once.
     pub(crate) fn read_first<T>(&mut self, mut job: impl FnMut(&mut dyn View) -> Result<T>) -> Result<T> {
+        let Self { ledger, ours, .. } = self;
         let mut answer = None;
-        self.ledger.write(&mut |tx| {
+        ledger.write(&mut |tx| {
+            ours.check(ours.writing, tx)?;
             answer = Some(job(tx)?);
             Ok(())
         })?;
+        ours.writing = true;
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
@@ -117,7 +149,7 @@ impl Authority {
     ///
     /// Errors: those of the job; `not_found` before the ledger was founded, `store_*`.
     pub fn look<T>(&mut self, mut job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
-        let Self { ledger, clock, strict, expects } = self;
+        let Self { ledger, clock, strict, ours: Ours { expects, .. } } = self;
         let mut answer = None;
         ledger.read(&mut |view| {
             let meta = ours(view.meta()?, *expects)?;
@@ -132,7 +164,7 @@ impl Authority {
     ///
     /// Errors: `not_found` before the ledger was founded, `store_*`.
     pub fn accept_clock(&mut self) -> Result<bool> {
-        let Self { ledger, clock, expects, .. } = self;
+        let Self { ledger, clock, ours: Ours { expects, .. }, .. } = self;
         let mut jumped = false;
         ledger.write(&mut |tx| {
             let meta = ours(tx.meta()?, *expects)?;
@@ -147,12 +179,22 @@ impl Authority {
     }
 
     /// Sleeps until `changed` says yes, at most for `wait`; says whether it did.
+    ///
+    /// Errors: those of `changed`; `orphaned_goal_state` for the ledger of another authority, `store_*`.
     pub fn wait(
         &mut self,
         wait: Duration,
         mut changed: impl FnMut(&mut dyn View) -> Result<bool>,
     ) -> Result<bool> {
-        self.ledger.wait(wait, &mut changed)
+        let Self { ledger, ours, .. } = self;
+        let mut seen = ours.reading;
+        let waited = ledger.wait(wait, &mut |view| {
+            ours.check(seen, view)?;
+            seen = true;
+            changed(view)
+        })?;
+        ours.reading = seen;
+        Ok(waited)
     }
 
     /// What an operation returned, if it was ever submitted.
@@ -163,14 +205,14 @@ impl Authority {
 
     /// As [`Authority::terms`], by a read of its own.
     pub fn present(&mut self) -> Result<Terms> {
-        let meta = ours(self.read(|view| view.meta())?, self.expects)?;
+        let meta = ours(self.read(|view| view.meta())?, self.ours.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
 
     /// What a decision would be made under now, without writing that time passed.
     pub fn terms(&self, view: &mut dyn View) -> Result<Terms> {
-        let meta = ours(view.meta()?, self.expects)?;
+        let meta = ours(view.meta()?, self.ours.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
@@ -185,7 +227,7 @@ impl Authority {
             stamp: Stamp::first(&reading),
         };
         let mut made = false;
-        let expects = self.expects;
+        let expects = self.ours.expects;
         self.ledger.write(&mut |tx| {
             let known = tx.meta()?;
             if known.is_some() || expects.is_some() {
@@ -205,9 +247,11 @@ impl Authority {
     ) -> Result<Receipt> {
         let digest = operation.digest()?;
         let seed = random::bytes::<32>()?;
-        let Self { ledger, clock, strict, expects } = self;
+        let Self { ledger, clock, strict, ours: of } = self;
         let mut receipt = None;
         ledger.write(&mut |tx| {
+            // Before the receipt: another authority's ledger may hold one of the same operation.
+            let meta = ours(tx.meta()?, of.expects)?;
             if let Some(stored) = tx.receipt(&operation.operation_id)? {
                 if stored.digest != digest {
                     return Err(conflict(&operation.operation_id));
@@ -215,7 +259,6 @@ impl Authority {
                 receipt = Some(stored.into_receipt(operation.operation_id.clone(), true));
                 return Ok(());
             }
-            let meta = ours(tx.meta()?, *expects)?;
             let reading = clock.read()?;
             let stamp = clock::advance(&meta.stamp, &reading);
             let minted = Minted::new(seed, Timestamp::from_ms(reading.wall_ms));
