@@ -219,7 +219,7 @@ fn spool(site: &mut Site<'_>, around: &Around, number: u8, outcome: &Outcome) ->
     if !outcome.stderr.is_empty() {
         bodies.push(Site::body(Kind::Diagnostics, id, turn_id, outcome.stderr.clone())?);
     }
-    site.private.put_all(&bodies).map(drop)
+    site.private.put_all(&bodies)
 }
 
 /// The id under which what an attempt said is kept.
@@ -234,7 +234,7 @@ fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()
         return Ok(());
     }
     let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, bytes)?;
-    site.private.put_all(&[body]).map(drop)
+    site.private.put_all(&[body])
 }
 
 fn attempt_row(site: &Site<'_>, host: &dyn Host, token: &str, tree: Option<Digest>) -> Result<Attempt> {

@@ -6,6 +6,7 @@ mod desk;
 mod doctor;
 mod echo;
 mod evidence;
+mod irregular;
 mod journey;
 mod names;
 mod newcomer;

@@ -2,7 +2,12 @@
 //!
 //! Changes nothing without a flag that says so.
 
-use std::{fmt, io, os::unix::fs::MetadataExt as _};
+use std::{
+    collections::BTreeSet,
+    fmt, io,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    path::Path,
+};
 
 use serde::Serialize;
 use serde_json::json;
@@ -216,12 +221,14 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
             Finding::new("filesystem", Standing::Doubtful, format!("{name}, allowed by a flag; locks may not hold"))
         }
     });
-    findings.push(if profile.has_run_dir() {
+    let run_dir = profile.known_run_dir();
+    findings.push(if run_dir.is_dir() {
         Finding::good("doorbell", "its folder is there")
     } else {
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
     findings.push(locks(&place));
+    findings.push(files([place.dir(), &place.locks(), run_dir]));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
@@ -294,6 +301,25 @@ fn locks(place: &Place) -> Finding {
         Err(e) if e.kind() == io::ErrorKind::NotFound => doubt("their folder is gone"),
         Err(_) => Finding::new("locks", Standing::Bad, "their folder cannot be looked at"),
     }
+}
+
+/// Whether each file of ours is one: what else lies in its place is passed by where that costs only time, and is
+/// refused where it is needed.
+fn files(folders: [&Path; 3]) -> Finding {
+    let mut strange = BTreeSet::new();
+    for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
+        let Ok(kind) = entry.path().metadata().map(|found| found.file_type()) else { continue };
+        if kind.is_file() || kind.is_socket() || folders.contains(&&*entry.path()) {
+            continue;
+        }
+        strange.insert(entry.file_name().to_string_lossy().into_owned());
+    }
+    if strange.is_empty() {
+        return Finding::good("files", "each is a regular one");
+    }
+    let names: Vec<_> = strange.into_iter().collect();
+    let text = format!("no regular files: {}; remove what is not yours to keep there", names.join(", "));
+    Finding::new("files", Standing::Doubtful, text)
 }
 
 /// Whether the owner-local store can be read, every page of it.

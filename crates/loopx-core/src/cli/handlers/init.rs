@@ -13,7 +13,7 @@ use super::{
     submit::{Wish, Written, operation_id, submit_as},
 };
 use crate::{
-    authority::profile::{DEFAULT_PROFILE, HostFilesystem, Place, Profile, replace_whole},
+    authority::profile::{DEFAULT_PROFILE, HostFilesystem, Place, Profile, file},
     cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
@@ -93,9 +93,10 @@ fn leave_token(desk: &Desk, first: &Actor) -> Result<bool> {
     if !first.is_user() || !tokens.list()?.is_empty() {
         return Ok(false);
     }
-    let file = desk.profile.place().dir().join(TOKEN_FILE);
+    let path = desk.profile.place().dir().join(TOKEN_FILE);
     // A process that dies between the two leaves a secret that proves nothing, and the next `init` makes another.
-    tokens.issue_kept(first.clone(), desk::wall()?, None, |secret| replace_whole(&file, format!("{secret}\n").as_bytes()))?;
+    let keep = |secret: &str| file::replace(&path, format!("{secret}\n").as_bytes(), 0o600);
+    tokens.issue_kept(first.clone(), desk::wall()?, None, keep)?;
     Ok(true)
 }
 
