@@ -60,3 +60,39 @@ fn gate(desk: &Desk) -> String {
     let gates = desk.ok(&["gate", "list"]);
     gates["items"][0]["gate_id"].as_str().unwrap().to_owned()
 }
+
+#[test]
+fn a_file_is_looked_at_before_it_is_evidence() {
+    let desk = Desk::with_work();
+    let file = desk.folder().join("out.txt");
+    let outside = desk.path("outside.txt");
+    for path in [&file, &outside] {
+        std::fs::write(path, "abc").unwrap();
+    }
+    std::os::unix::fs::symlink(&outside, desk.folder().join("link")).unwrap();
+    let events = desk.events();
+    let other = "0".repeat(64);
+    for (words, code) in [
+        (&["none.txt"][..], "not_found"),
+        (&["link"], "invalid_argument"),
+        (&["."], "invalid_argument"),
+        (&["out.txt", "--digest", &other], "invalid_argument"),
+    ] {
+        desk.refused(&[&["evidence", "add"], words, &["--kind", "file"]].concat(), code, 2);
+    }
+    assert_eq!(desk.events(), events, "what is refused writes nothing");
+    // what it holds is recorded, by its place in the tree
+    let add = ["evidence", "add", "./out.txt", "--kind", "file", "--op-id", "once"];
+    let added = desk.ok(&add);
+    let id = added["evidence"]["evidence_id"].as_str().unwrap();
+    let shown = desk.ok(&["evidence", "show", id])["evidence"].clone();
+    let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!((&shown["pointer"], &shown["digest"]), (&"out.txt".into(), &abc.into()));
+    // and an honest repetition finds its receipt, whatever became of the file
+    std::fs::write(&file, "changed").unwrap();
+    assert_eq!(desk.ok(&add)["receipt"]["replayed"], true);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(desk.ok(&add)["receipt"]["replayed"], true);
+    let another = ["evidence", "add", "none.txt", "--kind", "file", "--op-id", "once"];
+    desk.refused(&another, "operation_conflict", 4);
+}
