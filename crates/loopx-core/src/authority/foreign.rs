@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use super::{
-    Authority,
+    Asked, Authority,
     profile::{Env, HostFilesystem, NewProfile, Place, Profile},
 };
 use crate::{
@@ -18,6 +18,11 @@ fn profile(home: &Path) -> (Env, Profile) {
     let new = NewProfile { profile_id: "prf_x".into(), created_at_ms: 1 };
     let (profile, _) = Profile::open_or_create(&place, &env, &HostFilesystem, &new).unwrap();
     (env, profile)
+}
+
+fn asked() -> Asked {
+    let provenance = Provenance { door: Door::Library, assurance: Assurance::Proven, contained: None };
+    Asked { operation_id: "clock".parse().unwrap(), actor: "user:ana".parse().unwrap(), provenance }
 }
 
 fn start() -> Operation<Command> {
@@ -60,7 +65,7 @@ fn fault_g05_no_door_takes_the_ledger_of_another_authority() {
         ("receipt", &|authority| authority.receipt(&"start".parse().unwrap()).map(drop)),
         ("present", &|authority| authority.present().map(drop)),
         ("wait", &|authority| authority.wait(Duration::ZERO, |_| Ok(true)).map(drop)),
-        ("accept_clock", &|authority| authority.accept_clock().map(drop)),
+        ("accept_clock", &|authority| authority.accept_clock(&asked()).map(drop)),
         ("submit", &|authority| authority.submit(start()).map(drop)),
     ];
     for (name, door) in doors {

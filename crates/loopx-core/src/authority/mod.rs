@@ -12,13 +12,15 @@ pub mod profile;
 pub mod random;
 pub mod sqlite;
 mod submit;
+mod own;
 
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, OwnCommit, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
+pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};
 pub use sqlite::SqliteLedger;
 pub use submit::Authority;
 

@@ -21,19 +21,19 @@ use crate::{
 /// The keeper of one ledger: everything that writes goes through it.
 #[derive(Debug)]
 pub struct Authority {
-    ledger: Box<dyn Ledger>,
-    clock: Box<dyn Clock>,
+    pub(super) ledger: Box<dyn Ledger>,
+    pub(super) clock: Box<dyn Clock>,
     strict: bool,
-    ours: Ours,
+    pub(super) ours: Ours,
 }
 
 /// Whose ledger it has to be, and which of its two connections have been seen to be at that one.
 ///
 /// One look a connection is enough: a file that takes the place of an open one is refused by what has that open.
 #[derive(Debug, Clone, Copy, Default)]
-struct Ours {
+pub(super) struct Ours {
     /// Unknown before the ledger was founded.
-    expects: Option<AuthorityId>,
+    pub(super) expects: Option<AuthorityId>,
     reading: bool,
     writing: bool,
 }
@@ -160,24 +160,6 @@ impl Authority {
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
-    /// Takes the present time after a jump of the clock: a person stands by it. Says whether there was a jump.
-    ///
-    /// Errors: `not_found` before the ledger was founded, `store_*`.
-    pub fn accept_clock(&mut self) -> Result<bool> {
-        let Self { ledger, clock, ours: Ours { expects, .. }, .. } = self;
-        let mut jumped = false;
-        ledger.write(&mut |tx| {
-            let meta = ours(tx.meta()?, *expects)?;
-            let reading = clock.read()?;
-            jumped = clock::advance(&meta.stamp, &reading).clock_jump;
-            if jumped {
-                tx.restamp(&clock::accept(&meta.stamp, &reading))?;
-            }
-            Ok(())
-        })?;
-        Ok(jumped)
-    }
-
     /// Sleeps until `changed` says yes, at most for `wait`; says whether it did.
     ///
     /// Errors: those of `changed`; `orphaned_goal_state` for the ledger of another authority, `store_*`.
@@ -289,7 +271,7 @@ fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
 }
 
 /// What a ledger knows of itself, if it is the one that is expected here.
-fn ours(meta: Option<Meta>, expects: Option<AuthorityId>) -> Result<Meta> {
+pub(super) fn ours(meta: Option<Meta>, expects: Option<AuthorityId>) -> Result<Meta> {
     match (meta, expects) {
         (Some(meta), Some(expected)) if meta.authority_id != expected => {
             let message = "the ledger is another authority's: this profile has registered none of its Goals";
@@ -310,7 +292,7 @@ fn unfounded() -> Error {
     Error::new(Code::NotFound, "this profile has no ledger yet").hint("init")
 }
 
-fn conflict(operation_id: &OperationId) -> Error {
+pub(super) fn conflict(operation_id: &OperationId) -> Error {
     Error::new(Code::OperationConflict, format!("the operation id {operation_id} was used for another operation"))
         .detail("operation_id", operation_id.as_str())
 }
@@ -360,7 +342,7 @@ fn decide(
         digest,
         actor: operation.actor.clone(),
         provenance: operation.provenance,
-        goal_id: operation.goal_id.clone(),
+        goal_id: Some(operation.goal_id.clone()),
         at: now,
         seq: head.seq,
         negative: decision.negative.map(|code| code.as_str().into()),

@@ -16,13 +16,14 @@ use super::{
     caller::caller,
     desk::{self, Desk},
     schema,
-    submit::with_proof_hint,
+    submit::{operation_id, with_proof_hint},
 };
 use crate::{
     authority::{
-        EventFilter, Head, View,
+        Asked, EventFilter, Head, View,
         clock::{Clock as _, SystemClock},
         profile::{HostFilesystem, Place, Profile, filesystem},
+        own_chain,
         sqlite::{LEDGER, Reader, library_version},
         verify,
     },
@@ -359,6 +360,10 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
             }
         }
     }
+    match own_chain(view) {
+        Ok((count, _)) => events += count,
+        Err(error) => findings.push(Finding::bad("chain", &error)),
+    }
     let shown = u64::try_from(goals.len().min(GOALS_MAX)).unwrap_or(u64::MAX);
     findings.push(Finding::good("chains", format!("{} of {} fit each other", count(events, "event"), count(shown, "Goal"))));
     Ok(findings)
@@ -378,7 +383,8 @@ fn clock(terms: &Terms) -> Result<Finding> {
     }
     let apart = SystemClock::new().read()?.wall_ms.abs_diff(terms.now.as_ms());
     if apart > APART_MS {
-        let text = format!("the ledger's time and the wall clock are {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
+        // Within one boot the boot clock alone counts: there is nothing to accept.
+        let text = format!("the ledger's time goes on by this boot's clock; the wall clock is {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
         return Ok(Finding::new("clock", Standing::Doubtful, text));
     }
     Ok(Finding::good("clock", "steady"))
@@ -415,20 +421,24 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
     if !caller.actor.is_user() || caller.provenance.contained.is_some() {
         return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
     }
+    let mut asked = Asked { operation_id: operation_id(args)?, actor: caller.actor, provenance: caller.provenance };
+    let id = asked.operation_id.clone();
+    let known = desk.authority.receipt(&id)?.is_some();
     let jumped = desk.look(|_, terms| Ok(terms.clock_jump))?;
-    if args.switch("dry-run") || !jumped {
+    if !known && (args.switch("dry-run") || !jumped) {
         let text = if jumped { "would take the present time" } else { "the clock did not jump" };
         let body = json!({"clock_jump": jumped, "accepted": false});
         return Rendered::new(schema::DOCTOR, &body, Document::new().line(text));
     }
-    if caller.provenance.assurance != Assurance::Proven {
-        let question = format!("{}: take the present time as {}?", context.program, caller.actor);
-        if context.confirm(&question)? != Some(true) {
-            let error = Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor));
-            return Err(with_proof_hint(context, args, &desk, &caller.actor, error));
+    if !known && asked.provenance.assurance != Assurance::Proven {
+        let question = format!("{}: take the present time as {}?", context.program, asked.actor);
+        if context.confirm(&question)? == Some(true) {
+            asked.provenance.assurance = Assurance::Proven;
         }
     }
-    let accepted = desk.authority.accept_clock()?;
-    let body = json!({"clock_jump": jumped, "accepted": accepted});
-    Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))
+    let receipt = desk.authority.accept_clock(&asked);
+    let receipt = receipt.map_err(|error| with_proof_hint(context, args, &desk, &asked.actor, error))?;
+    let body = json!({"receipt": receipt, "clock_jump": true, "accepted": receipt.is_some()});
+    let replayed = receipt.is_some_and(|receipt| receipt.is_replayed());
+    Ok(Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))?.operation(&id, replayed))
 }
