@@ -279,12 +279,20 @@ fn declared(around: &Around) -> Vec<ScopePath> {
     if own.is_empty() { around.goal.boundary.write_scopes.clone() } else { own }
 }
 
-/// Whether another live Turn of the Goal works in the same work tree, so that a change may be its.
+/// Whether another live Turn, of whatever Goal, works in the same work tree, so that a change may be its.
 fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
-    let filter =
-        TurnFilter { goal: &around.goal.goal_id, todo: None, agent: None, live: true };
-    let turns = site.authority.read(|view| view.turns(&filter, None, 256))?;
-    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.workspace == around.turn.workspace))
+    let (goal, turn) = (&around.goal.goal_id, &around.turn);
+    let filter = TurnFilter { goal, todo: None, agent: None, live: true };
+    site.authority.read(|view| {
+        let of_goal = view.turns(&filter, None, 256)?;
+        if of_goal.iter().any(|other| other.turn_id != turn.turn_id && other.workspace == turn.workspace) {
+            return Ok(true);
+        }
+        let Some(workspace) = &turn.workspace else { return Ok(false) };
+        // Two, since one of them may be its own.
+        let owned = view.owned_in(workspace, 2)?;
+        Ok(owned.iter().filter_map(|todo| todo.ownership.as_ref()).any(|own| own.turn_id != turn.turn_id))
+    })
 }
 
 /// Where a program of this name would be found for a host; none when it is nowhere.

@@ -13,6 +13,7 @@ mod newcomer;
 mod orphans;
 mod place;
 mod reads;
+mod shared;
 mod tokens;
 mod traced;
 mod turn;
