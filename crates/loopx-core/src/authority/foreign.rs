@@ -12,6 +12,8 @@ use crate::{
     model::{Assurance, Door, Expected, Operation, Provenance},
 };
 
+type Try<'t> = &'t dyn Fn(&mut Authority) -> Result<()>;
+
 fn profile(home: &Path) -> (Env, Profile) {
     let env = Env { loopx_home: Some(home.to_owned()), ..Env::default() };
     let place = Place::resolve(&env).unwrap();
@@ -57,8 +59,7 @@ fn fault_g05_no_door_takes_the_ledger_of_another_authority() {
     let place = Place::resolve(&env).unwrap();
     let profile = Profile::open(&place, &env, &HostFilesystem).unwrap();
     // then each door refuses it by itself, the replay of what that ledger knows too
-    type Door<'d> = &'d dyn Fn(&mut Authority) -> Result<()>;
-    let doors: [(&str, Door<'_>); 8] = [
+    let doors: [(&str, Try<'_>); 8] = [
         ("read", &|authority| authority.read(|view| view.meta()).map(drop)),
         ("read_first", &|authority| authority.read_first(|view| view.meta()).map(drop)),
         ("look", &|authority| authority.look(|_, _| Ok(())).map(drop)),

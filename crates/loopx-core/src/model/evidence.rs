@@ -105,7 +105,6 @@ pub enum Privacy {
 
 impl Privacy {
     /// Whether everybody may see it; for fields that are left out when they say so.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
     pub const fn is_public(&self) -> bool {
         matches!(self, Self::Public)
     }

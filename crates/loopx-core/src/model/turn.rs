@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Bucket, Continuation, Digest, Duration, EndpointId, EntryId, EvidenceKind, GateId,
-    GoalId, IncarnationId, Label, MachineId, OwnId, Privacy, ShortText, Slot, Text, Timestamp, TodoId, TurnId, Usage,
-    Workspace,
+    GoalId, IncarnationId, Label, MachineId, OwnId, Privacy, ShortText, Slot, Text, Timestamp, TodoId,
+    TurnId, Usage, Workspace,
 };
 
 /// One governed, bounded attempt by one executor.

@@ -27,13 +27,20 @@ const VERBS: &[&[&str]] = &[
 fn bounded(desk: &Desk, words: &[&str]) -> Ended {
     let token = desk.token_file();
     let mut command = desk.command("timeout");
-    command.args(["20", env!("CARGO_BIN_EXE_loopx-core")]).args(words).arg("--json");
+    command
+        .args(["20", env!("CARGO_BIN_EXE_loopx-core")])
+        .args(words)
+        .arg("--json");
     if words.first() == Some(&"token") {
         command.args(["--token-file", &token]);
     }
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Ended { exit: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+    Ended {
+        exit: output.status.code().unwrap_or(-1),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
 }
 
 /// Every file that a profile at work has, and its doorbell.
@@ -79,9 +86,14 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_met_at_once_and_typed() {
                 let ended = bounded(&desk, words);
                 let code = ended.code();
                 let strange = "store_unreadable";
-                let good = ended.exit == 0 || code == strange || code == "already_claimed" || code == "check_failed";
+                let good =
+                    ended.exit == 0 || code == strange || code == "already_claimed" || code == "check_failed";
                 assert!(good, "{} {words:?}: {ended:?}", path.display());
-                assert!(words[0] != "doctor" || ended.out.contains("regular file"), "{}: {ended:?}", path.display());
+                assert!(
+                    words[0] != "doctor" || ended.out.contains("regular file"),
+                    "{}: {ended:?}",
+                    path.display()
+                );
             }
             if is_pipe {
                 fs::remove_file(&path).unwrap();
@@ -116,19 +128,30 @@ fn who_may_not_read_a_file_is_told_that_it_is_permission() {
         }
     }
     fs::write(desk.profile().join("profile.toml"), "").unwrap();
-    fs::set_permissions(desk.profile().join("profile.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(
+        desk.profile().join("profile.toml"),
+        fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
     let binary = desk.path("folder/loopx-core");
     fs::copy(env!("CARGO_BIN_EXE_loopx-core"), &binary).unwrap();
     let call = |words: &[&str]| {
         let mut command = desk.command("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary).args(words).arg("--json");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&binary)
+            .args(words)
+            .arg("--json");
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     for name in ["profile.toml", "profile.json"] {
         for words in [&["status"][..], &["todo", "add", "x"]] {
             let said = call(words);
             let expected = format!("{name} cannot be read: this user has no permission");
-            assert!(said.contains("store_unreadable") && said.contains(&expected), "{words:?}: {said}");
+            assert!(
+                said.contains("store_unreadable") && said.contains(&expected),
+                "{words:?}: {said}"
+            );
         }
         fs::set_permissions(desk.profile().join(name), fs::Permissions::from_mode(0o644)).unwrap();
     }
