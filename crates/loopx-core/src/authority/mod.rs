@@ -23,6 +23,7 @@ pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};
 pub use sqlite::SqliteLedger;
 pub use submit::Authority;
+pub(crate) use submit::StepRight;
 
 #[cfg(test)]
 mod process_tests;

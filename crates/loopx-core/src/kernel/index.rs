@@ -66,7 +66,7 @@ pub fn index(todo: &Todo) -> Index {
         ready: offered.then_some(Ready { priority: todo.priority as u8, free_at }),
         ready_at,
         wake_target: Target::of(todo),
-        writes_in: todo.ownership.as_ref().and_then(|own| own.workspace.clone()),
+        writes_in: todo.ownership.as_ref().and_then(|own| own.workspace.as_ref().map(Workspace::tree)),
         reserved_for: todo.reserved.as_ref().map(|reserved| reserved.agent_id.clone()),
     }
 }

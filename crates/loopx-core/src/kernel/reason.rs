@@ -260,8 +260,8 @@ fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Resu
 
 fn of_scopes(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
     let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
-    let scopes = claim::wanted_scopes(goal, todo);
     let workspace = viewer.workspace.or(goal.workspace.as_ref());
+    let scopes = claim::wanted_scopes(goal, todo, workspace)?;
     let Some(other) = claim::conflict(facts, &todo.todo_id, workspace, &scopes)? else { return Ok(None) };
     let Some(turn) = facts.live_turn(other)? else { return Ok(None) };
     let until = other.ownership.as_ref().map_or(facts.now(), |own| own.expires_at);

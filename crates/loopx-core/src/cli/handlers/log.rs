@@ -5,7 +5,7 @@ use crate::{
     cli::{Args, Context, Rendered, When},
     error::Result,
     model::{Duration, Timestamp},
-    projection::{self, Listed, LogQuery, Slice},
+    projection::{self, Listed, LogQuery, LogRow, Slice},
 };
 
 /// `log`.
@@ -34,10 +34,15 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         &["EVENT", "WHEN", "WHO", "WHAT"],
         |row| {
             let row = row.for_owner();
-            vec![row.seq.to_string(), show::utc(row.at_ms), show::actor(&row.actor), row.text.clone()]
+            vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()]
         },
         "Nothing happened yet.",
     )
+}
+
+/// Whose word a row is: a validator's is not the agent's that it judged.
+fn who(row: &LogRow) -> String {
+    row.said_by.map_or_else(|| show::actor(&row.actor), str::to_owned)
 }
 
 /// `find`.

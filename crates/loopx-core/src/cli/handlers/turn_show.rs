@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show};
+use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
 use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
-    private::{Kind, PrivateStore},
+    private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
+    turn,
 };
 
 /// How many events of a Turn are shown.
@@ -63,6 +64,9 @@ fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
 pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let turn_id = names::turn(&mut desk, args.needed("id")?)?;
+    if args.switch("output") {
+        return turn_output::show(&mut desk, turn_id);
+    }
     show_one(context, &mut desk, turn_id)
 }
 
@@ -80,7 +84,13 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     log.reverse();
     let held = matches!(turn.state, TurnState::Held { .. });
     let kept = kept(desk, &turn)?;
-    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program);
+    let next = match turn.state {
+        TurnState::Unresolved { .. } => {
+            Some(turn::way_out(&mut Workbench::of(context, desk)?.site(desk), turn_id)?)
+        }
+        _ => next(&turn), // wildcard: every other state says it itself
+    };
+    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program, next);
     let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
@@ -99,22 +109,11 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
 /// Which texts of a Turn lie in the private store, by kind and id; the texts themselves are not shown.
 fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    let mut ids: Vec<(Kind, String)> = Vec::new();
-    for attempt in &turn.attempts {
-        let id = format!("{}.{}", turn.turn_id, attempt.number);
-        ids.extend([(Kind::Result, id.clone()), (Kind::Diagnostics, id)]);
-    }
-    ids.push((Kind::Diagnostics, format!("{}.v", turn.turn_id)));
-    let mut kept = Vec::new();
-    for (kind, id) in ids {
-        if let Some(body) = private.latest(kind, &id)? {
-            kept.push(json!({"kind": kind.as_str(), "id": id, "bytes": body.bytes.len()}));
-        }
-    }
-    Ok(kept)
+    let bodies = turn::bodies(&mut private, turn)?;
+    Ok(bodies.into_iter().map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes})).collect())
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
+fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: Timestamp, program: &str, next: Option<String>) -> Document {
     let row = TurnRow::of(turn);
     let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
@@ -163,7 +162,10 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: 
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
     }
-    match next(turn) {
+    if turn.is_driven() || turn.verdict.is_some() {
+        document = document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
+    }
+    match next {
         Some(command) => document.line(format!("next: {program} {command}")),
         None => document,
     }
@@ -183,7 +185,7 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that moves a Turn on.
+/// The command that moves a Turn on, where its state alone tells.
 fn next(turn: &Turn) -> Option<String> {
     let id = turn.turn_id;
     match &turn.state {
@@ -191,10 +193,11 @@ fn next(turn: &Turn) -> Option<String> {
             Some(gate) => format!("gate show {gate}"),
             None => format!("turn recover {id} --prove"),
         }),
-        TurnState::Unresolved { .. } | TurnState::Candidate => Some(format!("turn recover {id} --resume")),
+        TurnState::Candidate => Some(format!("turn recover {id} --resume")),
         TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(format!("turn recover {id} --resume")),
         TurnState::Admitted
         | TurnState::Dispatched
+        | TurnState::Unresolved { .. }
         | TurnState::Settled
         | TurnState::Stopped { .. }
         | TurnState::Failed { .. }

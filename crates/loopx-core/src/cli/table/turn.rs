@@ -99,8 +99,14 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Turns; without
     ]);
 
 const SHOW: Command = Command::verb("show", Access::Reads, "Shows one Turn: phases, verdicts, receipts.")
-    .args(&[ID])
-    .examples(&[example("turn show 0v7k3", "by the start of its id")]);
+    .args(&[
+        ID,
+        Arg::switch("output", "What its hosts and validators printed, and how they ended; kept on this machine alone"),
+    ])
+    .examples(&[
+        example("turn show 0v7k3", "by the start of its id"),
+        example("turn show 0v7k3 --output", "why a host crashed, or what a validator said"),
+    ]);
 
 const STOP: Command = Command::verb("stop", Access::Writes, "Ends a Turn and all that it started.")
     .args(&[ID, REASON])

@@ -13,7 +13,7 @@ pub use event::Event;
 
 pub(super) use admit::{Admission, admit, admit_next, would_end};
 pub(super) use own::{Presented, check, present, rearm_at, renew};
-pub(super) use scopes::{conflict, of_claim, wanted as wanted_scopes};
+pub(super) use scopes::{conflict, of_claim, wanted_in as wanted_scopes};
 
 use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, todo, turn};
 use crate::{
@@ -240,7 +240,7 @@ pub(super) fn admission_reads(
     let workspace = workspace.or(goal_row.workspace.as_ref()).cloned();
     let needs = goal_row.boundary.needs_approval.iter().any(|need| todo.requires.keys().iter().any(|k| k.matches(need)));
     if let Some(workspace) = workspace.filter(|_| !writes.is_empty()) {
-        wanted.want(Read::Writers(workspace));
+        wanted.want(Read::Writers(workspace.tree()));
     }
     let owned = todo.turn_id.is_some();
     if let Some(reviewed) = reviewed {
@@ -266,7 +266,7 @@ pub(super) fn owner_reads(todo_id: &TodoId, wanted: &mut Wanted<'_>) {
     }
     let workspace = own.filter(|own| !own.scopes.is_empty()).and_then(|own| own.workspace.clone());
     if let Some(workspace) = workspace {
-        wanted.want(Read::Writers(workspace));
+        wanted.want(Read::Writers(workspace.tree()));
     }
 }
 

@@ -186,7 +186,7 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
         .map(|todo| todo.todo_id.clone())
         .collect();
     if let Some(workspace) = workspace {
-        wanted.want(Read::Writers(workspace));
+        wanted.want(Read::Writers(workspace.tree()));
     }
     if needs {
         wanted.want(Read::Approvals(goal.clone()));

@@ -185,7 +185,7 @@ impl Step {
                 if tree_busy {
                     wanted.want(Read::LiveTurns(goal_id.clone()));
                     if let Some(workspace) = workspace {
-                        wanted.want(Read::Writers(workspace));
+                        wanted.want(Read::Writers(workspace.tree()));
                     }
                 }
             }
@@ -538,7 +538,7 @@ fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
         others.extend(facts.turns_in(workspace)?);
     }
     for other in others {
-        let same = other.workspace == turn.workspace && other.turn_id != turn.turn_id;
+        let same = turn.shares_tree(other) && other.turn_id != turn.turn_id;
         if same && end::executes(facts, other)? {
             return Ok(true);
         }

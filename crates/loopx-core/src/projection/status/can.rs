@@ -108,7 +108,7 @@ fn load(view: &mut dyn View, seen: &Seen<'_>, agent: &Agent, facts: &mut Facts, 
     let mut reads: BTreeSet<_> = todos.iter().map(|todo| Read::Todo(todo.todo_id.clone())).collect();
     let scoped = goal.boundary.exclusive_workspace || todos.iter().any(|todo| !todo.requires.write_scopes.is_empty());
     if let Some(workspace) = goal.workspace.clone().filter(|_| scoped) {
-        reads.insert(Read::Writers(workspace));
+        reads.insert(Read::Writers(workspace.tree()));
     }
     if !goal.boundary.needs_approval.is_empty() {
         reads.insert(Read::Approvals(goal.goal_id.clone()));

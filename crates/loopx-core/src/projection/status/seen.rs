@@ -7,7 +7,7 @@ use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
     kernel::{Facts, Read, Terms},
-    model::{Agent, Gate, Goal, Ownership, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome},
+    model::{Agent, Gate, Goal, Ownership, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome, Workspace},
     projection::{
         todo::OwnerRow,
         gate,
@@ -142,7 +142,10 @@ impl<'a> Seen<'a> {
         let beside: Vec<_> = self.beside.iter().filter_map(silent).collect();
         for (place, (todo, own)) in undeclared.iter().enumerate() {
             let others = undeclared.iter().skip(place + 1).chain(&beside);
-            let shares = others.into_iter().find(|(_, other)| other.workspace == own.workspace);
+            let shares = others.into_iter().find(|(_, other)| match (&own.workspace, &other.workspace) {
+                (Some(one), Some(other)) => one.shares_tree(other),
+                (Some(_) | None, _) => false,
+            });
             if let Some((other, _)) = shares {
                 warnings.push(format!(
                     "{} and {} are worked on in one work tree, and neither says what it writes",
@@ -166,10 +169,10 @@ fn silent(todo: &Todo) -> Option<(&Todo, &Ownership)> {
 
 /// Todos of other Goals that are owned where these are; a few of each work tree.
 fn beside(view: &mut dyn View, goal: &Goal, owned: &[Todo]) -> Result<Vec<Todo>> {
-    let trees: BTreeSet<_> = owned.iter().filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref()).collect();
+    let trees: BTreeSet<_> = owned.iter().filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
     let mut found = Vec::new();
     for tree in trees {
-        let here = view.owned_in(tree, PAGE)?;
+        let here = view.owned_in(&tree, PAGE)?;
         found.extend(here.into_iter().filter(|todo| *todo.todo_id.goal() != goal.goal_id));
     }
     Ok(found)
