@@ -3,7 +3,7 @@
 //! It has no logic of its own. What is not re-exported here is not a package's to use.
 
 pub use crate::{
-    boundary::{OwnerView, Private},
+    boundary::{OwnerView, Private, Public},
     error::{Class, Code, Error, Result},
     model::*,
 };

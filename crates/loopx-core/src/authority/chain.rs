@@ -102,7 +102,7 @@ pub(super) fn link(head: &mut Head, linking: &Linking<'_>, events: Vec<Event>) -
 }
 
 /// The hash of the chain after one more event.
-fn next(head: &Head, seq: u64, payload: &[u8]) -> Digest {
+pub(super) fn next(head: &Head, seq: u64, payload: &[u8]) -> Digest {
     let digest = Digest::of(payload);
     let mut bytes = [0; 72];
     bytes[..32].copy_from_slice(head.hash.as_bytes());

@@ -52,13 +52,14 @@ impl Stamp {
 /// Moves `now` from the last commit to this one.
 ///
 /// Invariant: the result's `now_ms` is never less than the last one's. Within one boot only the boot clock
-/// counts, so a stepped wall clock changes nothing. Across boots the wall clock is believed when it moved
+/// counts, so a stepped wall clock changes nothing; a boot clock that ran back is another boot, whatever its name:
+/// a machine that was put back to an earlier state. Across boots the wall clock is believed when it moved
 /// forward by at most `JUMP_MAX_MS`; otherwise time goes on by the boot clock alone and `clock_jump` is set,
 /// and stays set until `accept`.
 pub fn advance(last: &Stamp, reading: &Reading) -> Stamp {
-    let same_boot = !last.boot_id.is_empty() && last.boot_id == reading.boot_id;
-    let (now_ms, clock_jump) = if same_boot {
-        let passed_ms = reading.boot_ms.saturating_sub(last.boot_ms).max(0);
+    let named = !last.boot_id.is_empty() && last.boot_id == reading.boot_id;
+    let (now_ms, clock_jump) = if named && reading.boot_ms >= last.boot_ms {
+        let passed_ms = reading.boot_ms.saturating_sub(last.boot_ms);
         (last.now_ms.saturating_add(passed_ms), last.clock_jump)
     } else {
         let step_ms = reading.wall_ms.saturating_sub(last.now_ms);
@@ -198,7 +199,9 @@ mod tests {
             ("wall stepped back a day", reading("a", 6000, T - DAY_MS), T + 5000, false),
             ("wall jumped forward a year", reading("a", 6000, T + 365 * DAY_MS), T + 5000, false),
             ("suspended for 8 h", reading("a", 1000 + DAY_MS / 3, T + DAY_MS / 3), T + DAY_MS / 3, false),
-            ("boot clock restored to an earlier state", reading("a", 10, T + 7), T, false),
+            ("put back to an earlier state, wall right", reading("a", 10, T + 7), T + 7, false),
+            ("put back to an earlier state, wall too", reading("a", 10, T - 7), T + 10, true),
+            ("put back after 47 days on a wrong wall", reading("a", 10, T - 47 * DAY_MS), T + 10, true),
             ("rebooted, wall 1 min on", reading("b", 20_000, T + 60_000), T + 60_000, false),
             ("rebooted, wall as it was", reading("b", 20_000, T), T, false),
             ("rebooted, wall exactly 30 days on", reading("b", 20_000, T + JUMP_MAX_MS), T + JUMP_MAX_MS, false),

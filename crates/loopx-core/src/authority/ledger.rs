@@ -21,7 +21,7 @@ use crate::{
     kernel::{Facts, Read, Writes},
     model::{
         Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, OperationId,
-        Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
+        Provenance, Receipt, Timestamp, Todo, TodoId, Turn, Workspace,
     },
 };
 
@@ -54,6 +54,8 @@ pub trait View {
     fn goals(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<Goal>>;
     /// Todos of a Goal by number.
     fn todos(&mut self, filter: &TodoFilter<'_>, after: u32, limit: usize) -> Result<Vec<Todo>>;
+    /// Todos of any Goal that are owned in a work tree, in no order.
+    fn owned_in(&mut self, workspace: &Workspace, limit: usize) -> Result<Vec<Todo>>;
     /// Agents of a Goal by id.
     fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>>;
     /// Gates of a Goal by id, which is by age.
@@ -70,6 +72,10 @@ pub trait View {
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>>;
     /// Stored events of a Goal by number.
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>>;
+    /// The end of the ledger's own chain; none before its first event.
+    fn own_head(&mut self) -> Result<Option<Head>>;
+    /// Stored events of the ledger itself, by number.
+    fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>>;
     /// How many Todos of a Goal are counted under each bucket of [`crate::kernel::Index`].
     fn counts(&mut self, goal: &GoalId) -> Result<Count>;
     /// Goals, Todos and gates whose id or title holds a text, whatever its case: (id, title). A Goal's title is its
@@ -88,8 +94,8 @@ pub(super) fn cursor<T: FromStr<Err = Error>>(text: Option<&str>) -> Result<Opti
 pub trait Tx: View {
     /// Founds the ledger, before its first commit.
     fn found(&mut self, meta: &Meta) -> Result<()>;
-    /// Notes another time of the last commit, after a person accepted a jump of the clock.
-    fn restamp(&mut self, stamp: &Stamp) -> Result<()>;
+    /// Stores a change of the ledger itself: event, receipt, time.
+    fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()>;
     /// Stores one decision: deltas, rows, events, receipt, time.
     fn store(&mut self, commit: Commit<'_>) -> Result<()>;
 }
@@ -127,6 +133,19 @@ pub struct Commit<'a> {
     pub stamp: Stamp,
 }
 
+/// A change of the ledger itself, as a ledger stores it.
+#[derive(Debug, Clone)]
+pub struct OwnCommit<'a> {
+    /// The event, which ends the ledger's own chain now.
+    pub record: Record,
+    /// The operation's id.
+    pub operation_id: &'a OperationId,
+    /// What it returned.
+    pub receipt: &'a StoredReceipt,
+    /// The time of this commit.
+    pub stamp: Stamp,
+}
+
 /// A receipt as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -137,8 +156,9 @@ pub struct StoredReceipt {
     pub actor: Actor,
     /// Through which door, how surely.
     pub provenance: Provenance,
-    /// The Goal that was written.
-    pub goal_id: GoalId,
+    /// The Goal that was written; none for a change of the ledger itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_id: Option<GoalId>,
     /// When.
     pub at: Timestamp,
     /// The number of its last event.

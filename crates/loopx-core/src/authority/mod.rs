@@ -12,13 +12,15 @@ pub mod profile;
 pub mod random;
 pub mod sqlite;
 mod submit;
+mod own;
 
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, OwnCommit, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
+pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};
 pub use sqlite::SqliteLedger;
 pub use submit::Authority;
 pub(crate) use submit::StepRight;
@@ -27,5 +29,7 @@ pub(crate) use submit::StepRight;
 mod process_tests;
 #[cfg(test)]
 mod check;
+#[cfg(test)]
+mod foreign;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;

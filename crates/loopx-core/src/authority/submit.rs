@@ -28,11 +28,31 @@ pub(crate) trait StepRight: std::fmt::Debug {
 /// The keeper of one ledger: everything that writes goes through it.
 #[derive(Debug)]
 pub struct Authority {
-    ledger: Box<dyn Ledger>,
-    clock: Box<dyn Clock>,
+    pub(super) ledger: Box<dyn Ledger>,
+    pub(super) clock: Box<dyn Clock>,
     strict: bool,
-    /// Whose ledger it has to be, where that is known.
-    expects: Option<AuthorityId>,
+    pub(super) ours: Ours,
+}
+
+/// Whose ledger it has to be, and which of its two connections have been seen to be at that one.
+///
+/// One look a connection is enough: a file that takes the place of an open one is refused by what has that open.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ours {
+    /// Unknown before the ledger was founded.
+    pub(super) expects: Option<AuthorityId>,
+    reading: bool,
+    writing: bool,
+}
+
+impl Ours {
+    /// Refuses another authority's ledger, by the first read of a connection.
+    fn check(self, seen: bool, view: &mut dyn View) -> Result<()> {
+        if self.expects.is_some() && !seen {
+            ours(view.meta()?, self.expects)?;
+        }
+        Ok(())
+    }
 }
 
 impl Authority {
@@ -43,7 +63,7 @@ impl Authority {
 
     /// Keeps a ledger by a given clock.
     pub fn with_clock(ledger: Box<dyn Ledger>, clock: Box<dyn Clock>) -> Self {
-        Self { ledger, clock, strict: false, expects: None }
+        Self { ledger, clock, strict: false, ours: Ours::default() }
     }
 
     /// Keeps the ledger of a profile, which must be there; its file is opened by the first read or write.
@@ -53,7 +73,7 @@ impl Authority {
     pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
         profile.check_ledger()?;
         let opened = Self::new(Box::new(SqliteLedger::open(profile, env)?));
-        Ok(Self { expects: profile.authority_id(), ..opened })
+        Ok(opened.expecting(profile.authority_id()))
     }
 
     /// Keeps the ledger of a profile, and makes and founds it where it is missing.
@@ -62,11 +82,15 @@ impl Authority {
     pub fn create(profile: &Profile, env: &Env) -> Result<Self> {
         profile.check_ledger()?;
         let made = Self::new(Box::new(SqliteLedger::create(profile, env)?));
-        let mut authority = Self { expects: profile.authority_id(), ..made };
+        let mut authority = made.expecting(profile.authority_id());
         authority.found()?;
         let meta = authority.read(|view| view.meta())?.ok_or_else(unfounded)?;
         profile.note_authority(meta.authority_id)?;
         Ok(authority)
+    }
+
+    fn expecting(self, expects: Option<AuthorityId>) -> Self {
+        Self { ours: Ours { expects, ..Ours::default() }, ..self }
     }
 
     /// Says whether a person's every verb needs proof.
@@ -105,23 +129,31 @@ impl Authority {
     }
 
     /// Reads one consistent state.
+    ///
+    /// Errors: those of the job; `orphaned_goal_state` for the ledger of another authority, `store_*`.
     pub fn read<T>(&mut self, mut job: impl FnMut(&mut dyn View) -> Result<T>) -> Result<T> {
+        let Self { ledger, ours, .. } = self;
         let mut answer = None;
-        self.ledger.read(&mut |view| {
+        ledger.read(&mut |view| {
+            ours.check(ours.reading, view)?;
             answer = Some(job(view)?);
             Ok(())
         })?;
+        ours.reading = true;
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
     /// Reads one consistent state on the connection that is about to write, so that a short process opens the file
     /// once.
     pub(crate) fn read_first<T>(&mut self, mut job: impl FnMut(&mut dyn View) -> Result<T>) -> Result<T> {
+        let Self { ledger, ours, .. } = self;
         let mut answer = None;
-        self.ledger.write(&mut |tx| {
+        ledger.write(&mut |tx| {
+            ours.check(ours.writing, tx)?;
             answer = Some(job(tx)?);
             Ok(())
         })?;
+        ours.writing = true;
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
@@ -129,7 +161,7 @@ impl Authority {
     ///
     /// Errors: those of the job; `not_found` before the ledger was founded, `store_*`.
     pub fn look<T>(&mut self, mut job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
-        let Self { ledger, clock, strict, expects } = self;
+        let Self { ledger, clock, strict, ours: Ours { expects, .. } } = self;
         let mut answer = None;
         ledger.read(&mut |view| {
             let meta = ours(view.meta()?, *expects)?;
@@ -140,31 +172,23 @@ impl Authority {
         answer.ok_or_else(|| Error::from(Code::Internal).internal("a ledger did not run its job"))
     }
 
-    /// Takes the present time after a jump of the clock: a person stands by it. Says whether there was a jump.
-    ///
-    /// Errors: `not_found` before the ledger was founded, `store_*`.
-    pub fn accept_clock(&mut self) -> Result<bool> {
-        let Self { ledger, clock, expects, .. } = self;
-        let mut jumped = false;
-        ledger.write(&mut |tx| {
-            let meta = ours(tx.meta()?, *expects)?;
-            let reading = clock.read()?;
-            jumped = clock::advance(&meta.stamp, &reading).clock_jump;
-            if jumped {
-                tx.restamp(&clock::accept(&meta.stamp, &reading))?;
-            }
-            Ok(())
-        })?;
-        Ok(jumped)
-    }
-
     /// Sleeps until `changed` says yes, at most for `wait`; says whether it did.
+    ///
+    /// Errors: those of `changed`; `orphaned_goal_state` for the ledger of another authority, `store_*`.
     pub fn wait(
         &mut self,
         wait: Duration,
         mut changed: impl FnMut(&mut dyn View) -> Result<bool>,
     ) -> Result<bool> {
-        self.ledger.wait(wait, &mut changed)
+        let Self { ledger, ours, .. } = self;
+        let mut seen = ours.reading;
+        let waited = ledger.wait(wait, &mut |view| {
+            ours.check(seen, view)?;
+            seen = true;
+            changed(view)
+        })?;
+        ours.reading = seen;
+        Ok(waited)
     }
 
     /// What an operation returned, if it was ever submitted.
@@ -175,14 +199,14 @@ impl Authority {
 
     /// As [`Authority::terms`], by a read of its own.
     pub fn present(&mut self) -> Result<Terms> {
-        let meta = ours(self.read(|view| view.meta())?, self.expects)?;
+        let meta = ours(self.read(|view| view.meta())?, self.ours.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
 
     /// What a decision would be made under now, without writing that time passed.
     pub fn terms(&self, view: &mut dyn View) -> Result<Terms> {
-        let meta = ours(view.meta()?, self.expects)?;
+        let meta = ours(view.meta()?, self.ours.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
@@ -197,7 +221,7 @@ impl Authority {
             stamp: Stamp::first(&reading),
         };
         let mut made = false;
-        let expects = self.expects;
+        let expects = self.ours.expects;
         self.ledger.write(&mut |tx| {
             let known = tx.meta()?;
             if known.is_some() || expects.is_some() {
@@ -217,9 +241,11 @@ impl Authority {
     ) -> Result<Receipt> {
         let digest = operation.digest()?;
         let seed = random::bytes::<32>()?;
-        let Self { ledger, clock, strict, expects } = self;
+        let Self { ledger, clock, strict, ours: of } = self;
         let mut receipt = None;
         ledger.write(&mut |tx| {
+            // Before the receipt: another authority's ledger may hold one of the same operation.
+            let meta = ours(tx.meta()?, of.expects)?;
             if let Some(stored) = tx.receipt(&operation.operation_id)? {
                 if stored.digest != digest {
                     return Err(conflict(&operation.operation_id));
@@ -227,7 +253,6 @@ impl Authority {
                 receipt = Some(stored.into_receipt(operation.operation_id.clone(), true));
                 return Ok(());
             }
-            let meta = ours(tx.meta()?, *expects)?;
             let reading = clock.read()?;
             let stamp = clock::advance(&meta.stamp, &reading);
             let minted = Minted::new(seed, Timestamp::from_ms(reading.wall_ms));
@@ -258,7 +283,7 @@ fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
 }
 
 /// What a ledger knows of itself, if it is the one that is expected here.
-fn ours(meta: Option<Meta>, expects: Option<AuthorityId>) -> Result<Meta> {
+pub(super) fn ours(meta: Option<Meta>, expects: Option<AuthorityId>) -> Result<Meta> {
     match (meta, expects) {
         (Some(meta), Some(expected)) if meta.authority_id != expected => {
             let message = "the ledger is another authority's: this profile has registered none of its Goals";
@@ -279,7 +304,7 @@ fn unfounded() -> Error {
     Error::new(Code::NotFound, "this profile has no ledger yet").hint("init")
 }
 
-fn conflict(operation_id: &OperationId) -> Error {
+pub(super) fn conflict(operation_id: &OperationId) -> Error {
     Error::new(Code::OperationConflict, format!("the operation id {operation_id} was used for another operation"))
         .detail("operation_id", operation_id.as_str())
 }
@@ -329,7 +354,7 @@ fn decide(
         digest,
         actor: operation.actor.clone(),
         provenance: operation.provenance,
-        goal_id: operation.goal_id.clone(),
+        goal_id: Some(operation.goal_id.clone()),
         at: now,
         seq: head.seq,
         negative: decision.negative.map(|code| code.as_str().into()),

@@ -6,15 +6,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Marks what anybody may see: projections, receipts, logs, events, metrics.
+/// Marks what anybody may see, also beyond this machine: what an export prints, what peers are sent.
 ///
-/// It has no method. A renderer that asks for `Public` cannot be handed anything else.
+/// It has no method. What hands on a row asks for `Public`, and cannot be given anything else.
 pub trait Public {}
-
-impl<T: Public> Public for &T {}
-impl<T: Public> Public for Option<T> {}
-impl<T: Public> Public for Vec<T> {}
-impl<T: Public> Public for [T] {}
 
 /// What only the profile's authenticated owner may see, through a route that is listed by name.
 ///

@@ -9,7 +9,10 @@ use std::{
     path::PathBuf,
 };
 
-use crate::error::{Code, Error, Result};
+use crate::{
+    authority::profile,
+    error::{Code, Error, Result},
+};
 
 macro_rules! variables {
     ($($name:ident $text:literal $(($secret:ident))? : $about:literal;)*) => {
@@ -121,42 +124,18 @@ impl Env {
         })
     }
 
-    /// The folder of all profiles.
-    ///
-    /// Errors: `invalid_argument` when the path is relative, or no variable leads to one.
-    pub fn loopx_home(&self) -> Result<PathBuf> {
-        self.find_home()?.ok_or_else(|| {
-            Error::new(
-                Code::InvalidArgument,
-                "no folder for LoopX: none of LOOPX_HOME, XDG_DATA_HOME and HOME is set",
-            )
-            .detail("variable", Var::LoopxHome.name())
-        })
-    }
-
-    /// The folder of all profiles, where a variable leads to one.
-    ///
-    /// Errors: `invalid_argument` when the path is relative.
-    pub fn find_home(&self) -> Result<Option<PathBuf>> {
-        if let Some(home) = self.get(Var::LoopxHome) {
-            return absolute(PathBuf::from(home), Var::LoopxHome).map(Some);
+    /// What of it decides where a profile lies.
+    pub fn places(&self, profile: Option<&str>) -> profile::Env {
+        let path = |var: Var| self.get(var).map(PathBuf::from);
+        profile::Env {
+            loopx_home: path(Var::LoopxHome),
+            xdg_data_home: path(Var::XdgDataHome),
+            xdg_runtime_dir: path(Var::XdgRuntimeDir),
+            home: path(Var::Home),
+            profile: profile.map(str::to_owned),
+            allow_filesystem: false,
         }
-        if let Some(data) = self.get(Var::XdgDataHome) {
-            return absolute(PathBuf::from(data).join("loopx"), Var::XdgDataHome).map(Some);
-        }
-        let Some(home) = self.get(Var::Home) else { return Ok(None) };
-        let data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-        absolute(PathBuf::from(home).join(data).join("loopx"), Var::Home).map(Some)
     }
-}
-
-fn absolute(path: PathBuf, var: Var) -> Result<PathBuf> {
-    if path.is_absolute() {
-        return Ok(path);
-    }
-    Err(Error::new(Code::InvalidArgument, format!("{} is not an absolute path", var.name()))
-        .detail("variable", var.name())
-        .internal(path.display()))
 }
 
 impl fmt::Debug for Env {
@@ -179,20 +158,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_home_is_the_first_of_three_places() {
-        let all = [("LOOPX_HOME", "/a"), ("XDG_DATA_HOME", "/b"), ("HOME", "/c")];
-        assert_eq!(Env::from_pairs(all).loopx_home().unwrap(), PathBuf::from("/a"));
-        assert_eq!(Env::from_pairs(all[1..].to_vec()).loopx_home().unwrap(), PathBuf::from("/b/loopx"));
-        assert!(Env::from_pairs(all[2..].to_vec()).loopx_home().unwrap().starts_with("/c"));
-        let none = Env::from_pairs([("LOOPX_HOME", "")]).loopx_home().unwrap_err();
-        assert_eq!(none.code(), Code::InvalidArgument);
-    }
-
-    #[test]
     fn a_relative_home_is_refused_and_not_printed() {
-        let error = Env::from_pairs([("LOOPX_HOME", "some/where")]).loopx_home().unwrap_err();
+        let error = Env::from_pairs([("LOOPX_HOME", "some/where")]).places(None).root().unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(!error.message().contains("some/where"), "{error}");
+        assert_eq!(Env::from_pairs([("LOOPX_HOME", "")]).places(None).root().unwrap(), None);
     }
 
     #[test]

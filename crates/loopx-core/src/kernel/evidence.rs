@@ -30,17 +30,12 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
         /// Who may see the pointer.
-        #[serde(default, skip_serializing_if = "is_public")]
+        #[serde(default, skip_serializing_if = "Privacy::is_public")]
         privacy: Privacy,
         /// A person's judgement; accepted unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict: Option<EvidenceVerdict>,
     },
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
-fn is_public(privacy: &Privacy) -> bool {
-    *privacy == Privacy::Public
 }
 
 /// What can have happened to evidence.

@@ -41,7 +41,7 @@ pub enum Read {
     GoalGates(GoalId),
     /// The gates of a Goal that were approved and carry a key.
     Approvals(GoalId),
-    /// The owned Todos, of any Goal, that write in a work tree, whatever folder of it, and their Turns.
+    /// The Todos, of any Goal, that are owned in a work tree, whatever folder of it, and their Turns.
     Writers(Workspace),
     /// The Todos that depend on one.
     Dependants(TodoId),
@@ -459,6 +459,14 @@ impl Facts {
     pub fn live_turns(&self, goal: &GoalId) -> Result<Vec<&Turn>> {
         self.asked(&Read::LiveTurns(goal.clone()))?;
         Ok(self.rows.turns.values().filter(|t| t.goal_id == *goal && !t.is_terminal()).collect())
+    }
+
+    /// The Turns, of all Goals, that own a Todo in a work tree.
+    pub fn turns_in(&self, workspace: &Workspace) -> Result<Vec<&Turn>> {
+        self.asked(&Read::Writers(workspace.tree()))?;
+        let own = self.rows.todos.values().filter_map(|todo| todo.ownership.as_ref());
+        let here = own.filter(|own| own.workspace.as_ref().is_some_and(|other| other.shares_tree(workspace)));
+        Ok(here.filter_map(|own| self.rows.turns.get(&own.turn_id)).collect())
     }
 
     /// The gates that block a Todo by name.

@@ -18,7 +18,7 @@ pub struct Index {
     pub ready_at: i64,
     /// What its wake names, if that is a Todo or a gate.
     pub wake_target: Option<Target>,
-    /// The work tree it is owned in, when its owner writes there.
+    /// The work tree it is owned in, whether its owner says what it writes there or not.
     pub writes_in: Option<Workspace>,
     /// The agent that a transfer reserves it for, to whom `free_at` does not apply.
     pub reserved_for: Option<AgentId>,
@@ -66,10 +66,7 @@ pub fn index(todo: &Todo) -> Index {
         ready: offered.then_some(Ready { priority: todo.priority as u8, free_at }),
         ready_at,
         wake_target: Target::of(todo),
-        writes_in: todo.ownership.as_ref().and_then(|own| {
-            let writes = !own.scopes.is_empty();
-            own.workspace.as_ref().filter(|_| writes).map(Workspace::tree)
-        }),
+        writes_in: todo.ownership.as_ref().and_then(|own| own.workspace.as_ref().map(Workspace::tree)),
         reserved_for: todo.reserved.as_ref().map(|reserved| reserved.agent_id.clone()),
     }
 }

@@ -103,6 +103,13 @@ pub enum Privacy {
     Owner,
 }
 
+impl Privacy {
+    /// Whether everybody may see it; for fields that are left out when they say so.
+    pub const fn is_public(&self) -> bool {
+        matches!(self, Self::Public)
+    }
+}
+
 /// What was made of a piece of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -95,10 +95,11 @@ pub struct Receipt {
     pub(crate) actor: Actor,
     #[serde(flatten)]
     pub(crate) provenance: Provenance,
-    pub(crate) goal_id: GoalId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) goal_id: Option<GoalId>,
     #[serde(rename = "at_ms")]
     pub(crate) at: Timestamp,
-    /// The sequence number of the Goal's last event in this write.
+    /// The number of the last event of this write, in its Goal's chain or the ledger's own.
     pub(crate) accepted_revision: u64,
     /// The code of a negative end, accepted all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,9 +125,9 @@ impl Receipt {
         &self.actor
     }
 
-    /// The Goal that was written.
-    pub fn goal_id(&self) -> &GoalId {
-        &self.goal_id
+    /// The Goal that was written; none for a change of the ledger itself.
+    pub fn goal_id(&self) -> Option<&GoalId> {
+        self.goal_id.as_ref()
     }
 
     /// When the authority accepted it.
@@ -134,7 +135,7 @@ impl Receipt {
         self.at
     }
 
-    /// The sequence number of the Goal's last event in this write.
+    /// The number of the last event of this write, in its Goal's chain or the ledger's own.
     pub fn accepted_revision(&self) -> u64 {
         self.accepted_revision
     }

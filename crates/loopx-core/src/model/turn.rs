@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Bucket, Continuation, Digest, Duration, EndpointId, EntryId, EvidenceKind, GateId,
-    GoalId, IncarnationId, Label, MachineId, OwnId, ShortText, Slot, Text, Timestamp, TodoId, TurnId, Usage,
-    Workspace,
+    GoalId, IncarnationId, Label, MachineId, OwnId, Privacy, ShortText, Slot, Text, Timestamp, TodoId,
+    TurnId, Usage, Workspace,
 };
 
 /// One governed, bounded attempt by one executor.
@@ -480,6 +480,9 @@ pub struct Pointer {
     /// The digest of what is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+    /// Who may see the pointer.
+    #[serde(default, skip_serializing_if = "Privacy::is_public")]
+    pub privacy: Privacy,
 }
 
 /// What the validators said of a candidate.

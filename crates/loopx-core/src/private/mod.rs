@@ -1,6 +1,6 @@
-//! Owns the owner-local store: bodies that never enter the ledger, each found by kind, id and digest.
+//! Owns the owner-local store: bodies that never enter the ledger, each found by kind and id.
 //!
-//! Knows no fact. A body is put first, then the fact that names its id and digest; a body no fact names is
+//! Knows no fact. A body is put first, then the fact that names its id; a body no fact names is
 //! garbage, a fact whose body is missing is a bug of the caller. Source: the architecture's "Three classes of
 //! data".
 
@@ -9,7 +9,7 @@ mod tokens;
 pub use tokens::{Token, Tokens};
 
 use std::{
-    fmt, io,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +17,7 @@ use rusqlite::{OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    authority::sqlite::{Reader, Schema, Snapshot, WriteTx, Writer, typed},
+    authority::sqlite::{Reader, Schema, Snapshot, WriteTx, Writer, is_there, typed},
     error::{Code, Error, Result},
     failpoint,
 };
@@ -64,21 +64,9 @@ kinds! {
     Result "result" 64 * 1024, "What a host printed as its result, unscreened.";
     Diagnostics "diagnostics" 1024 * 1024, "What a host or a validator printed beside it.";
     Ending "ending" 4 * 1024, "How an attempt of a host ended: its exit status or signal.";
-    Handle "handle" 4 * 1024, "What a host calls its session.";
     Hosting "hosting" 32 * 1024, "How the host of a Turn is started, so that a recovery can start it again.";
     Tried "tried" 1024, "How an unresolved Turn stood when a recovery last looked into it in vain.";
     Folder "folder" 4 * 1024, "Where a work tree lies on this machine.";
-}
-
-/// Where a body is found.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
-    /// What it is.
-    pub kind: Kind,
-    /// The id of the fact's private row.
-    pub id: String,
-    /// SHA-256 of the bytes.
-    pub digest: [u8; 32],
 }
 
 /// A body to store, or one that was stored.
@@ -97,9 +85,8 @@ pub struct Body {
 }
 
 impl Body {
-    /// The key, with the digest computed from the content.
-    pub fn key(&self) -> Key {
-        Key { kind: self.kind, id: self.id.clone(), digest: Sha256::digest(&self.bytes).into() }
+    fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.bytes).into()
     }
 }
 
@@ -131,104 +118,42 @@ impl PrivateStore {
         Self { path: path.to_owned(), writer: None, reader: None }
     }
 
-    /// Stores all bodies in one durable commit and returns their keys in order.
+    /// Stores all bodies in one durable commit.
     ///
     /// A body that is there already, by kind, id and digest, is left as it is; another content under the same
     /// id stands beside the first, so no fact ever loses its body. Errors: `payload_too_large`, `invalid_id`,
     /// `disk_full`, `store_*`; then nothing was stored.
-    pub fn put_all(&mut self, bodies: &[Body]) -> Result<Vec<Key>> {
+    pub fn put_all(&mut self, bodies: &[Body]) -> Result<()> {
         for body in bodies {
             check(body)?;
         }
         if bodies.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        let tx = self.writer(true)?.begin_immediate()?;
-        let keys = insert(&tx, bodies).map_err(|e| typed(&e, NAME))?;
+        let tx = self.writer()?.begin_immediate()?;
+        insert(&tx, bodies).map_err(|e| typed(&e, NAME))?;
         failpoint::reach!(PrivateBeforeCommit);
         tx.commit()?;
         failpoint::reach!(PrivateAfterCommit);
-        Ok(keys)
-    }
-
-    /// Finds a body; `None` where there is none.
-    ///
-    /// Errors: `store_corrupt` when the content does not have the key's digest; `store_*`.
-    pub fn get(&mut self, key: &Key) -> Result<Option<Body>> {
-        let Some(reader) = self.reader()? else { return Ok(None) };
-        let snapshot = reader.snapshot()?;
-        let found = find(&snapshot, key).map_err(|e| typed(&e, NAME))?;
-        match found {
-            Some(body) if body.key() != *key => Err(Error::new(
-                Code::StoreCorrupt,
-                format!("the {} body {} does not have its digest", key.kind.as_str(), key.id),
-            )),
-            other => Ok(other),
-        }
+        Ok(())
     }
 
     /// Finds the body that was put last under a kind and an id; `None` where there is none.
     ///
-    /// For what no fact carries the digest of: an id that names its own content, or a spool. Errors: as
-    /// [`PrivateStore::get`].
+    /// For what no fact carries the digest of: an id that names its own content, or a spool.
+    ///
+    /// Errors: `store_corrupt` when the content does not have the digest it was kept under; `store_*`.
     pub fn latest(&mut self, kind: Kind, id: &str) -> Result<Option<Body>> {
         let Some(reader) = self.reader()? else { return Ok(None) };
         let snapshot = reader.snapshot()?;
         let found = find_latest(&snapshot, kind, id).map_err(|e| typed(&e, NAME))?;
         match found {
-            Some((body, digest)) if body.key().digest != digest => Err(Error::new(
+            Some((body, digest)) if body.digest() != digest => Err(Error::new(
                 Code::StoreCorrupt,
                 format!("the {} body {id} does not have its digest", kind.as_str()),
             )),
             other => Ok(other.map(|(body, _)| body)),
         }
-    }
-
-    /// Deletes bodies in one commit and says how many were there. Errors: `store_*`; then all are there still.
-    pub fn delete(&mut self, keys: &[Key]) -> Result<usize> {
-        if keys.is_empty() || !self.exists()? {
-            return Ok(0);
-        }
-        let tx = self.writer(false)?.begin_immediate()?;
-        let mut deleted = 0;
-        for key in keys {
-            deleted += tx
-                .prepare_cached("DELETE FROM bodies WHERE kind=?1 AND id=?2 AND digest=?3")
-                .and_then(|mut s| s.execute(params![key.kind.as_str(), key.id, key.digest]))
-                .map_err(|e| typed(&e, NAME))?;
-        }
-        tx.commit()?;
-        Ok(deleted)
-    }
-
-    /// Lists bodies that no fact names, oldest first, among those made before `before_ms`.
-    ///
-    /// `before_ms` must lie well in the past: a body is put before its fact is committed. `named` is asked for
-    /// each body. Errors: those of `named`; `store_*`.
-    pub fn orphans(
-        &mut self,
-        before_ms: i64,
-        mut named: impl FnMut(&Key) -> Result<bool>,
-    ) -> Result<Vec<Key>> {
-        let Some(reader) = self.reader()? else { return Ok(Vec::new()) };
-        let fail = |e: rusqlite::Error| typed(&e, NAME);
-        let snapshot = reader.snapshot()?;
-        let mut statement = snapshot
-            .prepare_cached("SELECT kind, id, digest FROM bodies WHERE created_at_ms<?1 ORDER BY created_at_ms, kind, id")
-            .map_err(fail)?;
-        let mut rows = statement.query([before_ms]).map_err(fail)?;
-        let mut orphans = Vec::new();
-        while let Some(row) = rows.next().map_err(fail)? {
-            let text: String = row.get(0).map_err(fail)?;
-            let kind = Kind::ALL.iter().copied().find(|kind| kind.as_str() == text).ok_or_else(|| {
-                Error::new(Code::StoreCorrupt, format!("{NAME} holds a body of an unknown kind")).internal(text)
-            })?;
-            let key = Key { kind, id: row.get(1).map_err(fail)?, digest: row.get(2).map_err(fail)? };
-            if !named(&key)? {
-                orphans.push(key);
-            }
-        }
-        Ok(orphans)
     }
 
     /// The schemas that this release knows: the oldest it reads, and the one it writes.
@@ -244,16 +169,10 @@ impl PrivateStore {
         Ok(Some(version))
     }
 
-    fn exists(&self) -> Result<bool> {
-        self.path.try_exists().map_err(|e| {
-            Error::new(Code::StoreUnreadable, format!("{NAME} cannot be reached by this user")).internal(e)
-        })
-    }
-
     /// The reading connection; `None` while no body was ever put.
     fn reader(&mut self) -> Result<Option<&mut Reader>> {
         if self.reader.is_none() {
-            if !self.exists()? {
+            if !is_there(&self.path, &SCHEMA)? {
                 return Ok(None);
             }
             match Reader::open(&self.path, &SCHEMA) {
@@ -265,32 +184,13 @@ impl PrivateStore {
         Ok(self.reader.as_mut())
     }
 
-    fn writer(&mut self, create: bool) -> Result<&mut Writer> {
+    fn writer(&mut self) -> Result<&mut Writer> {
         let writer = match self.writer.take() {
             Some(writer) => writer,
-            None if create => Writer::open_or_create(&self.path, &SCHEMA)?,
-            None => Writer::open(&self.path, &SCHEMA)?,
+            None => Writer::open_or_create(&self.path, &SCHEMA)?,
         };
         Ok(self.writer.insert(writer))
     }
-}
-
-fn find(snapshot: &Snapshot<'_>, key: &Key) -> rusqlite::Result<Option<Body>> {
-    let Key { kind, id, digest } = key;
-    snapshot
-        .prepare_cached(
-            "SELECT owner_turn, created_at_ms, bytes FROM bodies WHERE kind=?1 AND id=?2 AND digest=?3",
-        )?
-        .query_row(params![kind.as_str(), id, digest], |row| {
-            Ok(Body {
-                kind: *kind,
-                id: id.clone(),
-                owner_turn: row.get(0)?,
-                created_at_ms: row.get(1)?,
-                bytes: row.get(2)?,
-            })
-        })
-        .optional()
 }
 
 fn find_latest(snapshot: &Snapshot<'_>, kind: Kind, id: &str) -> rusqlite::Result<Option<(Body, [u8; 32])>> {
@@ -307,26 +207,17 @@ fn find_latest(snapshot: &Snapshot<'_>, kind: Kind, id: &str) -> rusqlite::Resul
         .optional()
 }
 
-fn insert(tx: &WriteTx<'_>, bodies: &[Body]) -> rusqlite::Result<Vec<Key>> {
+fn insert(tx: &WriteTx<'_>, bodies: &[Body]) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(
         // What is kept again is the latest again, whatever the clock says.
         "INSERT OR REPLACE INTO bodies(kind, id, digest, owner_turn, created_at_ms, bytes)
          VALUES(?1,?2,?3,?4,?5,?6)",
     )?;
-    bodies
-        .iter()
-        .map(|body| {
-            let key = body.key();
-            let Body { kind, id, owner_turn, created_at_ms, bytes } = body;
-            statement.execute(params![kind.as_str(), id, key.digest, owner_turn, created_at_ms, bytes])?;
-            Ok(key)
-        })
-        .collect()
-}
-
-/// The error of a file of tokens that cannot be reached.
-fn unreadable_tokens(e: &io::Error) -> Error {
-    Error::new(Code::StoreUnreadable, "the file of tokens cannot be reached by this user").internal(e)
+    for body in bodies {
+        let Body { kind, id, owner_turn, created_at_ms, bytes } = body;
+        statement.execute(params![kind.as_str(), id, body.digest(), owner_turn, created_at_ms, bytes])?;
+    }
+    Ok(())
 }
 
 fn check(body: &Body) -> Result<()> {

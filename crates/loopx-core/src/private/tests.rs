@@ -9,32 +9,28 @@ fn body(kind: Kind, id: &str, text: &str, at: i64) -> Body {
 }
 
 #[test]
-fn bodies_come_back_by_their_key() {
+fn bodies_come_back_by_kind_and_id() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("private.db");
     let mut store = PrivateStore::at(&path);
     let bodies = [body(Kind::Result, "r1", "one", 10), body(Kind::Diagnostics, "r1", "two", 11)];
     // given nothing was put, no file appears
-    assert_eq!(store.get(&bodies[0].key()).unwrap(), None);
-    assert_eq!(store.delete(&[bodies[0].key()]).unwrap(), 0);
-    assert_eq!(store.put_all(&[]).unwrap(), []);
+    assert_eq!(store.latest(Kind::Result, "r1").unwrap(), None);
+    store.put_all(&[]).unwrap();
     assert!(!path.exists());
     // when two are put, twice
-    let keys = store.put_all(&bodies).unwrap();
-    assert_eq!(store.put_all(&bodies).unwrap(), keys);
+    store.put_all(&bodies).unwrap();
+    store.put_all(&bodies).unwrap();
     drop(store);
     // then another process finds each, and only the owner can read the file
     let mut store = PrivateStore::at(&path);
-    for (key, body) in keys.iter().zip(&bodies) {
-        assert_eq!(store.get(key).unwrap().as_ref(), Some(body));
+    for body in &bodies {
+        assert_eq!(store.latest(body.kind, &body.id).unwrap().as_ref(), Some(body));
     }
     for name in ["private.db", "private.db-wal", "private.db-shm"] {
         let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    assert_eq!(store.delete(&keys[..1]).unwrap(), 1);
-    assert_eq!(store.get(&keys[0]).unwrap(), None);
-    assert!(store.get(&keys[1]).unwrap().is_some());
 }
 
 #[test]
@@ -42,10 +38,14 @@ fn another_content_under_the_same_id_replaces_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = PrivateStore::at(&dir.path().join("private.db"));
     let (first, second) = (body(Kind::Result, "r1", "one", 10), body(Kind::Result, "r1", "other", 11));
-    store.put_all(std::slice::from_ref(&first)).unwrap();
-    store.put_all(std::slice::from_ref(&second)).unwrap();
-    assert_eq!(store.get(&first.key()).unwrap(), Some(first));
-    assert_eq!(store.get(&second.key()).unwrap(), Some(second));
+    let mut latest = |put: &Body| {
+        store.put_all(std::slice::from_ref(put)).unwrap();
+        store.latest(Kind::Result, "r1").unwrap()
+    };
+    assert_eq!(latest(&first), Some(first.clone()));
+    assert_eq!(latest(&second), Some(second));
+    // what is kept again is the latest again
+    assert_eq!(latest(&first), Some(first));
 }
 
 #[test]
@@ -68,39 +68,21 @@ fn too_much_is_refused_and_nothing_of_the_batch_is_stored() {
 }
 
 #[test]
-fn orphans_are_the_old_bodies_that_no_fact_names() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut store = PrivateStore::at(&dir.path().join("private.db"));
-    assert_eq!(store.orphans(i64::MAX, |_| Ok(false)).unwrap(), []);
-    let bodies = [
-        body(Kind::Result, "named", "1", 10),
-        body(Kind::Result, "old", "2", 20),
-        body(Kind::Handle, "older", "3", 15),
-        body(Kind::Result, "young", "4", 100),
-    ];
-    store.put_all(&bodies).unwrap();
-    let found = store.orphans(100, |key| Ok(key.id == "named")).unwrap();
-    assert_eq!(found, [bodies[2].key(), bodies[1].key()]);
-    let failed = store.orphans(100, |_| Err(Code::StoreBusy.into())).unwrap_err();
-    assert_eq!(failed.code(), Code::StoreBusy);
-}
-
-#[test]
 fn a_changed_body_is_not_handed_out() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("private.db");
     let mut store = PrivateStore::at(&path);
-    let key = store.put_all(&[body(Kind::Result, "r1", "one", 10)]).unwrap().remove(0);
+    store.put_all(&[body(Kind::Result, "r1", "one", 10)]).unwrap();
     drop(store);
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute("UPDATE bodies SET bytes=x'00'", []).unwrap();
     drop(conn);
-    assert_eq!(PrivateStore::at(&path).get(&key).unwrap_err().code(), Code::StoreCorrupt);
+    assert_eq!(PrivateStore::at(&path).latest(Kind::Result, "r1").unwrap_err().code(), Code::StoreCorrupt);
 }
 
 #[test]
 fn debug_shows_no_content() {
-    let text = format!("{:?}", body(Kind::Handle, "h", "secret-handle", 1));
+    let text = format!("{:?}", body(Kind::Hosting, "h", "secret-handle", 1));
     assert!(!text.contains("secret-handle") && text.contains("13 bytes"), "{text}");
 }
 
@@ -109,7 +91,7 @@ fn the_last_body_of_an_id_is_found_without_its_digest() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = PrivateStore::at(&dir.path().join("private.db"));
     assert_eq!(store.latest(Kind::Folder, "f").unwrap(), None);
-    let bodies = [body(Kind::Folder, "f", "old", 10), body(Kind::Folder, "f", "new", 11), body(Kind::Handle, "f", "x", 12)];
+    let bodies = [body(Kind::Folder, "f", "old", 10), body(Kind::Folder, "f", "new", 11), body(Kind::Hosting, "f", "x", 12)];
     store.put_all(&bodies).unwrap();
     assert_eq!(store.latest(Kind::Folder, "f").unwrap().as_ref(), Some(&bodies[1]));
     assert_eq!(store.latest(Kind::Folder, "g").unwrap(), None);

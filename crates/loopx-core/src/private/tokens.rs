@@ -2,31 +2,20 @@
 //!
 //! Knows nothing of who may do what. They lie in one small file of the profile that only its owner may read.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read as _},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::unreadable_tokens;
 use crate::{
     authority::{
-        clock::Deadline,
-        profile::{Place, replace_whole},
+        profile::{Place, file},
         random,
     },
     error::{Code, Error, Result},
     model::{Actor, Digest, Timestamp, TokenId, uuid_v7},
-    process::pause,
 };
 
 const SCHEMA_VERSION: &str = "loopx_tokens_v1";
-/// How long a change waits for another one.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
-const LOCK_PAUSE_MS: u64 = 5;
 /// The most tokens a profile holds, ended ones included.
 const TOKENS_MAX: usize = 1000;
 /// More is not a file of ours: a token takes some 300 bytes.
@@ -89,15 +78,7 @@ impl Tokens {
     ///
     /// Errors: `store_corrupt`, `store_unreadable`, `unsupported_version`.
     pub fn list(&self) -> Result<Vec<Token>> {
-        let mut text = String::new();
-        match File::open(&self.path) {
-            Ok(file) => {
-                let read = file.take(FILE_MAX_BYTES).read_to_string(&mut text);
-                read.map_err(|e| unreadable_tokens(&e))?;
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(unreadable_tokens(&e)),
-        }
+        let Some(text) = file::read_ours(&self.path, FILE_MAX_BYTES)? else { return Ok(Vec::new()) };
         let damaged =
             |e: serde_json::Error| Error::new(Code::StoreCorrupt, "the file of tokens cannot be read").internal(e);
         let stored: Stored = serde_json::from_str(&text).map_err(damaged)?;
@@ -172,33 +153,14 @@ impl Tokens {
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Token>) -> Result<()>) -> Result<()> {
-        let lock = open_lock(&self.lock).map_err(|e| unreadable_tokens(&e))?;
-        wait_for(&lock)?;
+        let _held = file::lock(&self.lock, "another process changes the tokens")?;
         let mut tokens = self.list()?;
         change(&mut tokens)?;
         let stored = Stored { schema_version: SCHEMA_VERSION.to_owned(), tokens };
         let mut bytes = serde_json::to_vec_pretty(&stored).map_err(|e| Error::from(Code::Internal).internal(e))?;
         bytes.push(b'\n');
-        replace_whole(&self.path, &bytes)
+        file::replace(&self.path, &bytes, 0o600)
     }
-}
-
-/// Waits for who changes the tokens now; that takes one small file.
-///
-/// Errors: `store_busy` after 5 s.
-fn wait_for(lock: &File) -> Result<()> {
-    let deadline = Deadline::after(LOCK_WAIT);
-    while lock.try_lock().is_err() {
-        if deadline.left().is_zero() {
-            return Err(Error::new(Code::StoreBusy, "another process changes the tokens"));
-        }
-        pause(LOCK_PAUSE_MS);
-    }
-    Ok(())
-}
-
-fn open_lock(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
 #[cfg(test)]

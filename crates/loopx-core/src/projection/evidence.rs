@@ -1,4 +1,6 @@
-//! Owns which evidence is shown. A piece is public data as it stands; the pointer of an owner's piece is not.
+//! Owns which evidence is shown to the owner of the profile, on whose machine it lies.
+//!
+//! Knows nothing of what is handed on: see `export`.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +13,7 @@ use super::{
 };
 use crate::{
     authority::View,
+    boundary::OwnerView,
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::{Evidence, EvidenceId, GoalId, TodoId},
@@ -33,7 +36,11 @@ pub struct EvidenceQuery<'a> {
 }
 
 /// A page of evidence of one Goal, oldest first.
-pub fn evidences(view: &mut dyn View, query: &EvidenceQuery<'_>, slice: Slice<'_>) -> Result<Listed<EvidenceRow>> {
+pub fn evidences(
+    view: &mut dyn View,
+    query: &EvidenceQuery<'_>,
+    slice: Slice<'_>,
+) -> Result<Listed<OwnerView<EvidenceRow>>> {
     collect(
         slice,
         |after, limit| {
@@ -45,7 +52,7 @@ pub fn evidences(view: &mut dyn View, query: &EvidenceQuery<'_>, slice: Slice<'_
         |piece| piece.evidence_id.to_string(),
         |piece| {
             let wanted = query.verdicts.is_empty() || query.verdicts.contains(word(&piece.verdict).as_str());
-            Ok(wanted.then_some(EvidenceRow(piece)))
+            Ok(wanted.then(|| OwnerView::new(EvidenceRow(piece))))
         },
     )
 }
@@ -53,10 +60,10 @@ pub fn evidences(view: &mut dyn View, query: &EvidenceQuery<'_>, slice: Slice<'_
 /// One piece.
 ///
 /// Errors: `not_found`.
-pub fn evidence(view: &mut dyn View, terms: &Terms, id: &EvidenceId) -> Result<Evidence> {
+pub fn evidence(view: &mut dyn View, terms: &Terms, id: &EvidenceId) -> Result<OwnerView<Evidence>> {
     let mut facts = Facts::new(terms.clone());
     view.load(&[Read::Evidence(*id)].into(), &mut facts)?;
-    facts.evidence(id)?.cloned().ok_or_else(|| {
+    facts.evidence(id)?.cloned().map(OwnerView::new).ok_or_else(|| {
         Error::new(Code::NotFound, format!("there is no evidence {id}"))
             .detail("evidence_id", id.to_string())
             .hint("evidence list")

@@ -195,6 +195,10 @@ impl View for Counting<'_> {
         let rows = self.view.todos(filter, after, limit);
         self.count(rows)
     }
+    fn owned_in(&mut self, workspace: &Workspace, limit: usize) -> Result<Vec<Todo>> {
+        let rows = self.view.owned_in(workspace, limit);
+        self.count(rows)
+    }
     fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
         let rows = self.view.agents(goal);
         self.count(rows)
@@ -215,6 +219,13 @@ impl View for Counting<'_> {
     }
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
         let rows = self.view.turns(filter, before, limit);
+        self.count(rows)
+    }
+    fn own_head(&mut self) -> Result<Option<Head>> {
+        self.view.own_head()
+    }
+    fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
+        let rows = self.view.own_events(after, limit);
         self.count(rows)
     }
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     authority::{Envelope, EventFilter, View},
+    boundary::OwnerView,
     error::Result,
     kernel::{
         AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms, TodoEvent,
@@ -69,10 +70,15 @@ pub struct LogQuery<'a> {
     pub since: Option<Timestamp>,
 }
 
-/// A page of a Goal's history, newest first; the cursor is the number of the last event that was shown.
+/// A page of a Goal's history for its owner, newest first; the cursor is the number of the last event that was shown.
 ///
 /// Errors: `not_found`; `store_corrupt` for an event that cannot be read.
-pub fn log(view: &mut dyn View, terms: &Terms, query: &LogQuery<'_>, slice: Slice<'_>) -> Result<Listed<LogRow>> {
+pub fn log(
+    view: &mut dyn View,
+    terms: &Terms,
+    query: &LogQuery<'_>,
+    slice: Slice<'_>,
+) -> Result<Listed<OwnerView<LogRow>>> {
     named(view, terms, query.goal)?;
     let head = view.head(query.goal)?.map_or(0, |head| head.seq);
     // Events below this number are still to be looked at.
@@ -81,7 +87,7 @@ pub fn log(view: &mut dyn View, terms: &Terms, query: &LogQuery<'_>, slice: Slic
         None => head.saturating_add(1),
     };
     let step = slice.limit.map_or(STEP, |limit| limit.saturating_add(1).min(STEP));
-    let mut items: Vec<LogRow> = Vec::new();
+    let mut items = Vec::new();
     while below > 1 {
         let first = below.saturating_sub(u64::try_from(step).unwrap_or(u64::MAX)).max(1);
         let count = usize::try_from(below - first).unwrap_or(STEP);
@@ -98,7 +104,7 @@ pub fn log(view: &mut dyn View, terms: &Terms, query: &LogQuery<'_>, slice: Slic
             }
             let row = row(view, terms, envelope)?;
             if query.todo.is_none_or(|todo| row.todo_ids.contains(todo)) {
-                items.push(row);
+                items.push(OwnerView::new(row));
             }
         }
         below = first;

@@ -218,7 +218,7 @@ fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()
         return Ok(());
     }
     let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, bytes)?;
-    site.private.put_all(&[body]).map(drop)
+    site.private.put_all(&[body])
 }
 
 fn attempt_row(site: &Site<'_>, host: &dyn Host, token: &str, tree: Option<Digest>) -> Result<Attempt> {
@@ -268,12 +268,20 @@ fn declared(around: &Around) -> Result<Vec<ScopePath>> {
     }
 }
 
-/// Whether another live Turn of the Goal works in the same work tree, so that a change may be its.
+/// Whether another live Turn, of whatever Goal, works in the same work tree, so that a change may be its.
 fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
-    let filter =
-        TurnFilter { goal: &around.goal.goal_id, todo: None, agent: None, live: true };
-    let turns = site.authority.read(|view| view.turns(&filter, None, 256))?;
-    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.shares_tree(&around.turn)))
+    let (goal, turn) = (&around.goal.goal_id, &around.turn);
+    let filter = TurnFilter { goal, todo: None, agent: None, live: true };
+    site.authority.read(|view| {
+        let of_goal = view.turns(&filter, None, 256)?;
+        if of_goal.iter().any(|other| other.turn_id != turn.turn_id && other.shares_tree(turn)) {
+            return Ok(true);
+        }
+        let Some(workspace) = &turn.workspace else { return Ok(false) };
+        // Two, since one of them may be its own.
+        let owned = view.owned_in(&workspace.tree(), 2)?;
+        Ok(owned.iter().filter_map(|todo| todo.ownership.as_ref()).any(|own| own.turn_id != turn.turn_id))
+    })
 }
 
 /// Where a program of this name would be found for a host; none when it is nowhere.

@@ -4,14 +4,18 @@
 //! process, and only with one, or for a [`Driverless`] Turn, can a step be submitted.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError, remove_file},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs::{File, TryLockError, remove_file},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use crate::{
-    authority::{StepRight, clock::Deadline},
+    authority::{
+        StepRight,
+        clock::Deadline,
+        profile::file::{self, For},
+    },
     error::{Code, Error, Result},
     kernel::Seen,
     model::{Turn, TurnId},
@@ -109,7 +113,7 @@ fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
 }
 
 fn open(path: &Path, create: bool) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(create).create(create).truncate(false).mode(0o600).open(path)
+    file::open(path, if create { For::Keeping } else { For::Reading })
 }
 
 fn is_still(path: &Path, file: &File) -> bool {

@@ -146,7 +146,8 @@ pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
 /// Errors: `store_*`. What cannot be proved stays as it is.
 pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> {
     let mut done = Vec::new();
-    for turn in live(site, receipt.goal_id())? {
+    let Some(goal) = receipt.goal_id() else { return Ok(done) };
+    for turn in live(site, goal)? {
         if matches!(turn.state, TurnState::Held { .. }) {
             let causes = site.around(turn.turn_id)?.causes;
             if causes.iter().all(|cause| *cause == Cause::TreeBusy) {

@@ -30,7 +30,7 @@ pub(super) fn note(site: &mut Site<'_>, turn_id: TurnId) -> Result<()> {
         return Ok(());
     }
     let body = Site::body(Kind::Tried, turn_id.to_string(), turn_id, standing(&turn)?)?;
-    site.private.put_all(&[body]).map(drop)
+    site.private.put_all(&[body])
 }
 
 /// Which of some Turns were looked into as they stand now.

@@ -60,7 +60,7 @@ pub fn remember(private: &mut PrivateStore, workspace: &Workspace, folder: &Path
         created_at_ms: SystemClock::new().read()?.wall_ms,
         bytes: root.as_os_str().as_bytes().to_vec(),
     };
-    private.put_all(&[body]).map(drop)
+    private.put_all(&[body])
 }
 
 /// Where a workspace lies; none where this machine does not know.

@@ -45,6 +45,7 @@ fn a_caller_below_a_turn_is_never_more_than_its_agent() {
     let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
     let turn = claimed["turn_id"].as_str().unwrap().to_owned();
     let token = desk.token_file();
+    std::fs::write(desk.folder().join("out.txt"), "out").unwrap();
     let below = desk
         .var("LOOPX_CONTAINMENT", &format!("{turn}.1"))
         .var("LOOPX_ACTOR", "");
@@ -152,6 +153,7 @@ fn regress_below_one_turn_nobody_is_the_agent_of_another() {
         claimed["turn_id"].as_str().unwrap().to_owned()
     };
     let (mine, theirs) = (turn("ship-it.1", "agent:coder"), turn("ship-it.2", "agent:other"));
+    std::fs::write(desk.folder().join("out.txt"), "out").unwrap();
     let line = format!(
         "LOOPX_CONTAINMENT={theirs}.1 LOOPX_ACTOR= {} evidence add out.txt --kind file --todo ship-it.1 --json; true",
         env!("CARGO_BIN_EXE_loopx-core")

@@ -92,3 +92,55 @@ fn doctor_says_that_the_locks_are_gone_and_the_next_write_makes_them_again() {
     std::fs::write(&locks, "").unwrap();
     assert_eq!(finding(&desk, "locks")["standing"], "bad");
 }
+
+/// A desk whose ledger was written on the wrong wall: a year ahead, in another boot.
+#[cfg(feature = "failpoints")]
+fn after_a_jump() -> Desk {
+    let desk = Desk::with_work().var("LOOPX_FAILPOINT_CLOCK", "wall=31536000000,boot_id=before");
+    desk.ok(&["todo", "add", "in the future"]);
+    desk.var("LOOPX_FAILPOINT_CLOCK", "")
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_jump_of_the_clock_is_shown_with_its_command_and_accepted_under_an_operation() {
+    let desk = after_a_jump();
+    // given a wall that is behind the ledger after a boot
+    let status = desk.ok(&["status"]);
+    assert_eq!(status["clock_jump"], true, "{status}");
+    let row = status["goals"][0]["attention"][0].clone();
+    assert_eq!(
+        (&row["kind"], &row["command"]),
+        (&"clock_jump".into(), &"doctor --accept-clock".into())
+    );
+    desk.refused(&["doctor", "--accept-clock"], "unauthenticated", 6);
+    // when a proven person accepts it
+    let accepted = desk.proven(&["doctor", "--accept-clock", "--op-id", "mine"]);
+    assert_eq!(
+        (&accepted["accepted"], &accepted["receipt"]["replayed"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(accepted["receipt"]["actor"], "user:ana");
+    // then it is over, its receipt is found again, and the chain of the ledger's own events is looked at
+    assert_eq!(desk.ok(&["status"])["clock_jump"], false);
+    let again = desk.ok(&["doctor", "--accept-clock", "--op-id", "mine"]);
+    assert_eq!(again["receipt"]["replayed"], true, "{again}");
+    desk.refused(&["todo", "add", "x", "--op-id", "mine"], "operation_conflict", 4);
+    assert_eq!(
+        finding(&desk, "clock")["standing"],
+        "doubtful",
+        "the wall is still behind"
+    );
+    assert!(
+        finding(&desk, "chains")["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("7 events"),
+        "{}",
+        finding(&desk, "chains")
+    );
+    assert!(
+        desk.ok(&["doctor", "--accept-clock"])["receipt"].is_null(),
+        "nothing is left to accept"
+    );
+}

@@ -107,6 +107,8 @@ fn evidence_that_points_out_of_the_work_tree_is_refused() {
         }
     }
     assert_eq!(desk.events(), events);
+    std::fs::create_dir(desk.folder().join("a")).unwrap();
+    std::fs::write(desk.folder().join("a/b.txt"), "b").unwrap();
     for (pointer, kind) in [
         ("a/b.txt", "file"),
         ("https://example.org/../x", "url"),

@@ -240,3 +240,29 @@ fn fault_d07_a_hint_means_the_profile_that_was_named() {
     let lost = desk.refused(&["todo", "list", "--goal", "nope"], "not_found", 2);
     assert!(!lost["hint"].as_str().unwrap().contains("--profile"), "{lost}");
 }
+
+#[test]
+fn an_init_that_is_repeated_by_its_operation_finds_its_receipt() {
+    let desk = Desk::empty();
+    let words = ["init", "--goal", "Ship it", "--op-id", "begin"];
+    let first = desk.ok(&words);
+    assert_eq!(
+        (&first["created"], &first["receipt"]["replayed"]),
+        (&true.into(), &false.into())
+    );
+    let again = desk.ok(&words);
+    assert_eq!(
+        (&again["created"], &again["receipt"]["replayed"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(again["receipt"]["digest"], first["receipt"]["digest"]);
+    assert_eq!(again["goal"]["goal_id"], "ship-it");
+    // without it the Goal is found, and there is nothing to show a receipt of
+    assert!(desk.ok(&["init", "--goal", "Ship it"])["receipt"].is_null());
+    desk.refused(
+        &["init", "--goal", "Another", "--op-id", "begin"],
+        "operation_conflict",
+        4,
+    );
+    assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().unwrap().len(), 1);
+}

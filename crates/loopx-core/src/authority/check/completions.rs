@@ -172,6 +172,7 @@ fn an_unproven_completion_is_asked_about_or_trusted() {
             kind: EvidenceKind::Note,
             pointer: text("x"),
             digest: None,
+            privacy: Privacy::Public,
         };
         let candidate = Candidate {
             evidence: vec![pointer],

@@ -57,6 +57,7 @@ fn candidate() -> Candidate {
             kind: EvidenceKind::Commit,
             pointer: text("abc123"),
             digest: None,
+            privacy: Privacy::Public,
         }],
         usage: Vec::new(),
         goes_on: true,

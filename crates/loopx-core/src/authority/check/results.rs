@@ -167,7 +167,8 @@ fn what_validators_refuse_or_accept_is_evidence_that_the_receipt_names() {
             Pointer {
                 kind: EvidenceKind::Commit,
                 pointer: text("abc"),
-                digest: None
+                digest: None,
+                privacy: Privacy::Public,
             };
             2
         ];
@@ -261,6 +262,31 @@ fn a_still_tree_is_waited_for_in_its_own_work_tree_alone() {
         (TurnState::Candidate, 0, None),
         "to be validated once more"
     );
+}
+
+#[test]
+fn a_still_tree_is_waited_for_whichever_goal_its_other_owner_works_for() {
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    let owned = tree_busy(&mut world, "a", &todo);
+    let turn_id = owned.turn_id.unwrap();
+    // when an owner of another Goal works in the same tree, and says not what it writes
+    world.goal = text("h");
+    world.start(|_| {});
+    let other = world.todo("other", |_| {});
+    let here = Claim {
+        workspace: Some(text(TREES[0])),
+        ..attached(&other)
+    };
+    let working: Outcome = world.claim_as("b", here).unwrap().outcome().unwrap();
+    world.goal = text("g");
+    assert_eq!(refused(world.prove(turn_id, false)), "held");
+    // then it is proved when that one has ended
+    world.goal = text("h");
+    world.stop(working.turn_id.unwrap()).unwrap();
+    world.goal = text("g");
+    world.prove(turn_id, false).unwrap();
+    assert_eq!(world.turn(turn_id).state, TurnState::Candidate);
 }
 
 #[test]

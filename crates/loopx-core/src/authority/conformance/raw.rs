@@ -24,7 +24,7 @@ pub(super) fn receipt(goal: &GoalId) -> StoredReceipt {
             assurance: Assurance::Stated,
             contained: None,
         },
-        goal_id: goal.clone(),
+        goal_id: Some(goal.clone()),
         at: Timestamp::from_ms(1),
         seq: 1,
         negative: Some(Code::GateOpened.as_str().into()),

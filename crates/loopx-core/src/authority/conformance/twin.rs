@@ -5,14 +5,13 @@
 use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 
 use super::super::{
-    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Record, StoredReceipt,
-    TodoFilter, TurnFilter, Tx, View,
-    clock::Stamp,
+    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, OwnCommit, Record,
+    StoredReceipt, TodoFilter, TurnFilter, Tx, View,
 };
 use crate::{
     error::Result,
     kernel::{Facts, Read},
-    model::{Agent, Evidence, Gate, Goal, GoalId, OperationId, Todo, TodoId, Turn},
+    model::{Agent, Evidence, Gate, Goal, GoalId, OperationId, Todo, TodoId, Turn, Workspace},
 };
 
 /// The ledger in memory and another, as one.
@@ -128,6 +127,15 @@ macro_rules! ask_both {
                 )
             }
 
+            fn owned_in(&mut self, workspace: &Workspace, limit: usize) -> Result<Vec<Todo>> {
+                let mut memory = self.memory.owned_in(workspace, limit)?;
+                let mut other = self.other.owned_in(workspace, limit)?;
+                for rows in [&mut memory, &mut other] {
+                    rows.sort_by(|a, b| a.todo_id.cmp(&b.todo_id));
+                }
+                same(Ok(memory), Ok(other))
+            }
+
             fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
                 same(self.memory.agents(goal), self.other.agents(goal))
             }
@@ -176,6 +184,17 @@ macro_rules! ask_both {
                 )
             }
 
+            fn own_head(&mut self) -> Result<Option<Head>> {
+                same(self.memory.own_head(), self.other.own_head())
+            }
+
+            fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
+                same(
+                    self.memory.own_events(after, limit),
+                    self.other.own_events(after, limit),
+                )
+            }
+
             fn counts(&mut self, goal: &GoalId) -> Result<Count> {
                 same(self.memory.counts(goal), self.other.counts(goal))
             }
@@ -214,7 +233,10 @@ impl Tx for Both<'_> {
         same(self.memory.store(commit.clone()), self.other.store(commit))
     }
 
-    fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
-        same(self.memory.restamp(stamp), self.other.restamp(stamp))
+    fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
+        same(
+            self.memory.store_own(commit.clone()),
+            self.other.store_own(commit),
+        )
     }
 }

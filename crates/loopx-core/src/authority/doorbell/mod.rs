@@ -5,9 +5,9 @@
 //! every `PLAIN_POLL`.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -16,7 +16,10 @@ use rustix::{event, fs::Timespec};
 
 use super::{
     clock::Deadline,
-    profile::{Env, Profile},
+    profile::{
+        Env, Profile,
+        file::{self, For},
+    },
 };
 use crate::error::{Code, Error, Result};
 
@@ -125,7 +128,7 @@ fn touch(held: &Held) -> Result<()> {
 }
 
 fn open_bell(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    file::open(path, For::Keeping)
 }
 
 #[cfg(target_os = "linux")]

@@ -40,6 +40,8 @@ struct State {
     rows: Rows,
     heads: BTreeMap<GoalId, Head>,
     events: BTreeMap<GoalId, Vec<Record>>,
+    /// The ledger's own.
+    own_events: Vec<Record>,
     receipts: BTreeMap<OperationId, StoredReceipt>,
     meters: BTreeMap<(MeterScope, Bucket), u64>,
     version: u64,

@@ -1,7 +1,7 @@
 //! Owns the storing of one decision in memory.
 
 use super::{
-    super::{Commit, Meta, Tx, clock::Stamp},
+    super::{Commit, Meta, OwnCommit, Tx},
     State,
 };
 use crate::{
@@ -15,9 +15,11 @@ impl Tx for State {
         Ok(())
     }
 
-    fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
+    fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
+        self.own_events.push(commit.record);
+        self.receipts.insert(commit.operation_id.clone(), commit.receipt.clone());
         if let Some(meta) = &mut self.meta {
-            meta.stamp = stamp.clone();
+            meta.stamp = commit.stamp;
         }
         Ok(())
     }

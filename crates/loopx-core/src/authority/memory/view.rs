@@ -11,7 +11,7 @@ use crate::{
     kernel::{Depth, Facts, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope, OperationId,
-        Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId,
+        Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
     },
 };
 
@@ -61,6 +61,11 @@ impl View for State {
         Ok(self.rows.todos.values().filter(wanted).take(limit).cloned().collect())
     }
 
+    fn owned_in(&mut self, workspace: &Workspace, limit: usize) -> Result<Vec<Todo>> {
+        let here = |todo: &&Todo| index(todo).writes_in.as_ref() == Some(workspace);
+        Ok(self.rows.todos.values().filter(here).take(limit).cloned().collect())
+    }
+
     fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
         Ok(self.rows.agents.values().filter(|agent| agent.goal_id == *goal).cloned().collect())
     }
@@ -106,6 +111,14 @@ impl View for State {
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
         let events = self.events.get(filter.goal).map(Vec::as_slice).unwrap_or_default();
         Ok(events.iter().filter(|record| record.seq > filter.after).take(limit).cloned().collect())
+    }
+
+    fn own_head(&mut self) -> Result<Option<Head>> {
+        Ok(self.own_events.last().map(|record| Head { seq: record.seq, hash: record.hash }))
+    }
+
+    fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
+        Ok(self.own_events.iter().filter(|record| record.seq > after).take(limit).cloned().collect())
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {

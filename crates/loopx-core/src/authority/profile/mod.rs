@@ -15,6 +15,7 @@ use crate::{
     model::AuthorityId,
 };
 
+pub(crate) mod file;
 pub mod filesystem;
 mod machine;
 mod record;
@@ -23,7 +24,6 @@ mod run_dir;
 use filesystem::{Filesystem, Kind};
 pub use filesystem::HostFilesystem;
 use record::Record;
-pub(crate) use record::replace_whole;
 
 /// The profile that is meant when none is named.
 pub const DEFAULT_PROFILE: &str = "default";
@@ -45,6 +45,28 @@ pub struct Env {
     pub allow_filesystem: bool,
 }
 
+impl Env {
+    /// The folder of all profiles: `LOOPX_HOME`, else below the platform's data folder; none where no variable leads
+    /// to one.
+    ///
+    /// Errors: `invalid_argument` for a relative `LOOPX_HOME`.
+    pub fn root(&self) -> Result<Option<PathBuf>> {
+        if let Some(home) = &self.loopx_home {
+            if home.is_absolute() {
+                return Ok(Some(home.clone()));
+            }
+            return Err(Error::new(Code::InvalidArgument, "LOOPX_HOME is not an absolute path")
+                .detail("variable", "LOOPX_HOME")
+                .internal(home.display()));
+        }
+        // A relative value is to be ignored, says the XDG specification.
+        let absolute = |path: &Option<PathBuf>| path.clone().filter(|path| path.is_absolute());
+        let below = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        let data = absolute(&self.xdg_data_home).or_else(|| Some(absolute(&self.home)?.join(below)));
+        Ok(data.map(|data| data.join("loopx")))
+    }
+}
+
 /// The paths of one profile; nothing of it need exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -64,16 +86,9 @@ impl Place {
                 "a profile's name is lower-case letters, digits and dashes, at most 48",
             ));
         }
-        let root = match &env.loopx_home {
-            Some(home) if home.is_absolute() => home.clone(),
-            Some(home) => {
-                return Err(Error::new(Code::InvalidArgument, "LOOPX_HOME is not an absolute path")
-                    .internal(home.display()));
-            }
-            None => data_home(env)
-                .ok_or_else(|| Error::new(Code::InvalidArgument, "no home folder is known: set LOOPX_HOME"))?
-                .join("loopx"),
-        };
+        let root = env.root()?.ok_or_else(|| {
+            Error::new(Code::InvalidArgument, "no home folder is known: set LOOPX_HOME").detail("variable", "LOOPX_HOME")
+        })?;
         Ok(Self { name: name.to_owned(), dir: root.join("profiles").join(name) })
     }
 
@@ -105,21 +120,6 @@ impl Place {
     /// The file of tokens.
     pub fn tokens_json(&self) -> PathBuf {
         self.dir.join("tokens.json")
-    }
-
-    /// Bare repositories of work-tree snapshots.
-    pub fn snapshots(&self) -> PathBuf {
-        self.dir.join("snapshots")
-    }
-
-    /// Installed manifests and their lifecycle state.
-    pub fn extensions(&self) -> PathBuf {
-        self.dir.join("extensions")
-    }
-
-    /// The service's operation journal and pinned releases.
-    pub fn service(&self) -> PathBuf {
-        self.dir.join("service")
     }
 
     /// Lock files.
@@ -157,15 +157,6 @@ fn is_profile_name(name: &str) -> bool {
         && !name.starts_with('-')
         && !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
-fn data_home(env: &Env) -> Option<PathBuf> {
-    // A relative value is to be ignored, says the XDG specification.
-    let absolute = |path: &Option<PathBuf>| path.clone().filter(|p| p.is_absolute());
-    absolute(&env.xdg_data_home).or_else(|| {
-        let below = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-        Some(absolute(&env.home)?.join(below))
-    })
 }
 
 /// What the edge mints for a profile that does not exist yet.
@@ -268,7 +259,8 @@ impl Profile {
         }
         let path = self.place.authority_db();
         match fs::metadata(&path) {
-            Ok(found) if found.len() > 0 => Ok(()),
+            // What is no file has a length too; who opens it says what is wrong.
+            Ok(found) if found.len() > 0 || !found.is_file() => Ok(()),
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(unreadable(&path, &e)),
             Ok(_) | Err(_) => {
                 let message = format!("the profile `{}` had a ledger, and its file is gone or empty", self.place.name);
@@ -313,9 +305,9 @@ impl Profile {
         Ok(record.run_dir)
     }
 
-    /// Whether that folder is there; makes nothing.
-    pub fn has_run_dir(&self) -> bool {
-        self.record.run_dir.is_dir()
+    /// That folder, as it was when the profile was opened; it may be gone, and nothing is made.
+    pub fn known_run_dir(&self) -> &Path {
+        &self.record.run_dir
     }
 
     /// As `run_dir`, but a folder that cannot be used any more is replaced, for everybody, by one that can.

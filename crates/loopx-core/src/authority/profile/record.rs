@@ -1,19 +1,13 @@
-//! Owns the bytes of `profile.json`: its fields, and how it is read and replaced whole.
+//! Owns what `profile.json` holds, and that two changes of it do not lose each other.
 //!
 //! Knows nothing of how its values are chosen.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{NewProfile, make_private_dir, unreadable};
+use super::{NewProfile, file, make_private_dir};
 use crate::{
-    authority::random,
     error::{Code, Error, Result},
     model::AuthorityId,
 };
@@ -60,14 +54,7 @@ struct Version {
 
 /// Reads the file; `None` where there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Record>> {
-    let mut text = String::new();
-    match File::open(path) {
-        Ok(file) => {
-            file.take(FILE_MAX_BYTES).read_to_string(&mut text).map_err(|e| unreadable(path, &e))?;
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(unreadable(path, &e)),
-    }
+    let Some(text) = file::read_ours(path, FILE_MAX_BYTES)? else { return Ok(None) };
     let damaged =
         |e: serde_json::Error| Error::new(Code::StoreCorrupt, "the profile's file cannot be read").internal(e);
     let version: Version = serde_json::from_str(&text).map_err(damaged)?;
@@ -82,15 +69,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Record>> {
 
 /// Puts the first file in place, durably; says `false` where another process was first, and leaves its file.
 pub(super) fn publish(path: &Path, record: &Record) -> Result<bool> {
-    let temp = write_temp(path, &encoded(record)?)?;
-    // A link, unlike a rename, fails where the name is taken.
-    let linked = fs::hard_link(&temp, path);
-    fs::remove_file(&temp).map_err(|e| unreadable(&temp, &e))?;
-    match linked {
-        Ok(()) => sync_dir(path).map(|()| true),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(unreadable(path, &e)),
-    }
+    file::publish(path, &encoded(record)?)
 }
 
 /// Changes the file, durably, where `change` says that it changed it; a file that is gone stays gone.
@@ -104,46 +83,13 @@ pub(super) fn amend(
     if let Some(folder) = lock.parent() {
         make_private_dir(folder)?;
     }
-    let held = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock);
-    let held = held.map_err(|e| unreadable(lock, &e))?;
-    held.lock().map_err(|e| unreadable(lock, &e))?;
+    let _held = file::lock(lock, "another process changes the profile's file")?;
     let Some(mut record) = read(path)? else { return Ok(()) };
-    if change(&mut record)? { replace_whole(path, &encoded(&record)?) } else { Ok(()) }
-}
-
-/// Replaces a file that only its owner may read, durably: a reader meets the old or the new one, whole.
-///
-/// Errors: `disk_full`, `store_*`.
-pub(crate) fn replace_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temp = write_temp(path, bytes)?;
-    fs::rename(&temp, path).map_err(|e| unreadable(path, &e))?;
-    sync_dir(path)
+    if change(&mut record)? { file::replace(path, &encoded(&record)?, 0o600) } else { Ok(()) }
 }
 
 fn encoded(record: &Record) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(record).map_err(|e| Error::from(Code::Internal).internal(e))?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-fn write_temp(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let unique = random::number()?;
-    let temp = path.with_extension(format!("tmp-{unique:016x}"));
-    let write = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|e| {
-        // The failure to report is the write's; a left temporary file harms nobody.
-        let _ = fs::remove_file(&temp);
-        unreadable(&temp, &e)
-    })?;
-    Ok(temp)
-}
-
-/// Makes a new name in the file's folder survive a power cut.
-fn sync_dir(path: &Path) -> Result<()> {
-    let Some(dir) = path.parent() else { return Ok(()) };
-    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| unreadable(dir, &e))
 }

@@ -21,6 +21,7 @@ pub(crate) use fault::typed;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};
 pub use schema::Schema;
+pub(crate) use schema::is_there;
 
 /// The version of the SQLite library.
 pub fn library_version() -> &'static str {

@@ -82,7 +82,7 @@ impl Writer {
 
     fn connect(path: &Path, schema: &Schema) -> Result<Self> {
         schema::check_sqlite()?;
-        if !path.try_exists().map_err(|e| unreadable(path, &e))? {
+        if !schema::is_there(path, schema)? {
             return Err(schema::missing(schema));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

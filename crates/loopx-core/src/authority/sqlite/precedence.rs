@@ -6,14 +6,18 @@
 //! take its turn within `COURTESY`, a stopped process for one, is passed by. No file means that nobody starved.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    fs::{File, TryLockError},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use super::begin::pause;
-use crate::authority::{clock::Deadline, random};
+use crate::authority::{
+    clock::Deadline,
+    profile::file::{self, For},
+    random,
+};
 
 /// How long one writer steps back for another; a slow disk's commit fits into it.
 const COURTESY: Duration = Duration::from_millis(200);
@@ -47,13 +51,7 @@ fn precedence_path(db: &Path) -> PathBuf {
 
 /// Asks the others to step back; `None` when another one has asked first, or no file can be made.
 pub(super) fn ask(db: &Path) -> Option<PrecedenceLock> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(precedence_path(db))
-        .ok()?;
+    let file = file::open(&precedence_path(db), For::Keeping).ok()?;
     file.try_lock().ok()?;
     // A word that cannot be written only makes others less patient.
     let _ = random::number().map(|word| file.write_all_at(&word.to_le_bytes(), 0));
@@ -62,7 +60,7 @@ pub(super) fn ask(db: &Path) -> Option<PrecedenceLock> {
 
 /// The word of who asks at this moment.
 fn asked(db: &Path) -> Option<Word> {
-    let file = File::open(precedence_path(db)).ok()?;
+    let file = file::open(&precedence_path(db), For::Reading).ok()?;
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then(|| {
         let mut word = Word::default();
         // Too short a file is that of an asker who has not written yet.

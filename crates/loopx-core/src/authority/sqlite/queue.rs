@@ -6,11 +6,12 @@
 //! a stopped process for one, passes by, and the lock of the database decides as ever.
 
 use std::{
-    fs::{File, OpenOptions},
-    os::unix::fs::OpenOptionsExt as _,
+    fs::File,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use crate::authority::profile::file::{self, For};
 
 /// How long a writer waits here before it passes by: longer than 32 busy writers keep one waiting.
 pub(super) const PASS_BY_AFTER: Duration = Duration::from_millis(500);
@@ -32,9 +33,7 @@ impl QueueLock {
     /// Goes in, if nobody is inside. Where no file can be made there is no queue.
     pub(super) fn enter(&mut self, db: &Path) -> bool {
         if self.file.is_none() {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(false).mode(0o600);
-            self.file = options.open(queue_path(db)).ok();
+            self.file = file::open(&queue_path(db), For::Keeping).ok();
         }
         let Some(file) = &self.file else { return true };
         self.inside = self.inside || file.try_lock().is_ok();
@@ -77,6 +76,11 @@ mod tests {
 
     #[test]
     fn where_no_file_can_be_made_there_is_no_queue() {
+        // something else in its place is none either, and nobody waits for a pipe's other end
+        let dir = tempfile::tempdir().unwrap();
+        let db = dir.path().join("t.db");
+        std::fs::create_dir(queue_path(&db)).unwrap();
+        assert!(QueueLock::default().enter(&db) && QueueLock::default().enter(&db));
         let (mut one, mut other) = (QueueLock::default(), QueueLock::default());
         let db = Path::new("/nowhere/t.db");
         assert!(one.enter(db) && other.enter(db));

@@ -17,7 +17,7 @@ use super::{
     open::tune_any,
     schema, typed,
 };
-use crate::{authority::profile::unreadable, error::{Code, Error, Result}};
+use crate::error::{Code, Error, Result};
 
 /// A connection that cannot write.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Reader {
     /// this user cannot write and whose log's index is missing, `store_*`.
     pub fn open(path: &Path, schema: &Schema) -> Result<Self> {
         schema::check_sqlite()?;
-        if !path.try_exists().map_err(|e| unreadable(path, &e))? {
+        if !schema::is_there(path, schema)? {
             return Err(schema::missing(schema));
         }
         let mut reader = Self::connect(path, schema, false)?;

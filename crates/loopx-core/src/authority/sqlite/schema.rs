@@ -2,10 +2,15 @@
 //!
 //! Knows nothing of the tables behind them.
 
+use std::{fs, io, path::Path};
+
 use rusqlite::Connection;
 
 use super::{begin::Patience, typed};
-use crate::error::{Code, Error, Result};
+use crate::{
+    authority::profile::unreadable,
+    error::{Code, Error, Result},
+};
 
 /// SQLite before this version can damage a write-ahead log when several processes checkpoint at once.
 const SQLITE_LEAST: i32 = 3_051_003;
@@ -107,6 +112,21 @@ pub(super) fn version(conn: &Connection, patience: &Patience, schema: &Schema) -
     match marks(conn, patience, schema)? {
         Marks::Ours(version) => Ok(version),
         Marks::Empty => Err(missing(schema)),
+    }
+}
+
+/// Whether a file is there. Not opened for that: SQLite would wait for the other end of a pipe.
+///
+/// Errors: `store_unreadable` for what is no regular file, `store_*`.
+pub(crate) fn is_there(path: &Path, schema: &Schema) -> Result<bool> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(true),
+        Ok(_) => {
+            let message = format!("something that is no regular file lies in the place of {}", schema.name);
+            Err(Error::new(Code::StoreUnreadable, message).hint("doctor").internal(path.display()))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(unreadable(path, &e)),
     }
 }
 

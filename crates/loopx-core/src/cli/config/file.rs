@@ -1,19 +1,15 @@
-//! Owns the profile's file of settings, and how a small file is read and replaced.
+//! Owns the profile's file of settings.
 //!
 //! Parsing is closed: an unknown key or a value out of bounds is refused, by its key. A write keeps the
 //! user's comments and order.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    path::Path,
-};
+use std::path::Path;
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::key::{KEYS, Key, Unit};
 use crate::{
-    authority::random,
+    authority::profile::{file, make_private_dir},
     error::{Code, Error, Result},
 };
 
@@ -57,14 +53,12 @@ pub(super) fn read(path: &Path) -> Result<Stored> {
 /// Puts a setting into a file, or takes it out.
 ///
 /// Errors: `store_busy` while another process does the same, `invalid_argument` for a file that is not TOML,
-/// `disk_full`, `store_unavailable`.
+/// `disk_full`, `store_*`.
 pub(super) fn store(folder: &Path, key: &Key, text: Option<&str>) -> Result<()> {
-    private_folder(folder)?;
+    make_private_dir(folder)?;
     let locks = folder.join("locks");
-    private_folder(&locks)?;
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).open(locks.join("config.lock"));
-    let lock = lock.map_err(|e| unwritable(&e))?;
-    lock.try_lock().map_err(|_| Error::new(Code::StoreBusy, "another process changes the settings"))?;
+    make_private_dir(&locks)?;
+    let _held = file::lock(&locks.join("config.lock"), "another process changes the settings")?;
     let path = folder.join(NAME);
     let mut document = parse(&read_limited(&path)?.unwrap_or_default())?;
     let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
@@ -78,7 +72,7 @@ pub(super) fn store(folder: &Path, key: &Key, text: Option<&str>) -> Result<()> 
             document.remove(section);
         }
     }
-    write_atomic(&path, document.to_string().as_bytes(), 0o600)
+    file::replace(&path, document.to_string().as_bytes(), 0o600)
 }
 
 fn put(table: &mut dyn TableLike, name: &str, key: &Key, text: &str) {
@@ -127,84 +121,5 @@ fn unknown(name: &str) -> Error {
 /// Errors: `store_unreadable` when it is no readable regular file, `payload_too_large` over 64 KiB,
 /// `invalid_argument` when it is not UTF-8.
 pub(in crate::cli) fn read_limited(path: &Path) -> Result<Option<String>> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unreadable = |error: &dyn std::fmt::Display| {
-        Error::new(Code::StoreUnreadable, format!("{name} cannot be read")).internal(error)
-    };
-    // Asked first: opening a pipe would wait for its writer.
-    match fs::metadata(path) {
-        Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(unreadable(&"not a regular file")),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(unreadable(&error)),
-    }
-    let file = File::open(path).map_err(|e| unreadable(&e))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Error::new(Code::PayloadTooLarge, format!("{name} is larger than {MAX_BYTES} bytes")));
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(Error::new(Code::InvalidArgument, format!("{name} is not valid UTF-8"))),
-    }
-}
-
-/// Replaces a file so that a reader, and a crash, meets the old text or the new one.
-///
-/// `mode` is the permission of the file on Unix.
-///
-/// Errors: `disk_full`, `store_unavailable`.
-pub(in crate::cli) fn write_atomic(path: &Path, data: &[u8], mode: u32) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{:016x}", random::number()?));
-    let written = fill(&beside, data, mode).and_then(|()| fs::rename(&beside, path)).and_then(|()| sync(folder));
-    written.map_err(|error| {
-        // The rename may already have taken it away.
-        let _ = fs::remove_file(&beside);
-        unwritable(&error)
-    })
-}
-
-fn fill(path: &Path, data: &[u8], mode: u32) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    #[cfg(not(unix))]
-    let _ = mode;
-    let mut file = options.open(path)?;
-    file.write_all(data)?;
-    file.sync_all()
-}
-
-#[cfg(unix)]
-fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Elsewhere a folder cannot be opened as a file; the rename is all there is.
-#[cfg(not(unix))]
-fn sync(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-fn private_folder(folder: &Path) -> Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|e| unwritable(&e))
-}
-
-/// The error of a write that failed.
-pub(in crate::cli) fn unwritable(error: &io::Error) -> Error {
-    let code = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
-        _ => Code::StoreUnavailable,
-    };
-    Error::new(code, "a file could not be written").internal(error)
+    file::read(path, MAX_BYTES)
 }

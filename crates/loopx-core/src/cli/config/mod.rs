@@ -9,7 +9,7 @@ mod settings;
 
 pub(super) use self::{
     command::{explain, get, rows, set},
-    file::{not_toml, read_limited, unwritable, write_atomic},
+    file::{not_toml, read_limited},
 };
 #[cfg(test)]
 pub(super) use self::key::KEYS;

@@ -2,16 +2,14 @@
 //!
 //! Precedence: flag, environment, project, profile, default.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use std::{borrow::Cow, path::PathBuf};
 
 use super::{
     file,
     key::{KEYS, Key, Unit},
 };
 use crate::{
+    authority::profile::Place,
     cli::{
         env::{Env, Var},
         parse::{Args, Origin, Value, parse_duration_ms, show_duration_ms},
@@ -67,9 +65,10 @@ impl Settings {
         let profile = outer(profile_key, args)?
             .or_else(|| bound.map(|name| (name.to_owned(), Source::Project)))
             .or_else(|| profile_key.default.map(|name| (name.to_owned(), Source::Default)));
-        let stored = match (&profile, env.find_home()?) {
-            (Some((name, _)), Some(home)) => file::read(&folder_of(&home, name).join(file::NAME))?,
-            _ => file::Stored::default(),
+        let places = env.places(profile.as_ref().map(|(name, _)| name.as_str()));
+        let stored = match places.root()? {
+            Some(_) => file::read(&Place::resolve(&places)?.dir().join(file::NAME))?,
+            None => file::Stored::default(),
         };
         let mut values = Vec::new();
         for key in KEYS {
@@ -92,8 +91,7 @@ impl Settings {
     ///
     /// Errors: `invalid_argument` when no variable leads to one.
     pub fn profile_folder(&self, env: &Env) -> Result<PathBuf> {
-        let name = self.text("profile").ok_or_else(|| misread("profile"))?;
-        Ok(folder_of(&env.loopx_home()?, name))
+        Ok(Place::resolve(&env.places(self.text("profile")))?.dir().to_owned())
     }
 
     /// All keys with their values.
@@ -133,11 +131,6 @@ impl Settings {
     pub fn count(&self, name: &str) -> Result<u64> {
         self.text(name).and_then(|text| text.parse().ok()).ok_or_else(|| misread(name))
     }
-}
-
-/// The folder of a profile.
-fn folder_of(home: &Path, profile: &str) -> PathBuf {
-    home.join("profiles").join(profile)
 }
 
 fn misread(name: &str) -> Error {

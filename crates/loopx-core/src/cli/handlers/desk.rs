@@ -11,7 +11,7 @@ use crate::{
         profile::{self, HostFilesystem, NewProfile, Place, Profile},
         random,
     },
-    cli::{Args, Context, Format, Project, Settings, Var},
+    cli::{Args, Context, Format, Project, Settings},
     error::{Code, Error, Result},
     kernel::Terms,
     model::{GoalId, ProfileId, Timestamp, uuid_v7},
@@ -167,15 +167,8 @@ pub(super) fn around(
 ) -> Result<(Settings, Option<Project>, profile::Env)> {
     let project = context.project()?;
     let settings = Settings::load(args, context.env, project.as_ref())?;
-    let path = |var: Var| context.env.get(var).map(PathBuf::from);
-    let env = profile::Env {
-        loopx_home: path(Var::LoopxHome),
-        xdg_data_home: path(Var::XdgDataHome),
-        xdg_runtime_dir: path(Var::XdgRuntimeDir),
-        home: path(Var::Home),
-        profile: settings.text("profile").map(str::to_owned),
-        allow_filesystem: args.switch("allow-filesystem"),
-    };
+    let places = context.env.places(settings.text("profile"));
+    let env = profile::Env { allow_filesystem: args.switch("allow-filesystem"), ..places };
     Ok((settings, project, env))
 }
 

@@ -2,7 +2,12 @@
 //!
 //! Changes nothing without a flag that says so.
 
-use std::{fmt, io, os::unix::fs::MetadataExt as _};
+use std::{
+    collections::BTreeSet,
+    fmt, io,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    path::Path,
+};
 
 use serde::Serialize;
 use serde_json::json;
@@ -11,13 +16,14 @@ use super::{
     caller::caller,
     desk::{self, Desk},
     schema,
-    submit::with_proof_hint,
+    submit::{operation_id, with_proof_hint},
 };
 use crate::{
     authority::{
-        EventFilter, Head, View,
+        Asked, EventFilter, Head, View,
         clock::{Clock as _, SystemClock},
         profile::{HostFilesystem, Place, Profile, filesystem},
+        own_chain,
         sqlite::{LEDGER, Reader, library_version},
         verify,
     },
@@ -216,12 +222,14 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
             Finding::new("filesystem", Standing::Doubtful, format!("{name}, allowed by a flag; locks may not hold"))
         }
     });
-    findings.push(if profile.has_run_dir() {
+    let run_dir = profile.known_run_dir();
+    findings.push(if run_dir.is_dir() {
         Finding::good("doorbell", "its folder is there")
     } else {
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
     findings.push(locks(&place));
+    findings.push(files([place.dir(), &place.locks(), run_dir]));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
@@ -296,6 +304,25 @@ fn locks(place: &Place) -> Finding {
     }
 }
 
+/// Whether each file of ours is one: what else lies in its place is passed by where that costs only time, and is
+/// refused where it is needed.
+fn files(folders: [&Path; 3]) -> Finding {
+    let mut strange = BTreeSet::new();
+    for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
+        let Ok(kind) = entry.path().metadata().map(|found| found.file_type()) else { continue };
+        if kind.is_file() || kind.is_socket() || folders.contains(&&*entry.path()) {
+            continue;
+        }
+        strange.insert(entry.file_name().to_string_lossy().into_owned());
+    }
+    if strange.is_empty() {
+        return Finding::good("files", "each is a regular one");
+    }
+    let names: Vec<_> = strange.into_iter().collect();
+    let text = format!("no regular files: {}; remove what is not yours to keep there", names.join(", "));
+    Finding::new("files", Standing::Doubtful, text)
+}
+
 /// Whether the owner-local store can be read, every page of it.
 fn private(place: &Place) -> Finding {
     match PrivateStore::at(&place.private_db()).check() {
@@ -333,6 +360,10 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
             }
         }
     }
+    match own_chain(view) {
+        Ok((count, _)) => events += count,
+        Err(error) => findings.push(Finding::bad("chain", &error)),
+    }
     let shown = u64::try_from(goals.len().min(GOALS_MAX)).unwrap_or(u64::MAX);
     findings.push(Finding::good("chains", format!("{} of {} fit each other", count(events, "event"), count(shown, "Goal"))));
     Ok(findings)
@@ -352,7 +383,8 @@ fn clock(terms: &Terms) -> Result<Finding> {
     }
     let apart = SystemClock::new().read()?.wall_ms.abs_diff(terms.now.as_ms());
     if apart > APART_MS {
-        let text = format!("the ledger's time and the wall clock are {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
+        // Within one boot the boot clock alone counts: there is nothing to accept.
+        let text = format!("the ledger's time goes on by this boot's clock; the wall clock is {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
         return Ok(Finding::new("clock", Standing::Doubtful, text));
     }
     Ok(Finding::good("clock", "steady"))
@@ -389,20 +421,24 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
     if !caller.actor.is_user() || caller.provenance.contained.is_some() {
         return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
     }
+    let mut asked = Asked { operation_id: operation_id(args)?, actor: caller.actor, provenance: caller.provenance };
+    let id = asked.operation_id.clone();
+    let known = desk.authority.receipt(&id)?.is_some();
     let jumped = desk.look(|_, terms| Ok(terms.clock_jump))?;
-    if args.switch("dry-run") || !jumped {
+    if !known && (args.switch("dry-run") || !jumped) {
         let text = if jumped { "would take the present time" } else { "the clock did not jump" };
         let body = json!({"clock_jump": jumped, "accepted": false});
         return Rendered::new(schema::DOCTOR, &body, Document::new().line(text));
     }
-    if caller.provenance.assurance != Assurance::Proven {
-        let question = format!("{}: take the present time as {}?", context.program, caller.actor);
-        if context.confirm(&question)? != Some(true) {
-            let error = Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", caller.actor));
-            return Err(with_proof_hint(context, args, &desk, &caller.actor, error));
+    if !known && asked.provenance.assurance != Assurance::Proven {
+        let question = format!("{}: take the present time as {}?", context.program, asked.actor);
+        if context.confirm(&question)? == Some(true) {
+            asked.provenance.assurance = Assurance::Proven;
         }
     }
-    let accepted = desk.authority.accept_clock()?;
-    let body = json!({"clock_jump": jumped, "accepted": accepted});
-    Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))
+    let receipt = desk.authority.accept_clock(&asked);
+    let receipt = receipt.map_err(|error| with_proof_hint(context, args, &desk, &asked.actor, error))?;
+    let body = json!({"receipt": receipt, "clock_jump": true, "accepted": receipt.is_some()});
+    let replayed = receipt.is_some_and(|receipt| receipt.is_replayed());
+    Ok(Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))?.operation(&id, replayed))
 }

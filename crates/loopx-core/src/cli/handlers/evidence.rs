@@ -1,18 +1,20 @@
 //! Owns the handlers of `evidence`.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::{
-    desk::Desk,
-    given, names, schema,
+    desk::{Desk, tree_of},
+    evidence_file, given, names, schema,
     show::{self, Facts},
-    submit::{Wish, submit, written},
+    submit::{Wish, operation_id, submit, written},
 };
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Command, EvidenceCommand},
-    model::Evidence,
+    kernel::{Command, EvidenceCommand, Outcome},
+    model::{Digest, Evidence, EvidenceKind, ShortText},
     projection::{self, EvidenceQuery, EvidenceRow, Slice},
 };
 
@@ -24,12 +26,14 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
         Some(todo) => todo.goal().clone(),
         None => names::goal(&mut desk, None)?,
     };
+    let kind = given::word(args.needed("kind")?)?;
+    let (pointer, digest) = pointed(context, args, &mut desk, kind)?;
     let command = EvidenceCommand::Add {
         todo_id,
         criterion: args.number("criterion").and_then(|number| u8::try_from(number).ok()),
-        kind: given::word(args.needed("kind")?)?,
-        pointer: given::needed(args, "pointer")?,
-        digest: given::parsed(args, "digest")?,
+        kind,
+        pointer,
+        digest,
         privacy: given::word(args.needed("privacy")?)?,
         verdict: args.text("verdict").map(given::word).transpose()?,
     };
@@ -37,6 +41,39 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let id = done.outcome.evidence_ids.first().copied().ok_or_else(|| Error::from(Code::Internal))?;
     let document = Document::new().line(format!("recorded; evidence {id}"));
     written(schema::EVIDENCE, "evidence", &json!({"evidence_id": id, "goal_id": goal}), &done, &[], document)
+}
+
+/// What it points at, and the digest of that: of a file the place in the work tree, looked at now; of a repeated
+/// operation what was seen then, since the file may have changed or gone.
+fn pointed(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    kind: EvidenceKind,
+) -> Result<(ShortText, Option<Digest>)> {
+    let (pointer, digest) = (given::needed::<ShortText>(args, "pointer")?, given::parsed(args, "digest")?);
+    if kind != EvidenceKind::File {
+        return Ok((pointer, digest));
+    }
+    let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let here = real(context.folder()?);
+    let root = tree_of(&here, desk.project.as_ref()).map_or_else(|| here.clone(), |root| real(&root));
+    if let Some(before) = recorded(args, desk)? {
+        let path = evidence_file::place(&root, &here, pointer.as_str())?;
+        return Ok((path.parse()?, digest.or(before.digest)));
+    }
+    let found = evidence_file::look(&root, &here, pointer.as_str(), digest)?;
+    Ok((found.path.parse()?, Some(found.digest)))
+}
+
+/// The piece that an operation of this id recorded before.
+fn recorded(args: &Args, desk: &mut Desk) -> Result<Option<Evidence>> {
+    if args.text("op-id").is_none() {
+        return Ok(None);
+    }
+    let Some(receipt) = desk.authority.receipt(&operation_id(args)?)? else { return Ok(None) };
+    let Some(id) = receipt.outcome::<Outcome>()?.evidence_ids.first().copied() else { return Ok(None) };
+    Ok(Some(desk.look(|view, terms| projection::evidence(view, terms, &id))?.for_owner().clone()))
 }
 
 /// `evidence list`.
@@ -59,7 +96,8 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         schema::EVIDENCE_LIST,
         &page,
         &["EVIDENCE", "KIND", "VERDICT", "FOR", "ADDED", "POINTER"],
-        |EvidenceRow(piece)| {
+        |row| {
+            let EvidenceRow(piece) = row.for_owner();
             vec![
                 names::short(&piece.evidence_id),
                 projection::word(&piece.kind),
@@ -86,6 +124,7 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut desk = Desk::open(context, args)?;
     let id = names::evidence(&mut desk, args.needed("id")?)?;
     let (piece, now) = desk.look(|view, terms| Ok((projection::evidence(view, terms, &id)?, terms.now)))?;
+    let piece = piece.for_owner();
     let facts = Facts::default()
         .add("evidence", piece.evidence_id)
         .add("goal", &piece.goal_id)
@@ -101,5 +140,5 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
         .add("by", &piece.produced_by)
         .add("added", show::when(piece.at, now));
     let document = Document::new().heading(piece.pointer.as_str()).with(facts.block());
-    Rendered::new(schema::EVIDENCE, &json!({"evidence": EvidenceRow(piece)}), document)
+    Rendered::new(schema::EVIDENCE, &json!({"evidence": EvidenceRow(piece.clone())}), document)
 }

@@ -13,7 +13,7 @@ use super::{
     submit::{Wish, Written, operation_id, submit_as},
 };
 use crate::{
-    authority::profile::{DEFAULT_PROFILE, HostFilesystem, Place, Profile, replace_whole},
+    authority::profile::{DEFAULT_PROFILE, HostFilesystem, Place, Profile, file},
     cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
@@ -97,9 +97,10 @@ fn leave_token(desk: &Desk, first: &Actor) -> Result<bool> {
     if !first.is_user() || !tokens.list()?.is_empty() {
         return Ok(false);
     }
-    let file = desk.profile.place().dir().join(TOKEN_FILE);
+    let path = desk.profile.place().dir().join(TOKEN_FILE);
     // A process that dies between the two leaves a secret that proves nothing, and the next `init` makes another.
-    tokens.issue_kept(first.clone(), desk::wall()?, None, |secret| replace_whole(&file, format!("{secret}\n").as_bytes()))?;
+    let keep = |secret: &str| file::replace(&path, format!("{secret}\n").as_bytes(), 0o600);
+    tokens.issue_kept(first.clone(), desk::wall()?, None, keep)?;
     Ok(true)
 }
 
@@ -111,22 +112,44 @@ fn start(
     caller: Caller,
     title: Text,
 ) -> Result<Started> {
+    let operation_id = operation_id(args)?;
+    // An operation that is repeated is answered as an operation, and not by what looks like its Goal.
+    let before = desk.authority.receipt(&operation_id)?.and_then(|receipt| receipt.goal_id().cloned());
+    let created = before.is_none();
+    let id = match before {
+        Some(id) => id,
+        None => match place(desk, &title)? {
+            Slot::Taken(id) => return Ok(Started { goal: id, created: false, written: None }),
+            Slot::Free(id) => id,
+        },
+    };
+    let new = NewGoal {
+        acceptance: goal_terms::criteria(given::all(args, "acceptance")?),
+        workspace: Some(goal::workspace(context, desk, Some(Path::new(".")))?),
+        ..NewGoal::wanting(title)
+    };
+    let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Start(Box::new(new))));
+    let written = submit_as(context, args, desk, caller, operation_id, wish)?;
+    Ok(Started { goal: id, created, written: Some(written) })
+}
+
+/// Where the Goal of an objective is, or will be.
+enum Slot {
+    Taken(GoalId),
+    Free(GoalId),
+}
+
+/// The slug of the Goal that was started with this objective, or the first that is free.
+///
+/// Errors: `invalid_argument` for an objective without a letter, `goal_exists` when no slug is free.
+fn place(desk: &mut Desk, title: &Text) -> Result<Slot> {
     let slug = goal::slug(title.as_str()).ok_or_else(goal::no_slug)?;
     for n in 1..=SLUGS_MAX {
         let id: GoalId = goal::nth_slug(&slug, n).parse()?;
         match found(desk, &id)? {
-            Some(goal) if goal.objective == title => return Ok(Started { goal: id, created: false, written: None }),
+            Some(goal) if goal.objective == *title => return Ok(Slot::Taken(id)),
             Some(_) => {}
-            None => {
-                let new = NewGoal {
-                    acceptance: goal_terms::criteria(given::all(args, "acceptance")?),
-                    workspace: Some(goal::workspace(context, desk, Some(Path::new(".")))?),
-                    ..NewGoal::wanting(title)
-                };
-                let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Start(Box::new(new))));
-                let written = submit_as(context, args, desk, caller, operation_id(args)?, wish)?;
-                return Ok(Started { goal: id, created: true, written: Some(written) });
-            }
+            None => return Ok(Slot::Free(id)),
         }
     }
     Err(Error::new(Code::GoalExists, format!("{SLUGS_MAX} Goals are called {slug}")).hint("goal list"))
@@ -195,7 +218,7 @@ impl Done {
         body.insert("bound".to_owned(), self.bound.created.into());
         let rendered = Rendered::new(schema::INIT, &body, self.document(context, desk, folder))?;
         Ok(match receipt {
-            Some(receipt) => rendered.operation(receipt.operation_id(), false),
+            Some(receipt) => rendered.operation(receipt.operation_id(), receipt.is_replayed()),
             None => rendered,
         })
     }

@@ -32,7 +32,10 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         schema::LOG,
         &page,
         &["EVENT", "WHEN", "WHO", "WHAT"],
-        |row| vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()],
+        |row| {
+            let row = row.for_owner();
+            vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()]
+        },
         "Nothing happened yet.",
     )
 }

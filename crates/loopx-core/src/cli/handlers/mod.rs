@@ -7,6 +7,7 @@ mod caller;
 mod desk;
 mod doctor;
 mod evidence;
+mod evidence_file;
 mod gate;
 mod given;
 mod goal;

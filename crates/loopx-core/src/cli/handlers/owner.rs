@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cli::{Args, Context, Rendered},
     error::{Code, Error, Result},
-    model::{Continuation, Pointer, ResultKind, TodoId},
+    model::{Continuation, Evidence, Pointer, ResultKind, TodoId},
     projection,
     turn::{self, Wish},
 };
@@ -92,12 +92,13 @@ fn pointers(desk: &mut Desk, args: &Args, todo_id: &TodoId) -> Result<Vec<Pointe
     let mut pointers = Vec::new();
     for word in args.texts("evidence") {
         let id = names::evidence(desk, word)?;
-        let found = desk.look(|view, terms| projection::evidence(view, terms, &id))?;
+        let found = desk.look(|view, terms| projection::evidence(view, terms, &id))?.for_owner().clone();
         if found.goal_id != *todo_id.goal() {
             return Err(Error::new(Code::InvalidArgument, format!("the evidence {id} belongs to another Goal"))
                 .detail("argument", "--evidence"));
         }
-        pointers.push(Pointer { kind: found.kind, pointer: found.pointer, digest: found.digest });
+        let Evidence { kind, pointer, digest, privacy, .. } = found;
+        pointers.push(Pointer { kind, pointer, digest, privacy });
     }
     Ok(pointers)
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
 use crate::{
+    boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::Seen,
@@ -79,7 +80,8 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
         let page = projection::log(view, terms, &query, Slice { after: None, limit: Some(EVENTS_MAX * 4) })?;
         Ok((causes, page.items, terms.now))
     })?;
-    let mut log: Vec<LogRow> = log.into_iter().filter(|row| row.turn_id == Some(turn_id)).take(EVENTS_MAX).collect();
+    let of_turn = log.iter().map(OwnerView::for_owner).filter(|row| row.turn_id == Some(turn_id));
+    let mut log: Vec<&LogRow> = of_turn.take(EVENTS_MAX).collect();
     log.reverse();
     let held = matches!(turn.state, TurnState::Held { .. });
     let kept = kept(desk, &turn)?;
@@ -115,7 +117,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     Ok(bodies.into_iter().map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes})).collect())
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str, next: Option<String>) -> Document {
+fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: Timestamp, program: &str, next: Option<String>) -> Document {
     let row = TurnRow::of(turn);
     let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
@@ -153,7 +155,7 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: T
             .add("took", format!("{} ms", verdict.took_ms.as_ms()));
         document = document.heading("Verdict").with(facts.block());
     }
-    let cells = |row: &LogRow| {
+    let cells = |row: &&LogRow| {
         vec![row.seq.to_string(), show::utc(row.at_ms), row.text.clone(), row.operation_id.to_string()]
     };
     document = document.heading("Commits").table(&["SEQ", "AT", "WHAT", "OPERATION"], log.iter().map(cells).collect());

@@ -14,7 +14,8 @@ use super::{
     git,
 };
 use crate::{
-    cli::config::{read_limited, unwritable, write_atomic},
+    authority::profile::file::{replace, unwritable},
+    cli::config::read_limited,
     error::Result,
 };
 
@@ -41,8 +42,8 @@ pub fn bind(project: &Project) -> Result<Bound> {
             document.insert("goal", value(goal));
         }
         let folder = project.root.join(FOLDER);
-        fs::create_dir_all(&folder).map_err(|e| unwritable(&e))?;
-        write_atomic(&folder.join(FILE), document.to_string().as_bytes(), 0o644)?;
+        fs::create_dir_all(&folder).map_err(|e| unwritable(&folder, &e))?;
+        replace(&folder.join(FILE), document.to_string().as_bytes(), 0o644)?;
     }
     Ok(Bound { created, excluded: exclude(&project.root)? })
 }
@@ -56,10 +57,10 @@ fn exclude(root: &Path) -> Result<bool> {
     if old.lines().any(|known| known.trim_end() == line) {
         return Ok(false);
     }
-    fs::create_dir_all(common.join("info")).map_err(|e| unwritable(&e))?;
+    fs::create_dir_all(common.join("info")).map_err(|e| unwritable(&path, &e))?;
     let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
     // Appended, not replaced: the file is the user's, with its own links and permissions.
     let file = OpenOptions::new().append(true).create(true).open(&path);
-    file.and_then(|mut file| file.write_all(format!("{gap}{line}\n").as_bytes())).map_err(|e| unwritable(&e))?;
+    file.and_then(|mut file| file.write_all(format!("{gap}{line}\n").as_bytes())).map_err(|e| unwritable(&path, &e))?;
     Ok(true)
 }

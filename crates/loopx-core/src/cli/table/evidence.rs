@@ -8,12 +8,12 @@ use crate::error::Code;
 
 const ADD: Command = Command::verb("add", Access::Writes, "Records what shows a result.")
     .args(&[
-        Arg::positional("pointer", "POINTER", Kind::Text, "A URL, a commit or a relative path"),
+        Arg::positional("pointer", "POINTER", Kind::Text, "A URL, a commit, or the path of a file from here"),
         Arg::option("kind", "KIND", Kind::Choice(&["file", "commit", "url", "check", "note"]), "What it points at")
             .required(),
         Arg::option("todo", "TODO", Kind::Id, "The Todo it belongs to"),
         Arg::option("criterion", "N", Kind::Number { min: 1, max: 32 }, "The criterion of the Goal it meets, from 1"),
-        Arg::option("digest", "SHA256", Kind::Text, "The SHA-256 of what it points at, 64 hex digits"),
+        Arg::option("digest", "SHA256", Kind::Text, "The SHA-256 of what it points at, 64 hex digits; of a file it is taken, and compared with one that is given"),
         Arg::option("privacy", "WHO", Kind::Choice(&["public", "owner"]), "Who may read it").default("public"),
         Arg::option(
             "verdict",

@@ -5,7 +5,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, claim, evidence, gate, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, Privacy, ResultKind, Slot, Turn, TurnId,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, ResultKind, Slot, Turn, TurnId,
         Unvalidated, VerdictOutcome,
     },
 };
@@ -123,7 +123,7 @@ fn add_evidence(draft: &mut Draft<'_>, turn: &Turn, verdict: EvidenceVerdict) ->
             kind: pointer.kind,
             pointer: pointer.pointer.clone(),
             digest: pointer.digest,
-            privacy: Privacy::Public,
+            privacy: pointer.privacy,
             produced_by: crate::model::Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone()),
             verdict,
             validator: said.and_then(|verdict| verdict.validator.clone()),

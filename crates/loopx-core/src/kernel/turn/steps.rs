@@ -184,6 +184,9 @@ impl Step {
                 }
                 if tree_busy {
                     wanted.want(Read::LiveTurns(goal_id.clone()));
+                    if let Some(workspace) = workspace {
+                        wanted.want(Read::Writers(workspace.tree()));
+                    }
                 }
             }
             Self::Recover { found: Found::Result(candidate), .. } => {
@@ -526,11 +529,17 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
     draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
 }
 
-/// Whether another Turn of the Goal executes in the same work tree.
+/// Whether another Turn executes in the same work tree, of whatever Goal; of this one also a Turn whose ownership has
+/// ended while its executor may live.
 fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
-    for other in draft.facts().live_turns(draft.goal_id())? {
+    let facts = draft.facts();
+    let mut others = facts.live_turns(draft.goal_id())?;
+    if let Some(workspace) = &turn.workspace {
+        others.extend(facts.turns_in(workspace)?);
+    }
+    for other in others {
         let same = turn.shares_tree(other) && other.turn_id != turn.turn_id;
-        if same && end::executes(draft.facts(), other)? {
+        if same && end::executes(facts, other)? {
             return Ok(true);
         }
     }

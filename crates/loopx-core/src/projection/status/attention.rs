@@ -10,13 +10,14 @@ use crate::model::{
     Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, Turn, TurnState,
 };
 
-/// The rows of one Goal: what is unresolved, what is held, what ran out, gates by age, what a person has to
+/// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a person has to
 /// move, work that is due.
 pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
     if matches!(seen.goal.state, GoalState::Closed { .. }) {
         return Vec::new();
     }
     let mut rows = Vec::new();
+    rows.extend(clock(seen));
     let unresolved = |stuck: &&Stuck| stuck.turn.state == "unresolved";
     rows.extend(seen.stuck.iter().filter(unresolved).map(|stuck| unresolved_row(seen, stuck)));
     rows.extend(seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(gone_row));
@@ -48,6 +49,12 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
 
 fn row(kind: &'static str, about: &dyn ToString, text: String, command: String) -> Attention {
     Attention { kind, about: about.to_string(), text, command, since_ms: None }
+}
+
+/// While nobody has accepted a jump nothing expires, so nothing that waits for a time ever moves.
+fn clock(seen: &Seen<'_>) -> Option<Attention> {
+    let text = || "the clock jumped; nothing expires until a person accepts it".to_owned();
+    seen.terms.clock_jump.then(|| row("clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
 }
 
 fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {

@@ -1,13 +1,13 @@
 //! Owns what the status of one Goal looks at: a bounded page of each sort of row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Eyes, LastRun, Owned, Sighted, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
     kernel::{Facts, Read, Terms},
-    model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome},
+    model::{Agent, Gate, Goal, Ownership, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome, Workspace},
     projection::{
         todo::OwnerRow,
         gate,
@@ -36,6 +36,8 @@ pub(super) struct Seen<'a> {
     pub(super) gone: Vec<TurnId>,
     /// The Todos of those.
     owned: Vec<Todo>,
+    /// Todos of other Goals that are owned in the work trees of those.
+    beside: Vec<Todo>,
     /// Turns that are held or unresolved.
     pub(super) stuck: Vec<Stuck>,
     /// The last Turn of which something can be said.
@@ -83,12 +85,14 @@ impl<'a> Seen<'a> {
         persons.extend(some("blocked", FEW)?);
         let mut open = some("open", PAGE)?;
         open.extend(some("monitor", FEW)?);
+        let owned = todos_of(view, terms, &live)?;
         Ok(Self {
             goal,
             terms,
+            beside: beside(view, goal, &owned)?,
             cancelled: cancelled(view, terms, &open)?,
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
-            owned: todos_of(view, terms, &live)?,
+            owned,
             gates: blocking(view, terms, goal)?,
             counts,
             gone: live.iter().filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone)).map(|turn| turn.turn_id).collect(),
@@ -134,14 +138,11 @@ impl<'a> Seen<'a> {
     /// Owners that share a work tree without saying what they write there.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let undeclared: Vec<_> = self
-            .owned
-            .iter()
-            .filter_map(|todo| todo.ownership.as_ref().map(|own| (todo, own)))
-            .filter(|(_, own)| own.scopes.is_empty() && own.workspace.is_some())
-            .collect();
+        let undeclared: Vec<_> = self.owned.iter().filter_map(silent).collect();
+        let beside: Vec<_> = self.beside.iter().filter_map(silent).collect();
         for (place, (todo, own)) in undeclared.iter().enumerate() {
-            let shares = undeclared.iter().skip(place + 1).find(|(_, other)| match (&own.workspace, &other.workspace) {
+            let others = undeclared.iter().skip(place + 1).chain(&beside);
+            let shares = others.into_iter().find(|(_, other)| match (&own.workspace, &other.workspace) {
                 (Some(one), Some(other)) => one.shares_tree(other),
                 (Some(_) | None, _) => false,
             });
@@ -158,6 +159,23 @@ impl<'a> Seen<'a> {
         }
         warnings
     }
+}
+
+/// A Todo whose owner works in a work tree and does not say what it writes there.
+fn silent(todo: &Todo) -> Option<(&Todo, &Ownership)> {
+    let own = todo.ownership.as_ref()?;
+    (own.scopes.is_empty() && own.workspace.is_some()).then_some((todo, own))
+}
+
+/// Todos of other Goals that are owned where these are; a few of each work tree.
+fn beside(view: &mut dyn View, goal: &Goal, owned: &[Todo]) -> Result<Vec<Todo>> {
+    let trees: BTreeSet<_> = owned.iter().filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
+    let mut found = Vec::new();
+    for tree in trees {
+        let here = view.owned_in(&tree, PAGE)?;
+        found.extend(here.into_iter().filter(|todo| *todo.todo_id.goal() != goal.goal_id));
+    }
+    Ok(found)
 }
 
 fn is_running(turn: &Turn) -> bool {

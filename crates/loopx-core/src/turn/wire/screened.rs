@@ -8,7 +8,7 @@ use super::{
     failure::{Failure, Reason},
     result::{POINTER_MAX_BYTES, Proposal, REASON_MAX_BYTES, RawEvidence, RawProposal},
 };
-use crate::{boundary, model::Pointer};
+use crate::{boundary, model::{Pointer, Privacy}};
 
 /// Screens texts and counts what was redacted.
 #[derive(Debug, Default)]
@@ -44,7 +44,8 @@ impl Screen {
         let one = |raw: RawEvidence| {
             let text = self.text("evidence", &raw.pointer, POINTER_MAX_BYTES)?;
             let pointer = text.parse().map_err(|_| Failure::invalid(Reason::Inconsistent("evidence")))?;
-            Ok(Pointer { kind: raw.kind, pointer, digest: raw.digest })
+            // A host's words are screened, and everybody's.
+            Ok(Pointer { kind: raw.kind, pointer, digest: raw.digest, privacy: Privacy::Public })
         };
         raw.into_iter().map(one).collect()
     }

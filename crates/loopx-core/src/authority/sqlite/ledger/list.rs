@@ -8,7 +8,7 @@ use rusqlite::{Row, params};
 
 use super::{
     load::{gate, minted, todo, todos, turn},
-    state::{State, body, column, limited, number, row_id, sql, unsigned},
+    state::{OWN, State, body, column, limited, number, row_id, sql, unsigned},
 };
 use crate::{
     authority::{
@@ -19,7 +19,7 @@ use crate::{
     kernel::{Facts, Read},
     model::{
         Agent, Digest, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, OperationId, Todo, TodoId, Turn,
-        TurnId,
+        TurnId, Workspace,
     },
 };
 
@@ -105,6 +105,11 @@ impl View for State<'_> {
                 self.all(sql, params![from, to, limit, bucket, live], todo)
             }
         }
+    }
+
+    fn owned_in(&mut self, workspace: &Workspace, limit: usize) -> Result<Vec<Todo>> {
+        let sql = sql!("SELECT body FROM todos INDEXED BY todo_writers WHERE writes_in=?1 LIMIT ?2");
+        self.all(sql, params![workspace.as_str(), limited(limit)], |row| body(row, 0, &"todos"))
     }
 
     fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {
@@ -200,21 +205,21 @@ impl View for State<'_> {
         let Some(goal) = self.goal_key(filter.goal)? else {
             return Ok(Vec::new());
         };
-        let Ok(after) = u32::try_from(filter.after) else {
-            return Ok(Vec::new());
-        };
-        let sql = sql!("SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
-        self.all(
-            sql,
-            params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)],
-            |row| {
-                Ok(Record {
-                    seq: number(column(row, 0)?).into(),
-                    payload: column(row, 1)?,
-                    hash: Digest::from_bytes(column(row, 2)?),
-                })
-            },
-        )
+        self.events_of(goal, filter.after, limit)
+    }
+
+    fn own_head(&mut self) -> Result<Option<Head>> {
+        let sql = sql!("SELECT id, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id DESC LIMIT 1");
+        self.one(sql, params![row_id(OWN, 0), row_id(OWN, u32::MAX)], |row| {
+            Ok(Head {
+                seq: number(column(row, 0)?).into(),
+                hash: Digest::from_bytes(column(row, 1)?),
+            })
+        })
+    }
+
+    fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
+        self.events_of(OWN, after, limit)
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {
@@ -305,6 +310,25 @@ fn tail_bounds(tail: &str) -> Option<([u8; 10], [u8; 10])> {
 }
 
 impl State<'_> {
+    /// Events under a Goal's number.
+    fn events_of(&self, goal: i64, after: u64, limit: usize) -> Result<Vec<Record>> {
+        let Ok(after) = u32::try_from(after) else {
+            return Ok(Vec::new());
+        };
+        let sql = sql!("SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
+        self.all(
+            sql,
+            params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)],
+            |row| {
+                Ok(Record {
+                    seq: number(column(row, 0)?).into(),
+                    payload: column(row, 1)?,
+                    hash: Digest::from_bytes(column(row, 2)?),
+                })
+            },
+        )
+    }
+
     /// Number, slug and objective of one Goal or of all, by slug.
     fn named_goals(&mut self, goal: Option<&GoalId>) -> Result<Vec<(i64, String, String)>> {
         let sql = sql!(

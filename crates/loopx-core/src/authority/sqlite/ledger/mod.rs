@@ -17,12 +17,15 @@ use std::{path::PathBuf, time::Duration};
 
 pub(crate) use tables::SCHEMA;
 
-use super::{Reader, Writer, schema::missing};
+use super::{
+    Reader, Writer,
+    schema::{is_there, missing},
+};
 use crate::{
     authority::{
         Ledger, Tx, View,
         doorbell::{Doorbell, Waited, Waiter},
-        profile::{Env, Profile, unreadable},
+        profile::{Env, Profile},
     },
     error::Result,
     failpoint,
@@ -45,11 +48,7 @@ impl SqliteLedger {
     /// Errors: `not_found` before `init`, `store_unreadable`.
     pub fn open(profile: &Profile, env: &Env) -> Result<Self> {
         let ledger = Self::closed(profile, env);
-        if ledger
-            .path
-            .try_exists()
-            .map_err(|e| unreadable(&ledger.path, &e))?
-        {
+        if is_there(&ledger.path, &SCHEMA)? {
             return Ok(ledger);
         }
         Err(missing(&SCHEMA))

@@ -9,13 +9,13 @@ use rusqlite::{ToSql, params};
 use super::{
     load::{todo, todos},
     ready::BETWEEN,
-    state::{State, column, encode, row_id, signed, sql},
+    state::{OWN, State, column, encode, row_id, signed, sql},
 };
 use crate::{
-    authority::{Commit, Head, Meta, Record, Tx, clock::Stamp},
+    authority::{Commit, Head, Meta, OwnCommit, Record, StoredReceipt, Tx, clock::Stamp},
     error::{Code, Error, Result},
     kernel::{Index, Rows, index},
-    model::{Blocks, Evidence, Gate, GateState, GoalId, Timestamp, Todo, TodoId, Turn},
+    model::{Blocks, Evidence, Gate, GateState, GoalId, OperationId, Timestamp, Todo, TodoId, Turn},
 };
 
 /// How the counts of a Goal move with one decision.
@@ -86,12 +86,21 @@ impl Tx for State<'_> {
         for record in &commit.records {
             self.put_event(goal, record)?;
         }
-        let sql = sql!("INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)");
-        self.run(
-            sql,
-            params![commit.operation_id.as_str(), encode(commit.receipt)?],
-        )?;
+        self.put_receipt(commit.operation_id, commit.receipt)?;
         self.restamp(&commit.stamp)
+    }
+
+    fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
+        self.put_event(OWN, &commit.record)?;
+        self.put_receipt(commit.operation_id, commit.receipt)?;
+        self.restamp(&commit.stamp)
+    }
+}
+
+impl State<'_> {
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+        let sql = sql!("INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)");
+        self.run(sql, params![id.as_str(), encode(receipt)?]).map(drop)
     }
 
     fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
@@ -102,9 +111,7 @@ impl Tx for State<'_> {
         )
         .map(drop)
     }
-}
 
-impl State<'_> {
     /// Moves the end of a Goal's chain; a Goal that starts gets its number.
     fn put_head(&mut self, goal: &GoalId, head: &Head) -> Result<i64> {
         let (seq, hash) = (signed(head.seq)?, head.hash.as_bytes());

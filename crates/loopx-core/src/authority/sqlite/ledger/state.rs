@@ -69,6 +69,9 @@ pub(super) fn fail(e: &rusqlite::Error) -> Error {
     typed(e, SCHEMA.name)
 }
 
+/// The number under which the ledger's own events lie; those of Goals begin at 1.
+pub(super) const OWN: i64 = 0;
+
 /// The key of a Todo or an event: its Goal's number and its own.
 pub(super) fn row_id(goal: i64, number: u32) -> i64 {
     (goal << 32) | i64::from(number)

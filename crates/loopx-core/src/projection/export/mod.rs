@@ -2,11 +2,15 @@
 //!
 //! Knows no rule. Invariant: what an owner presents to write never leaves: each ownership token is printed as its
 //! digest, so that rows, events and receipts of one ownership are still seen to belong together; the words and the
-//! environment of validators pass the public screen. The chain can be checked all the same, since it is made over the
+//! environment of validators pass the public screen, and a pointer that is the owner's stays. The chain can be checked all the same, since it is made over the
 //! digests of payloads, which are printed.
+
+mod closed;
 
 use serde::Serialize;
 use serde_json::Value;
+
+use closed::Closed;
 
 use super::{
     goal::named,
@@ -14,7 +18,7 @@ use super::{
 };
 use crate::{
     authority::{Envelope, EventFilter, GateFilter, TodoFilter, TurnFilter, View},
-    boundary::screen,
+    boundary::{Public, screen},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::{Digest, GoalId, GoalInstance, OperationId, OwnId, Todo, TodoText},
@@ -53,6 +57,8 @@ struct TodoExport {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TodoText>,
 }
+
+impl Public for TodoExport {}
 
 /// An event with its place in the chain.
 #[derive(Debug, Clone, Serialize)]
@@ -94,23 +100,33 @@ pub fn export(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalExp
         goal: public(&goal)?,
         agents,
         todos: todos(view, terms, id)?,
-        turns: all(|after, step| view.turns(&turns, after, step), |turn| turn.turn_id.to_string())?,
-        gates: all(|after, step| view.gates(&gates, after, step), |gate| gate.gate_id.to_string())?,
+        turns: all(
+            |after, step| view.turns(&turns, after, step),
+            |turn| turn.turn_id.to_string(),
+            |turn| public(&Closed::turn(turn)?),
+        )?,
+        gates: all(
+            |after, step| view.gates(&gates, after, step),
+            |gate| gate.gate_id.to_string(),
+            |gate| public(&gate),
+        )?,
         evidence: all(
             |after, step| view.evidence(id, None, after, step),
             |piece| piece.evidence_id.to_string(),
+            |piece| public(&Closed::evidence(piece)?),
         )?,
         events,
         receipts,
     })
 }
 
-fn all<T: Serialize>(
+fn all<T>(
     batch: impl FnMut(Option<&str>, usize) -> Result<Vec<T>>,
     id: impl Fn(&T) -> String,
+    shown: impl Fn(T) -> Result<Value>,
 ) -> Result<Vec<Value>> {
     let slice = Slice { after: None, limit: None };
-    Ok(collect(slice, batch, id, |row| public(&row).map(Some))?.items)
+    Ok(collect(slice, batch, id, |row| shown(row).map(Some))?.items)
 }
 
 fn todos(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<Vec<Value>> {
@@ -143,8 +159,8 @@ fn events(view: &mut dyn View, id: &GoalId) -> Result<Vec<EventExport>> {
                 seq: record.seq,
                 hash: record.hash,
                 payload_digest: Digest::of(&record.payload),
-                payload: public(&envelope)?,
-                operation_id: envelope.operation_id,
+                operation_id: envelope.operation_id.clone(),
+                payload: public(&Closed::event(envelope)?)?,
             });
         }
     }
@@ -165,7 +181,11 @@ fn receipts(view: &mut dyn View, events: &[EventExport]) -> Result<Vec<ReceiptEx
 }
 
 /// A row as it may be handed on.
-fn public(row: &impl Serialize) -> Result<Value> {
+fn public(row: &(impl Public + Serialize)) -> Result<Value> {
+    printed(row)
+}
+
+fn printed(row: &impl Serialize) -> Result<Value> {
     let mut value = serde_json::to_value(row).map_err(|e| Error::from(Code::Internal).internal(e))?;
     close(&mut value);
     Ok(value)
@@ -211,7 +231,7 @@ mod tests {
     fn an_ownership_token_is_printed_as_its_digest_wherever_it_stands() {
         let own_id = OwnId::from_bytes([7; 16]).to_string();
         let row = json!({"own_id": own_id, "deep": [{"last_own_id": own_id}, "own_it"]});
-        let shown = public(&row).unwrap();
+        let shown = printed(&row).unwrap();
         let digest = Digest::of(own_id.as_bytes()).to_string();
         assert_eq!(shown, json!({"own_id": digest, "deep": [{"last_own_id": digest}, "own_it"]}));
     }
@@ -222,7 +242,7 @@ mod tests {
             "argv": ["/home/ana/bin/check", "--fast"],
             "env": [["HOME", "/home/ana"], ["KEY", "ghp_0123456789abcdefghijABCDEFGHIJ012345"]],
         }]});
-        let shown = public(&row).unwrap().to_string();
+        let shown = printed(&row).unwrap().to_string();
         assert!(!shown.contains("ana") && !shown.contains("ghp_"), "{shown}");
         assert!(shown.contains("--fast") && shown.contains(WITHHELD), "{shown}");
     }
