@@ -97,6 +97,13 @@ pub struct Terms {
     pub strict: bool,
 }
 
+impl Terms {
+    /// Whether an ownership has run out: it no longer keeps others out.
+    pub fn is_expired(&self, ownership: &Ownership) -> bool {
+        !ownership.frozen && !self.clock_jump && ownership.expires_at <= self.now
+    }
+}
+
 /// The rows a decision may look at and change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
@@ -435,7 +442,7 @@ impl Facts {
 
     /// Whether an ownership has run out: it no longer keeps others out.
     pub fn is_expired(&self, ownership: &Ownership) -> bool {
-        !ownership.frozen && !self.terms.clock_jump && ownership.expires_at <= self.terms.now
+        self.terms.is_expired(ownership)
     }
 
     /// The live Turn of a Todo, if it has one.

@@ -35,11 +35,11 @@ pub use draft::{Context, Minted};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Depth, Facts, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
-pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal};
+pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
-pub use next::{Action, Ask, Asker, Decided, Obligation, Seen, decide_first, decide_next, next_reads};
+pub use next::{Action, Ask, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};

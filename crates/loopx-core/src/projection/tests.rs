@@ -156,6 +156,19 @@ fn time_quota_gates_and_people_are_told_apart() {
 }
 
 #[test]
+fn what_is_offered_first_is_what_a_decision_offers_first() {
+    let mut world = World::with_agent();
+    world.add(advance("work"));
+    world.add(NewTodo::titled(text("watch"), TodoKind::Monitor));
+    // A monitor that is due comes before other work of its priority, whatever its number.
+    assert_eq!(world.waits(), (WaitingOn::Agent, Some("todo claim g.2 --as agent:a".to_owned())));
+    let agent: AgentId = text("a");
+    let none = BTreeSet::new();
+    let asked = world.authority.look(|view, terms| status(view, terms, None, Some(&agent), &blind(&none))).unwrap();
+    assert_eq!(asked.goals[0].first.as_ref().unwrap().command, "todo claim g.2 --as agent:a");
+}
+
+#[test]
 fn a_cancelled_dependency_names_the_link_to_cut() {
     let mut world = World::with_agent();
     world.add(advance("one"));

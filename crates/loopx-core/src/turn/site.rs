@@ -114,12 +114,9 @@ pub struct Around {
 }
 
 impl Around {
-    /// What proves the Turn's result, in order: the Todo's validators, else the Goal's.
+    /// What proves the Turn's result, in order.
     pub fn validators(&self) -> &[Validator] {
-        match &self.todo {
-            Some(todo) if !todo.validators.is_empty() => &todo.validators,
-            _ => &self.goal.validators,
-        }
+        self.todo.as_ref().map_or(&self.goal.validators, |todo| kernel::validators(&self.goal, todo))
     }
 
     /// Whether the ownership of the Turn has run out.

@@ -18,6 +18,7 @@ use crate::{
     kernel::{
         Action, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
         claim::{self, Claim, admissible_reads},
+        validators,
     },
     model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
@@ -202,7 +203,7 @@ fn shown(
     let mut facts = show::Facts::default().add("next", plain(action)).maybe("why", why);
     if let Some(todo) = todo {
         let goal = names::goal_row(desk, todo.todo_id.goal())?;
-        let validators = if todo.validators.is_empty() { &goal.validators } else { &todo.validators };
+        let validators = validators(&goal, todo);
         let proofs: Vec<_> = validators.iter().map(|validator| show::typed(&validator.argv)).collect();
         let deadline_ms = desk.settings.millis("turn.deadline")?;
         facts = facts

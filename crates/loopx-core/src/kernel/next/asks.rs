@@ -41,9 +41,7 @@ pub(super) fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> R
             // agent reviews it, or a person does.
             Reason::User(UserWhy::Excluded) if !todo.excluded_agents.contains(asker.viewer.agent_id) => {
                 if todo.turn_id.is_none() && !reason::works_on_reviewed(facts, todo, &asker.viewer)? {
-                    let goal = facts.goal(id.goal())?;
-                    let unproved = !todo.validators.is_empty() || goal.is_some_and(|goal| !goal.validators.is_empty());
-                    let waive = if unproved { " --waive REASON" } else { "" };
+                    let waive = if goal::has_validators(facts, todo)? { " --waive REASON" } else { "" };
                     asks.push(ask("user", id, format!("todo done {id}{waive}")));
                 }
             }

@@ -15,7 +15,7 @@ use super::{Depth, Facts, Read, Reason, Viewer, Wanted, claim, quota, reason, tu
 use crate::{
     error::{Code, Error, Result},
     model::{
-        EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind, Turn, TurnId, TurnKind,
+        Agent, EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind, Turn, TurnId, TurnKind,
         TurnState,
     },
 };
@@ -229,9 +229,10 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
     }
     let reasons = reasons(facts, goal_id, asker)?;
     let Room { admitted, .. } = room(facts, goal_id, asker, &reasons)?;
-    let Some(todo) = best(facts, goal_id, asker, &admitted)? else { return Ok(None) };
+    let agent = agent_of(facts, goal_id, asker)?;
+    let Some(todo) = best(agent, admitted) else { return Ok(None) };
     let is_certain = match &todo.monitor {
-        Some(_) => !looked_last(facts, goal_id, asker)?,
+        Some(_) => agent.is_some_and(|agent| !agent.looked_last),
         None => super::index(todo).ready_at == 0,
     };
     Ok(is_certain.then(|| decided(7, work(todo), counted(&reasons))))
@@ -312,7 +313,7 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
     if let (Err(error), true) = (left, admitted.is_empty()) {
         return Ok((6, no_slot(facts, goal_id, asker, &error)?));
     }
-    if let Some(todo) = best(facts, goal_id, asker, &admitted)? {
+    if let Some(todo) = best(agent_of(facts, goal_id, asker)?, admitted) {
         return Ok((7, work(todo)));
     }
     let asks = asks(facts, asker, reasons)?;
@@ -425,26 +426,18 @@ fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) ->
     Ok(Action::Wait { why: "quota", until: until.map(Timestamp::from_ms) })
 }
 
-/// Whether the last thing this agent took was a look at a monitor.
-fn looked_last(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<bool> {
-    let agent = facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))?;
-    Ok(agent.is_some_and(|agent| agent.looked_last))
+fn agent_of<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<&'f Agent>> {
+    facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))
 }
 
-/// Rule 7: the best Todo that can be taken. After a look at a monitor, other work comes first.
-fn best<'f>(
-    facts: &Facts,
-    goal_id: &GoalId,
-    asker: &Asker<'_>,
-    claimable: &[&'f Todo],
-) -> Result<Option<&'f Todo>> {
-    let looked_last = looked_last(facts, goal_id, asker)?;
-    let order = |todo: &&&Todo| {
+/// Rule 7's order: the best of some Todos that an agent can take. After a look at a monitor, other work comes first.
+pub fn best<'f>(agent: Option<&Agent>, claimable: impl IntoIterator<Item = &'f Todo>) -> Option<&'f Todo> {
+    let looked_last = agent.is_some_and(|agent| agent.looked_last);
+    claimable.into_iter().min_by_key(|todo| {
         let looked_at = todo.monitor.as_ref().map(|monitor| monitor.looked_at);
         let in_turn = looked_last && looked_at.is_some();
         (in_turn, todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
-    };
-    Ok(claimable.iter().min_by_key(order).copied())
+    })
 }
 
 fn work(todo: &Todo) -> Action {

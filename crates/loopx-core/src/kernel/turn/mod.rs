@@ -16,8 +16,9 @@ pub use causes::{around, causes};
 pub use event::Event;
 pub use steps::{Found, Step};
 
+pub use end::executes;
 pub(super) use end::{
-    clear, clear_for, executes, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership,
+    clear, clear_for, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership,
     running, stop, stop_denied,
 };
 

@@ -6,7 +6,7 @@ use super::{Eyes, seen::Seen};
 use crate::{
     authority::{self, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, room, room_reads},
+    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, best, reason, room, room_reads},
     model::{Agent, AgentId, Timestamp, Todo, TodoId},
 };
 
@@ -139,14 +139,11 @@ fn first(facts: &Facts, agent: &Agent, candidates: Vec<TodoId>, rest: &mut Rest)
         own_id: None,
         workspace: None,
     };
-    let mut best: Option<(crate::model::Priority, TodoId)> = None;
+    let mut claimable = Vec::new();
     for id in candidates {
         let Some(todo) = facts.todo(&id)? else { continue };
         match reason(facts, todo, &viewer)? {
-            Reason::Claimable => {
-                let found = (todo.priority, id);
-                best = Some(best.map_or(found.clone(), |best| best.min(found)));
-            }
+            Reason::Claimable => claimable.push(todo),
             Reason::Time(at) => {
                 rest.waits = true;
                 rest.until = earlier(rest.until, at);
@@ -162,5 +159,5 @@ fn first(facts: &Facts, agent: &Agent, candidates: Vec<TodoId>, rest: &mut Rest)
             | Reason::Approval(_) => {}
         }
     }
-    Ok(best.map(|(_, id)| id))
+    Ok(best(Some(agent), claimable).map(|todo| todo.todo_id.clone()))
 }

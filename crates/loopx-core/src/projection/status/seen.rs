@@ -6,7 +6,7 @@ use super::{Eyes, LastRun, Owned, Sighted, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
-    kernel::{Facts, Read, Terms},
+    kernel::{Facts, Read, Terms, turn},
     model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome},
     projection::{
         todo::OwnerRow,
@@ -35,7 +35,7 @@ pub(super) struct Seen<'a> {
     /// Of those, the ones whose driver was on this machine and is gone.
     pub(super) gone: Vec<TurnId>,
     /// The Todos of those.
-    owned: Vec<Todo>,
+    facts: Facts,
     /// Turns that are held or unresolved.
     pub(super) stuck: Vec<Stuck>,
     /// The last Turn of which something can be said.
@@ -88,7 +88,7 @@ impl<'a> Seen<'a> {
             terms,
             cancelled: cancelled(view, terms, &open)?,
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
-            owned: todos_of(view, terms, &live)?,
+            facts: todos_of(view, terms, &live)?,
             gates: blocking(view, terms, goal)?,
             counts,
             gone: live.iter().filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone)).map(|turn| turn.turn_id).collect(),
@@ -106,20 +106,23 @@ impl<'a> Seen<'a> {
     }
 
     /// The Todo a live Turn works on.
-    pub(super) fn todo_of(&self, turn: &Turn) -> Option<&Todo> {
-        let id = turn.todo_id()?;
-        self.owned.iter().find(|todo| todo.todo_id == *id)
+    fn todo_of(&self, turn: &Turn) -> Option<&Todo> {
+        self.facts.rows().todos.get(turn.todo_id()?)
     }
 
-    /// Whether a live Turn has an executor that still keeps others out.
-    pub(super) fn executes(&self, turn: &Turn) -> bool {
+    /// The Todos that live Turns work on, in the order of those.
+    fn owned(&self) -> impl Iterator<Item = &Todo> {
+        self.live.iter().filter_map(|turn| self.todo_of(turn))
+    }
+
+    /// Whether a live Turn is at work as far as is known: what is unresolved may be, and is told apart.
+    pub(super) fn is_at_work(&self, turn: &Turn) -> Result<bool> {
         let running = is_running(turn) && !self.gone.contains(&turn.turn_id);
-        let owner = self.todo_of(turn).and_then(|todo| todo.ownership.as_ref());
-        running && owner.is_none_or(|own| !OwnerRow::of(own, self.terms).expired)
+        Ok(running && turn::executes(&self.facts, turn)?)
     }
 
     pub(super) fn owners(&self) -> Vec<Owned> {
-        let rows = self.owned.iter().filter_map(|todo| {
+        let rows = self.owned().filter_map(|todo| {
             let owner = OwnerRow::of(todo.ownership.as_ref()?, self.terms);
             Some(Owned { todo_id: todo.todo_id.clone(), title: todo.title.to_string(), owner })
         });
@@ -135,8 +138,7 @@ impl<'a> Seen<'a> {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let undeclared: Vec<_> = self
-            .owned
-            .iter()
+            .owned()
             .filter_map(|todo| todo.ownership.as_ref().map(|own| (todo, own)))
             .filter(|(_, own)| own.scopes.is_empty() && own.workspace.is_some())
             .collect();
@@ -182,14 +184,10 @@ fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal) -> Result<Vec<Gate>
 }
 
 /// Loads the Todos of Turns.
-fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Vec<Todo>> {
+fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
     view.load(&turns.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect(), &mut facts)?;
-    let mut todos = Vec::with_capacity(turns.len());
-    for id in turns.iter().filter_map(Turn::todo_id) {
-        todos.extend(facts.todo(id)?.cloned());
-    }
-    Ok(todos)
+    Ok(facts)
 }
 
 /// For Todos that wait for something cancelled, one such thing.

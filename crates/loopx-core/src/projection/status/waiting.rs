@@ -48,7 +48,10 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
         GoalState::Stopped => return Ok(Wait::new(WaitingOn::User, "it is stopped")),
         GoalState::Active => {}
     }
-    let running = seen.live.iter().filter(|turn| seen.executes(turn)).count();
+    let mut running = 0;
+    for turn in &seen.live {
+        running += usize::from(seen.is_at_work(turn)?);
+    }
     if running > 0 {
         let because = match running {
             1 => "an agent works".to_owned(),
