@@ -33,7 +33,7 @@ pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
-pub use facts::{Depth, Facts, Read, Rows, Terms, Used, Writes};
+pub use facts::{Depth, Facts, IdList, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use index::{Index, Ready, index, woken_ready_at};
@@ -184,9 +184,12 @@ pub struct Outcome {
     /// The Todos it made or moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo_ids: Vec<TodoId>,
-    /// Todos the caller should look at: dependants that were done already.
+    /// Todos the caller should look at: dependants that were done already; the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affected: Vec<TodoId>,
+    /// How many those are, where they are not all listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affected_count: Option<u64>,
     /// The token of the ownership it made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_id: Option<OwnId>,
