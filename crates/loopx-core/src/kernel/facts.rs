@@ -356,6 +356,11 @@ impl Facts {
         self.listed.get(read).ok_or_else(|| unasked("list", format_args!("{read:?}")))
     }
 
+    /// A cancelled Todo that one depends on, where that was asked.
+    pub(super) fn cancelled_dep(&self, todo_id: &TodoId) -> Option<&TodoId> {
+        self.listed.get(&Read::CancelledDeps(todo_id.clone()))?.ids.first()
+    }
+
     /// What a meter holds since a bucket.
     pub fn used(&self, scope: &MeterScope, since: Bucket) -> Result<Used> {
         let key = (scope.clone(), since);

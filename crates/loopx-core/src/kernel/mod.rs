@@ -41,15 +41,15 @@ pub use index::{Index, Ready, index, woken_ready_at};
 pub(crate) use next::would_admit;
 pub use next::{Action, Ask, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
-pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason};
+pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
-    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, causes as turn_causes,
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, cause_reads, causes as turn_causes, is_provable,
 };
 
 use crate::{
     error::{Code, Error, Result},
-    model::{EvidenceId, Gate, GateId, Goal, Operation, OwnId, Timestamp, TodoId, TurnId},
+    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, Timestamp, TodoId, TurnId},
 };
 use draft::Draft;
 
@@ -228,6 +228,13 @@ impl<'f> Wanted<'f> {
     fn want(&mut self, read: Read) {
         if !self.facts.has(&read) {
             self.missing.insert(read);
+        }
+    }
+
+    /// Asks for the live Turns of an agent, unless all of the Goal are here.
+    fn want_agent_turns(&mut self, goal: &GoalId, agent: &AgentId) {
+        if !self.facts.has(&Read::LiveTurns(goal.clone())) {
+            self.want(Read::AgentTurns(goal.clone(), agent.clone()));
         }
     }
 

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Facts, Read, claim, turn};
+use super::{Facts, Read, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Blocks, Cause, GateState, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
+        AgentId, Blocks, Cause, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
         TurnId, TurnState, Wake, Workspace,
     },
 };
@@ -127,6 +127,43 @@ impl Reason {
             Self::Capability => "capability",
             Self::Claimable => "claimable",
         }
+    }
+}
+
+/// What [`reason`] must read of some Todos that is not loaded yet, for a viewer; asked at most twice.
+pub fn reason_reads<'i>(todos: impl IntoIterator<Item = &'i TodoId>, viewer: &Viewer<'_>, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    for todo_id in todos {
+        wanted.want(Read::Goal(todo_id.goal().clone()));
+        match wanted.rows().todos.get(todo_id) {
+            Some(todo) => reads(todo, viewer.agent_id, viewer.workspace, &mut wanted),
+            None => wanted.want(Read::Todo(todo_id.clone())),
+        }
+    }
+    wanted.missing
+}
+
+/// Asks for what [`reason`] looks at, beside the Todo and its Turn, once the Goal is known.
+///
+/// Invariant: the one list of it; whoever asks for a reason asks for this.
+pub(super) fn reads(todo: &Todo, agent: &AgentId, workspace: Option<&Workspace>, wanted: &mut Wanted<'_>) {
+    let goal_id = todo.todo_id.goal();
+    let Some(goal) = wanted.rows().goals.get(goal_id) else { return };
+    if let Some(reviewed) = &todo.reviews {
+        wanted.want(Read::Author(reviewed.clone()));
+        wanted.want_agent_turns(goal_id, agent);
+    }
+    let writes = !claim::wanted_scopes(goal, todo).is_empty();
+    if let Some(workspace) = workspace.or(goal.workspace.as_ref()).filter(|_| writes) {
+        wanted.want(Read::Writers(workspace.clone()));
+    }
+    if !needed_approvals(goal, todo).is_empty() {
+        wanted.want(Read::Approvals(goal_id.clone()));
+    }
+    // What holds its Turn is part of the answer.
+    let turn = todo.turn_id.and_then(|turn_id| wanted.rows().turns.get(&turn_id));
+    if let Some(turn) = turn.filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
+        turn::want_causes(turn, wanted);
     }
 }
 
@@ -279,13 +316,17 @@ fn of_scopes(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<R
     }))
 }
 
-/// The keys a Todo uses that need an approval nobody gave.
+/// The keys a Todo uses that need an approval.
+fn needed_approvals(goal: &Goal, todo: &Todo) -> Vec<Key> {
+    let needs = |key: &Key| goal.boundary.needs_approval.iter().any(|need| need.matches(key));
+    todo.requires.keys().into_iter().filter(needs).collect()
+}
+
+/// Of those, the ones nobody gave.
 fn missing_approvals(facts: &Facts, todo: &Todo) -> Result<Vec<Key>> {
     let goal_id = todo.todo_id.goal();
     let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::Internal))?;
-    let keys = todo.requires.keys();
-    let needed: Vec<_> =
-        keys.into_iter().filter(|key| goal.boundary.needs_approval.iter().any(|need| need.matches(key))).collect();
+    let needed = needed_approvals(goal, todo);
     if needed.is_empty() {
         return Ok(needed);
     }

@@ -9,7 +9,7 @@ use super::page::{Listed, Slice, bad_cursor, collect};
 use crate::{
     authority::{TurnFilter, View},
     error::Result,
-    kernel::{Facts, Read, Terms, turn},
+    kernel::{Facts, Terms, cause_reads, turn},
     model::{AgentId, Cause, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
 };
 
@@ -122,12 +122,9 @@ pub fn word(value: &impl Serialize) -> String {
     }
 }
 
-/// What holds a held Turn now; empty when nothing does.
+/// What keeps a held or an unresolved Turn where it is; empty when nothing does.
 pub fn causes_of(view: &mut dyn View, terms: &Terms, turn: &Turn) -> Result<BTreeSet<Cause>> {
     let mut facts = Facts::new(terms.clone());
-    let mut reads = BTreeSet::from([Read::Goal(turn.goal_id.clone()), Read::Turn(turn.turn_id)]);
-    reads.extend(turn.todo_id().cloned().map(Read::TodoGates));
-    reads.extend(turn.acceptance_gate.map(Read::Gate));
-    view.load(&reads, &mut facts)?;
+    view.load(&cause_reads(turn, &facts), &mut facts)?;
     turn::causes(&facts, turn)
 }

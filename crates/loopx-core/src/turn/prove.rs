@@ -14,8 +14,8 @@ use crate::{
     authority::{Authority, TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
-    model::{Actor, Cause, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
+    kernel::{self, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
+    model::{Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -149,7 +149,7 @@ pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> 
     for turn in live(site, receipt.goal_id())? {
         if matches!(turn.state, TurnState::Held { .. }) {
             let causes = site.around(turn.turn_id)?.causes;
-            if causes.iter().all(|cause| *cause == Cause::TreeBusy) {
+            if kernel::is_provable(&causes) {
                 done.extend(try_prove(site, &turn)?);
             }
         }

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     error::{Class, Code, Error, Result},
     failpoint,
-    kernel::{Found, Step},
-    model::{Attempt, Cause, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
+    kernel::{self, Found, Step},
+    model::{Attempt, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
     private::Kind,
 };
 
@@ -109,7 +109,7 @@ impl Recovery<'_> {
             }
             TurnState::Admitted | TurnState::Candidate => Ok(true),
             TurnState::Held { .. } => {
-                if around.causes.iter().all(|cause| *cause == Cause::TreeBusy) {
+                if kernel::is_provable(&around.causes) {
                     self.prove(site, around)?;
                 }
                 Ok(true)

@@ -47,7 +47,8 @@ pub(super) fn object(done: &Done) -> Result<Value> {
     let mut object = serde_json::to_value(TurnRow::of(turn)).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut object {
         fields.insert("attempts".to_owned(), turn.attempts.len().into());
-        if !done.around.causes.is_empty() && matches!(turn.state, TurnState::Held { .. }) {
+        let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
+        if stuck && !done.around.causes.is_empty() {
             fields.insert("causes".to_owned(), serde_json::to_value(&done.around.causes).unwrap_or_default());
         }
         if let Some(note) = note(done) {

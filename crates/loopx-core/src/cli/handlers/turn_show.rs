@@ -76,16 +76,17 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     })?;
     let mut log: Vec<LogRow> = log.into_iter().filter(|row| row.turn_id == Some(turn_id)).take(EVENTS_MAX).collect();
     log.reverse();
-    let held = matches!(turn.state, TurnState::Held { .. });
+    let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
+    let causes = if stuck { causes } else { [].into() };
     let kept = kept(desk, &turn)?;
-    let document = page(&turn, if held { causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect() } else { Vec::new() }, &log, &kept, now, context.program);
+    let document = page(&turn, causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect(), &log, &kept, now, context.program);
     let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
         if let Some(why) = TurnRow::of(&turn).why {
             fields.insert("why".to_owned(), why.into());
         }
-        if held {
+        if !causes.is_empty() || matches!(turn.state, TurnState::Held { .. }) {
             fields.insert("causes".to_owned(), serde_json::to_value(&causes).unwrap_or_default());
         }
         // The owner's token is the owner's alone.

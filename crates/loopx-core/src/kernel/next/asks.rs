@@ -8,7 +8,7 @@ use super::{ASKS_MAX, Ask, Asker, Reasons};
 use crate::{
     error::{Code, Result},
     kernel::{Facts, Read, Reason, UserWhy, goal, reason, turn},
-    model::{Blocks, Cause, Gate, GateState, GoalId, Label, Todo, TodoId, TodoState, Turn, TurnId},
+    model::{Blocks, Cause, Gate, GateState, GoalId, Label, Todo, TodoState, Turn, TurnId},
 };
 
 pub(super) fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
@@ -94,7 +94,7 @@ pub(super) fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
     let id = turn.turn_id;
     let held = |command: String| ask(Code::Held.as_str(), &id, command);
     let causes = turn::causes(facts, turn)?;
-    if causes.is_empty() {
+    if turn::is_provable(&causes) {
         return Ok(vec![held(format!("turn recover {id} --prove"))]);
     }
     let mut asks = Vec::new();
@@ -107,21 +107,15 @@ pub(super) fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
             })),
             (Cause::Hold, Some(todo_id)) => asks.push(held(format!("todo unhold {todo_id}"))),
             (Cause::Deps, Some(todo_id)) => {
-                let gone = facts.todo(todo_id)?.and_then(|todo| cancelled_dep(facts, todo));
+                let gone = facts.cancelled_dep(todo_id);
                 asks.extend(gone.map(|dep| held(format!("todo unlink {todo_id} --depends-on {dep}"))));
             }
-            (Cause::TreeBusy | Cause::AgentBusy, _) => asks.push(held(format!("turn recover {id} --prove"))),
+            // What time ends is left to a proof, once nothing else is in the way.
+            (Cause::TreeBusy | Cause::AgentBusy, _) => {}
             (Cause::Gate | Cause::Hold | Cause::Deps, None) => {}
         }
     }
     Ok(asks)
-}
-
-fn cancelled_dep<'f>(facts: &'f Facts, todo: &'f Todo) -> Option<&'f TodoId> {
-    todo.depends_on.iter().find(|dep| {
-        let row = facts.rows().todos.get(*dep);
-        row.is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. }))
-    })
 }
 
 fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
@@ -141,7 +135,7 @@ fn user_command(facts: &Facts, why: UserWhy, todo: &Todo) -> String {
         },
         UserWhy::Blocker => format!("todo resolve {id}"),
         UserWhy::Excluded => format!("todo update {id} --clear exclude"),
-        UserWhy::DependencyCancelled => match cancelled_dep(facts, todo) {
+        UserWhy::DependencyCancelled => match facts.cancelled_dep(id) {
             Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
             None => format!("todo show {id}"),
         },

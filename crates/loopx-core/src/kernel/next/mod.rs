@@ -162,45 +162,18 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
     }
     wanted.want(Read::GoalGates(goal.clone()));
     quota::reads(goal, agent, &mut wanted);
-    let rows = wanted.rows();
-    let Some(goal_row) = rows.goals.get(goal) else { return wanted.missing };
-    let workspace = asker.viewer.workspace.or(goal_row.workspace.as_ref()).cloned();
-    // What is loaded for the sake of another Todo asks for nothing itself.
-    let paged = |todo: &&Todo| {
-        let id = &todo.todo_id;
-        id.goal() == goal && todo.is_live() && !facts.has(&Read::Todo(id.clone()))
-    };
-    let dropped: Vec<_> = rows
-        .todos
-        .values()
-        .filter(|todo| paged(todo) && todo.counters.cancelled_deps > 0)
-        .take(ASKS_MAX)
-        .flat_map(|todo| todo.depends_on.iter().filter(|dep| !rows.todos.contains_key(*dep)).cloned())
-        .collect();
-    let reviewed: Vec<_> = rows.todos.values().filter(paged).filter_map(|todo| todo.reviews.clone()).collect();
-    let needs = !goal_row.boundary.needs_approval.is_empty();
-    let gated: Vec<_> = rows
-        .todos
-        .values()
-        .filter(|todo| paged(todo) && (todo.turn_id.is_some() || todo.counters.blocking_gates > 0))
-        .map(|todo| todo.todo_id.clone())
-        .collect();
-    if let Some(workspace) = workspace {
-        wanted.want(Read::Writers(workspace));
+    let live = |todo: &&Todo| todo.todo_id.goal() == goal && todo.is_live();
+    for todo in wanted.rows().todos.values().filter(live) {
+        reason::reads(todo, agent, asker.viewer.workspace, &mut wanted);
+        if todo.counters.blocking_gates > 0 {
+            wanted.want(Read::TodoGates(todo.todo_id.clone()));
+        }
     }
-    if needs {
-        wanted.want(Read::Approvals(goal.clone()));
-    }
-    for id in dropped {
-        wanted.want(Read::Todo(id));
-    }
-    for id in reviewed {
-        wanted.want(Read::Author(id));
+    let dropped = wanted.rows().todos.values().filter(live).filter(|todo| todo.counters.cancelled_deps > 0);
+    for todo in dropped.take(ASKS_MAX) {
+        wanted.want(Read::CancelledDeps(todo.todo_id.clone()));
     }
     turn::asked_reads(|turn| turn.goal_id == *goal, &mut wanted);
-    for id in gated {
-        wanted.want(Read::TodoGates(id));
-    }
     wanted.missing
 }
 

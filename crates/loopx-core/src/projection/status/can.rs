@@ -6,8 +6,8 @@ use super::{Eyes, seen::Seen};
 use crate::{
     authority::{self, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, best, reason, room, room_reads},
-    model::{Agent, AgentId, Timestamp, Todo, TodoId},
+    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, best, reason, reason_reads, room, room_reads},
+    model::{Agent, AgentId, Timestamp, TodoId},
 };
 
 /// What some agent can take, or why none can.
@@ -52,21 +52,31 @@ pub(super) fn decision(view: &mut dyn View, seen: &Seen<'_>, agent: &AgentId, ey
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
 /// none of them will do.
 pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
+    let goal = &seen.goal.goal_id;
     let mut later = None;
     let mut rest = Rest::default();
     for agent in &seen.agents {
+        let viewer = Viewer {
+            agent_id: &agent.agent_id,
+            capabilities: agent.capabilities.clone(),
+            own_id: None,
+            workspace: None,
+        };
         let mut facts = Facts::new(seen.terms.clone());
-        let candidates = load(view, seen, agent, &mut facts, &seen.open)?;
-        let mut found = first(&facts, agent, candidates, &mut rest)?;
+        let open: Vec<_> = seen.open.iter().map(|todo| todo.todo_id.clone()).collect();
+        load(view, seen, &viewer, &mut facts, &open)?;
+        let mut found = first(&facts, agent, &viewer, &open, &mut rest)?;
         if found.is_none() && may_be_ready(seen) {
-            let ready = BTreeSet::from([Read::Ready(seen.goal.goal_id.clone(), agent.agent_id.clone(), Depth::Whole)]);
+            let ready = BTreeSet::from([Read::Ready(goal.clone(), agent.agent_id.clone(), Depth::Whole)]);
             view.load(&ready, &mut facts)?;
-            let more: Vec<_> = facts.rows().todos.values().cloned().collect();
-            let candidates = load(view, seen, agent, &mut facts, &more)?;
-            found = first(&facts, agent, candidates, &mut rest)?;
+            // Who writes in the same work tree was loaded too, of whatever Goal.
+            let ours = |id: &&TodoId| id.goal() == goal;
+            let more: Vec<_> = facts.rows().todos.keys().filter(ours).cloned().collect();
+            load(view, seen, &viewer, &mut facts, &more)?;
+            found = first(&facts, agent, &viewer, &more, &mut rest)?;
         }
         let Some(todo_id) = found else { continue };
-        match room(&facts, &seen.goal.goal_id, &agent.agent_id) {
+        match room(&facts, goal, &agent.agent_id) {
             Ok(()) => return Ok(Can::Take(agent.agent_id.clone(), todo_id)),
             Err(error) if error.code() == Code::QuotaExhausted => {
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
@@ -102,47 +112,25 @@ struct Rest {
     capability: bool,
 }
 
-/// Loads what the reasons of some Todos look at.
-fn load(view: &mut dyn View, seen: &Seen<'_>, agent: &Agent, facts: &mut Facts, todos: &[Todo]) -> Result<Vec<TodoId>> {
-    let goal = seen.goal;
-    let mut reads: BTreeSet<_> = todos.iter().map(|todo| Read::Todo(todo.todo_id.clone())).collect();
-    let scoped = goal.boundary.exclusive_workspace || todos.iter().any(|todo| !todo.requires.write_scopes.is_empty());
-    if let Some(workspace) = goal.workspace.clone().filter(|_| scoped) {
-        reads.insert(Read::Writers(workspace));
-    }
-    if !goal.boundary.needs_approval.is_empty() {
-        reads.insert(Read::Approvals(goal.goal_id.clone()));
-    }
-    let reviewed: Vec<_> = todos.iter().filter_map(|todo| todo.reviews.clone()).collect();
-    if !reviewed.is_empty() {
-        reads.insert(Read::AgentTurns(goal.goal_id.clone(), agent.agent_id.clone()));
-    }
-    reads.extend(reviewed.into_iter().map(Read::Author));
-    reads.extend(todos.iter().filter(|todo| todo.turn_id.is_some()).map(|todo| Read::TodoGates(todo.todo_id.clone())));
-    reads.retain(|read| !facts.has(read));
-    view.load(&reads, facts)?;
+/// Loads what the reasons of some Todos look at, and the agent's budget.
+fn load(view: &mut dyn View, seen: &Seen<'_>, viewer: &Viewer<'_>, facts: &mut Facts, todos: &[TodoId]) -> Result<()> {
     for _ in 0..READ_ROUNDS {
-        let missing = room_reads(&goal.goal_id, &agent.agent_id, facts);
+        let mut missing = reason_reads(todos, viewer, facts);
+        missing.extend(room_reads(&seen.goal.goal_id, viewer.agent_id, facts));
         if missing.is_empty() {
-            break;
+            return Ok(());
         }
         view.load(&missing, facts)?;
     }
-    Ok(todos.iter().map(|todo| todo.todo_id.clone()).collect())
+    Ok(())
 }
 
 /// The best of some Todos that an agent can take.
-fn first(facts: &Facts, agent: &Agent, candidates: Vec<TodoId>, rest: &mut Rest) -> Result<Option<TodoId>> {
-    let viewer = Viewer {
-        agent_id: &agent.agent_id,
-        capabilities: agent.capabilities.clone(),
-        own_id: None,
-        workspace: None,
-    };
+fn first(facts: &Facts, agent: &Agent, viewer: &Viewer<'_>, todos: &[TodoId], rest: &mut Rest) -> Result<Option<TodoId>> {
     let mut claimable = Vec::new();
-    for id in candidates {
-        let Some(todo) = facts.todo(&id)? else { continue };
-        match reason(facts, todo, &viewer)? {
+    for id in todos {
+        let Some(todo) = facts.todo(id)? else { continue };
+        match reason(facts, todo, viewer)? {
             Reason::Claimable => claimable.push(todo),
             Reason::Time(at) => {
                 rest.waits = true;

@@ -102,7 +102,7 @@ pub struct Stuck {
     /// The Turn.
     #[serde(flatten)]
     pub turn: TurnRow,
-    /// What holds it, if it is held.
+    /// What keeps it there.
     pub causes: Vec<Cause>,
 }
 

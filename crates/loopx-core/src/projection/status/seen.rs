@@ -60,8 +60,7 @@ impl<'a> Seen<'a> {
         let mut stuck = Vec::new();
         for turn in &live {
             let causes = match turn.state {
-                TurnState::Held { .. } => causes_of(view, terms, turn)?.into_iter().collect(),
-                TurnState::Unresolved { .. } => Vec::new(),
+                TurnState::Held { .. } | TurnState::Unresolved { .. } => causes_of(view, terms, turn)?.into_iter().collect(),
                 TurnState::Admitted
                 | TurnState::Dispatched
                 | TurnState::Candidate
