@@ -14,7 +14,7 @@ use crate::{
     authority::{Authority, TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{self, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
+    kernel::{self, AgentCommand, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
     model::{Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
 };
 
@@ -85,7 +85,8 @@ fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a command can take away what holds a result, so that [`prove_after`] is worth its reads.
+/// Whether a command can take away what holds a result, so that [`prove_after`] is worth its reads: a question, a pause, a
+/// dependency, or the work that another waits for, its agent or its work tree.
 pub fn may_free(command: &Command) -> bool {
     match command {
         Command::Gate(_) | Command::Batch(_) => true,
@@ -95,9 +96,14 @@ pub fn may_free(command: &Command) -> bool {
             | TodoCommand::Unlink { .. }
             | TodoCommand::Complete { .. }
             | TodoCommand::Resolve { .. } => true,
-            _ => false, // wildcard: no other verb of a Todo takes a hold, a gate or a dependency away
+            // What ends an attached Turn leaves its agent free and its work tree still.
+            TodoCommand::Cancel { .. } | TodoCommand::Defer { .. } | TodoCommand::Block { .. } => true,
+            TodoCommand::Add(_)
+            | TodoCommand::Link { .. }
+            | TodoCommand::Unblock { .. }
+            | TodoCommand::Hold { .. }
+            | TodoCommand::Reopen { .. } => false,
         },
-        // What ends a Turn may leave a work tree still that another waits for.
         Command::Claim(command) => match command {
             ClaimCommand::Release { .. } | ClaimCommand::ForceRelease { .. } | ClaimCommand::Transfer { .. } => true,
             ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
@@ -106,7 +112,12 @@ pub fn may_free(command: &Command) -> bool {
             TurnCommand::Stop { .. } | TurnCommand::Abandon { .. } => true,
             TurnCommand::Accept { .. } => false,
         },
-        Command::Goal(_) | Command::Agent(_) | Command::Quota(_) | Command::Evidence(_) => false,
+        Command::Agent(command) => match command {
+            AgentCommand::Retire { .. } => true,
+            AgentCommand::Add { .. } => false,
+        },
+        // A Goal that is closed ends all that is held with it.
+        Command::Goal(_) | Command::Quota(_) | Command::Evidence(_) => false,
     }
 }
 
