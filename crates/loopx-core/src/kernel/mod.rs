@@ -6,6 +6,7 @@
 
 mod actors;
 mod agent;
+mod asks;
 mod batch;
 pub mod claim;
 mod delta;
@@ -28,6 +29,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
+pub use asks::{
+    ASKS_MAX, Ask, close_asks, close_reads, gate_ask, held_asks, held_reads, may_be_told, person_ask, recover_command,
+    todo_asks, unresolved_ask,
+};
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
 pub use delta::{Delta, Target};
@@ -39,12 +44,12 @@ pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, 
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
-pub use next::{Action, Ask, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
+pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
-pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads};
+pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
-    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, cause_reads, causes as turn_causes, is_provable,
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, causes as turn_causes, is_provable,
 };
 
 use crate::{

@@ -203,19 +203,27 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
     Ok(Reason::Claimable)
 }
 
+/// What a person has to do about a Todo before any agent can take it, whoever asks; none where nothing is.
+pub fn waits_for_person(facts: &Facts, todo: &Todo) -> Option<UserWhy> {
+    anybodys(todo).or_else(|| lost(facts, todo))
+}
+
+/// What a person has to do before all else, whoever asks.
+fn anybodys(todo: &Todo) -> Option<UserWhy> {
+    match (&todo.state, todo.kind) {
+        (TodoState::Done { .. } | TodoState::Cancelled { .. }, _) => Some(UserWhy::Ended),
+        (TodoState::Blocked { .. }, _) => Some(UserWhy::Blocked),
+        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Action) => Some(UserWhy::Action),
+        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Blocker) => Some(UserWhy::Blocker),
+        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => {
+            todo.hold.then_some(UserWhy::Hold)
+        }
+    }
+}
+
 fn persons(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<UserWhy>> {
-    match todo.state {
-        TodoState::Done { .. } | TodoState::Cancelled { .. } => return Ok(Some(UserWhy::Ended)),
-        TodoState::Blocked { .. } => return Ok(Some(UserWhy::Blocked)),
-        TodoState::Open | TodoState::Deferred { .. } => {}
-    }
-    match todo.kind {
-        TodoKind::Action => return Ok(Some(UserWhy::Action)),
-        TodoKind::Blocker => return Ok(Some(UserWhy::Blocker)),
-        TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan => {}
-    }
-    if todo.hold {
-        return Ok(Some(UserWhy::Hold));
+    if let Some(why) = anybodys(todo) {
+        return Ok(Some(why));
     }
     let excluded = todo.excluded_agents.contains(viewer.agent_id) || reviews_itself(facts, todo, viewer)?;
     Ok(excluded.then_some(UserWhy::Excluded))

@@ -9,8 +9,7 @@ use super::page::{Listed, Slice, bad_cursor, collect};
 use crate::{
     authority::{TurnFilter, View},
     error::Result,
-    kernel::{Facts, Terms, cause_reads, turn},
-    model::{AgentId, Cause, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
+    model::{AgentId, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
 };
 
 /// A Turn in a list.
@@ -120,11 +119,4 @@ pub fn word(value: &impl Serialize) -> String {
         Ok(other) => other.to_string(),
         Err(_) => String::new(),
     }
-}
-
-/// What keeps a held or an unresolved Turn where it is; empty when nothing does.
-pub fn causes_of(view: &mut dyn View, terms: &Terms, turn: &Turn) -> Result<BTreeSet<Cause>> {
-    let mut facts = Facts::new(terms.clone());
-    view.load(&cause_reads(turn, &facts), &mut facts)?;
-    turn::causes(&facts, turn)
 }

@@ -34,7 +34,7 @@ pub fn resume(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Done> {
     let around = site.around(turn_id)?;
-    let done = if around.turn.is_driven() || around.turn.is_terminal() {
+    let mut done = if around.turn.is_driven() || around.turn.is_terminal() {
         go_on(site, turn_id, base, host, stopped)
     } else {
         resume_attached(site, &around, base, stopped)
@@ -42,6 +42,10 @@ pub fn resume(
     let was_looked_into = done.as_ref().map_or_else(|error| error.code() == Code::TurnUnresolved, |_| true);
     if was_looked_into {
         tries::note(site, turn_id)?;
+        // What is to be done about it may be another thing now.
+        if let Ok(done) = &mut done {
+            done.around = site.around(turn_id)?;
+        }
     }
     done
 }

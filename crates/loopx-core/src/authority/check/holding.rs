@@ -1,6 +1,7 @@
 //! Owns what an ownership leaves in its rows: the first attempt, revisions, tokens that were never its own, hand-overs.
 
 use super::{
+    attention::status,
     play::{attached, code, refused, result},
     world::{World, agent, text},
 };
@@ -8,7 +9,6 @@ use crate::{
     error::Result,
     kernel::{ClaimCommand, Command, Found, Outcome, Reason, TodoCommand},
     model::*,
-    projection,
 };
 
 fn claim_cmd(world: &mut World, actor: &str, command: ClaimCommand) -> Result<Receipt> {
@@ -261,11 +261,11 @@ fn regress_rule_7_an_ownership_that_ran_out_is_not_armed_again_beside_other_work
     assert_eq!(refused(world.candidate("a", &working, ResultKind::ValidatedProgress)), "executor_active");
 }
 
-/// What keeps a Turn where it is, as its page shows it.
+/// What keeps a Turn where it is, as status shows it.
 fn causes(world: &mut World, owned: &Outcome) -> Vec<Cause> {
-    let turn = world.turn(owned.turn_id.unwrap());
-    let look = world.authority.look(|view, terms| projection::causes_of(view, terms, &turn));
-    look.unwrap().into_iter().collect()
+    let status = status(world, None);
+    let stuck = status.stuck.into_iter().find(|stuck| Some(stuck.turn.turn_id) == owned.turn_id);
+    stuck.unwrap().causes
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn decide(
         .filter(|turn| here(turn.machine_id.as_ref()))
         .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
         .collect();
-    let tried = tried(desk, goal, agent)?;
+    let tried = tried(desk, goal)?;
     let workspace = workspace(context, desk)?;
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
@@ -135,10 +135,10 @@ fn decide(
     })
 }
 
-/// The unresolved Turns of an agent that were looked into in vain.
-pub(super) fn tried(desk: &mut Desk, goal: &GoalId, agent: &AgentId) -> Result<BTreeSet<TurnId>> {
-    let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
-    let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
+/// The unresolved Turns of a Goal that were looked into in vain.
+fn tried(desk: &mut Desk, goal: &GoalId) -> Result<BTreeSet<TurnId>> {
+    let live = TurnFilter { goal, todo: None, agent: None, live: true };
+    let turns = desk.look(|view, _| view.turns(&live, None, Facts::PAGE))?;
     turn::tried(&mut PrivateStore::at(&desk.profile.place().private_db()), &turns)
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show};
+use super::{desk::Desk, names, schema, show, workbench::Workbench};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
+    kernel::recover_command,
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::{Kind, PrivateStore},
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
@@ -68,18 +69,27 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
 /// One Turn: where it stands, its attempts, what was said of it, its receipts, and where private text lies.
 pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: TurnId) -> Result<Rendered> {
     let turn = names::turn_row(desk, turn_id)?;
-    let (causes, log, now) = desk.look(|view, terms| {
-        let causes = projection::causes_of(view, terms, &turn)?;
+    let (log, now) = desk.look(|view, terms| {
         let query = LogQuery { goal: &turn.goal_id, todo: turn.todo_id(), since: Some(turn.admitted_at) };
         let page = projection::log(view, terms, &query, Slice { after: None, limit: Some(EVENTS_MAX * 4) })?;
-        Ok((causes, page.items, terms.now))
+        Ok((page.items, terms.now))
     })?;
     let mut log: Vec<LogRow> = log.into_iter().filter(|row| row.turn_id == Some(turn_id)).take(EVENTS_MAX).collect();
     log.reverse();
     let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
-    let causes = if stuck { causes } else { [].into() };
+    let (causes, asks) = if stuck {
+        let around = Workbench::of(context, desk)?.site(desk).around(turn_id)?;
+        (around.causes, around.asks)
+    } else {
+        (BTreeSet::new(), Vec::new())
+    };
     let kept = kept(desk, &turn)?;
-    let document = page(&turn, causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect(), &log, &kept, now, context.program);
+    let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn));
+    let document = page(&turn, causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect(), &log, &kept, now);
+    let document = match next {
+        Some(command) => document.line(format!("next: {} {command}", context.program)),
+        None => document,
+    };
     let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
@@ -113,7 +123,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     Ok(kept)
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str) -> Document {
+fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp) -> Document {
     let row = TurnRow::of(turn);
     let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
@@ -162,10 +172,7 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: T
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
     }
-    match next(turn) {
-        Some(command) => document.line(format!("next: {program} {command}")),
-        None => document,
-    }
+    document
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
@@ -182,18 +189,15 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that moves a Turn on.
+/// The command that brings on a Turn that nobody is asked about.
 fn next(turn: &Turn) -> Option<String> {
-    let id = turn.turn_id;
     match &turn.state {
-        TurnState::Held { .. } => Some(match turn.acceptance_gate {
-            Some(gate) => format!("gate show {gate}"),
-            None => format!("turn recover {id} --prove"),
-        }),
-        TurnState::Unresolved { .. } | TurnState::Candidate => Some(format!("turn recover {id} --resume")),
-        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(format!("turn recover {id} --resume")),
+        TurnState::Candidate => Some(recover_command(turn.turn_id)),
+        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(recover_command(turn.turn_id)),
         TurnState::Admitted
         | TurnState::Dispatched
+        | TurnState::Held { .. }
+        | TurnState::Unresolved { .. }
         | TurnState::Settled
         | TurnState::Stopped { .. }
         | TurnState::Failed { .. }

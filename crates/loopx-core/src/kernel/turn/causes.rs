@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Wanted, quota},
+    kernel::{Facts, Read, Wanted, asks, quota},
     model::{Cause, Turn, TurnId, TurnKind, TurnState, Unresolved},
 };
 
@@ -18,20 +18,13 @@ pub fn around(turn_id: TurnId, facts: &Facts) -> BTreeSet<Read> {
     turn_reads(turn_id, &mut wanted);
     if let Some(turn) = wanted.rows().turns.get(&turn_id) {
         let (goal, agent) = (&turn.goal_id, &turn.agent_id);
+        asks::want_held(turn, &mut wanted);
         wanted.want(Read::Agent(goal.clone(), agent.clone()));
-        wanted.want(Read::GoalGates(goal.clone()));
         if let Some(todo_id) = turn.todo_id() {
             wanted.want(Read::Text(todo_id.clone()));
         }
         quota::reads(goal, agent, &mut wanted);
     }
-    wanted.missing
-}
-
-/// What [`causes`] of a Turn must read that is not loaded yet; asked once.
-pub fn cause_reads(turn: &Turn, facts: &Facts) -> BTreeSet<Read> {
-    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
-    want_causes(turn, &mut wanted);
     wanted.missing
 }
 

@@ -11,7 +11,7 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
-pub use causes::{around, cause_reads, causes, is_provable};
+pub use causes::{around, causes, is_provable};
 pub(super) use causes::{check_agent_free, want_causes};
 pub use event::Event;
 pub use steps::{Found, Step};

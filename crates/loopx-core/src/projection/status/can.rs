@@ -1,12 +1,15 @@
 //! Owns whether an agent can take something now. The rules are the kernel's; this loads what they ask for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Eyes, seen::Seen};
 use crate::{
     authority::{self, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, best, reason, reason_reads, room, room_reads},
+    kernel::{
+        ASKS_MAX, Ask, Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason, reason_reads,
+        room, room_reads, todo_asks,
+    },
     model::{Agent, AgentId, Timestamp, TodoId},
 };
 
@@ -23,8 +26,8 @@ pub(super) enum Can {
         until: Option<Timestamp>,
         /// Whether time alone, or another Todo, is waited for at all.
         waits: bool,
-        /// Whether an agent lacks a capability.
-        capability: bool,
+        /// What a person can do so that an agent can take something.
+        asks: Vec<Ask>,
     },
 }
 
@@ -37,43 +40,49 @@ pub(super) fn decision(view: &mut dyn View, seen: &Seen<'_>, agent: &AgentId, ey
     view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
     let row = facts.agent(&(goal.clone(), agent.clone()))?;
     let capabilities = row.map(|row| row.capabilities.clone()).unwrap_or_default();
-    let own = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
-    let turns = view.turns(&own, None, Facts::PAGE)?;
+    let live = view.turns(&TurnFilter { goal, todo: None, agent: None, live: true }, None, Facts::PAGE)?;
+    let own = live.iter().filter(|turn| turn.agent_id == *agent);
     let asker = Asker {
         viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
         endpoint: &agent.default_endpoint(),
         machine_id: eyes.machine_id,
-        seen: turns.iter().filter_map(|turn| Some((turn.turn_id, eyes.of(turn)?))).collect(),
-        tried: eyes.tried.clone(),
+        seen: own.filter_map(|turn| Some((turn.turn_id, eyes.of(turn)?))).collect(),
+        tried: (eyes.tried)(&live)?,
     };
     authority::next(view, seen.terms, goal, &asker)
 }
 
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
 /// none of them will do.
-pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
+pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Result<Can> {
     let goal = &seen.goal.goal_id;
     let mut later = None;
     let mut rest = Rest::default();
     for agent in &seen.agents {
-        let viewer = Viewer {
-            agent_id: &agent.agent_id,
-            capabilities: agent.capabilities.clone(),
-            own_id: None,
-            workspace: None,
+        let asker = Asker {
+            viewer: Viewer {
+                agent_id: &agent.agent_id,
+                capabilities: agent.capabilities.clone(),
+                own_id: None,
+                workspace: None,
+            },
+            endpoint: &agent.agent_id.default_endpoint(),
+            machine_id: eyes.machine_id,
+            seen: BTreeMap::new(),
+            tried: BTreeSet::new(),
         };
         let mut facts = Facts::new(seen.terms.clone());
         let open: Vec<_> = seen.open.iter().map(|todo| todo.todo_id.clone()).collect();
-        load(view, seen, &viewer, &mut facts, &open)?;
-        let mut found = first(&facts, agent, &viewer, &open, &mut rest)?;
+        load(view, seen, &asker.viewer, &mut facts, &open)?;
+        let mut found = first(&facts, agent, &asker, &open, &mut rest)?;
         if found.is_none() && may_be_ready(seen) {
             let ready = BTreeSet::from([Read::Ready(goal.clone(), agent.agent_id.clone(), Depth::Whole)]);
             view.load(&ready, &mut facts)?;
             // Who writes in the same work tree was loaded too, of whatever Goal.
             let ours = |id: &&TodoId| id.goal() == goal;
             let more: Vec<_> = facts.rows().todos.keys().filter(ours).cloned().collect();
-            load(view, seen, &viewer, &mut facts, &more)?;
-            found = first(&facts, agent, &viewer, &more, &mut rest)?;
+            load(view, seen, &asker.viewer, &mut facts, &more)?;
+            found = first(&facts, agent, &asker, &more, &mut rest)?;
         }
         let Some(todo_id) = found else { continue };
         match room(&facts, goal, &agent.agent_id) {
@@ -87,7 +96,10 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
     }
     Ok(match later {
         Some(until) => Can::Later(until),
-        None => Can::Nothing { until: rest.until, waits: rest.waits, capability: rest.capability },
+        None => {
+            rest.asks.truncate(ASKS_MAX);
+            Can::Nothing { until: rest.until, waits: rest.waits, asks: rest.asks }
+        }
     })
 }
 
@@ -109,7 +121,7 @@ fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 struct Rest {
     until: Option<Timestamp>,
     waits: bool,
-    capability: bool,
+    asks: Vec<Ask>,
 }
 
 /// Loads what the reasons of some Todos look at, and the agent's budget.
@@ -126,25 +138,28 @@ fn load(view: &mut dyn View, seen: &Seen<'_>, viewer: &Viewer<'_>, facts: &mut F
 }
 
 /// The best of some Todos that an agent can take.
-fn first(facts: &Facts, agent: &Agent, viewer: &Viewer<'_>, todos: &[TodoId], rest: &mut Rest) -> Result<Option<TodoId>> {
+fn first(facts: &Facts, agent: &Agent, asker: &Asker<'_>, todos: &[TodoId], rest: &mut Rest) -> Result<Option<TodoId>> {
     let mut claimable = Vec::new();
     for id in todos {
         let Some(todo) = facts.todo(id)? else { continue };
-        match reason(facts, todo, viewer)? {
+        let reason = reason(facts, todo, &asker.viewer)?;
+        match &reason {
             Reason::Claimable => claimable.push(todo),
             Reason::Time(at) => {
                 rest.waits = true;
-                rest.until = earlier(rest.until, at);
+                rest.until = earlier(rest.until, *at);
             }
             Reason::Deps => rest.waits = true,
-            Reason::Capability => rest.capability = true,
+            // What is another's, or everybody's, to free is seen by itself.
+            Reason::Capability | Reason::Approval(_) | Reason::User(UserWhy::Excluded) => {
+                rest.asks.extend(todo_asks(facts, asker, todo, &reason)?);
+            }
             Reason::User(_)
             | Reason::Unresolved(_)
             | Reason::Held(..)
             | Reason::Mine(_)
             | Reason::Peer { .. }
-            | Reason::Gate
-            | Reason::Approval(_) => {}
+            | Reason::Gate => {}
         }
     }
     Ok(best(Some(agent), claimable).map(|todo| todo.todo_id.clone()))

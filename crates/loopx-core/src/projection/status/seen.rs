@@ -1,17 +1,17 @@
 //! Owns what the status of one Goal looks at: a bounded page of each sort of row.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::{Eyes, LastRun, Owned, Sighted, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
-    kernel::{Facts, Read, Terms, turn},
-    model::{Agent, Gate, Goal, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome},
+    kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
+    model::{Agent, Gate, Goal, Todo, Turn, TurnId, TurnState, VerdictOutcome},
     projection::{
         todo::OwnerRow,
         gate,
-        turn::{TurnRow, causes_of, word},
+        turn::{TurnRow, word},
         words::plain,
     },
 };
@@ -34,8 +34,8 @@ pub(super) struct Seen<'a> {
     pub(super) live: Vec<Turn>,
     /// Of those, the ones whose driver was on this machine and is gone.
     pub(super) gone: Vec<TurnId>,
-    /// The Todos of those.
-    facts: Facts,
+    /// Their Todos, and what holds those that are held.
+    pub(super) facts: Facts,
     /// Turns that are held or unresolved.
     pub(super) stuck: Vec<Stuck>,
     /// The last Turn of which something can be said.
@@ -46,8 +46,8 @@ pub(super) struct Seen<'a> {
     pub(super) persons: Vec<Todo>,
     /// The first open Todos that nobody owns.
     pub(super) open: Vec<Todo>,
-    /// Of those, a dependency that was cancelled.
-    pub(super) cancelled: BTreeMap<TodoId, TodoId>,
+    /// The unresolved Turns of which a look from here may still tell something.
+    pub(super) told: Vec<TurnId>,
 }
 
 impl<'a> Seen<'a> {
@@ -57,20 +57,6 @@ impl<'a> Seen<'a> {
         let turns = |live| TurnFilter { goal: id, todo: None, agent: None, live };
         let live = view.turns(&turns(true), None, PAGE)?;
         let last = view.turns(&turns(false), None, FEW)?.into_iter().find(has_something_to_say);
-        let mut stuck = Vec::new();
-        for turn in &live {
-            let causes = match turn.state {
-                TurnState::Held { .. } | TurnState::Unresolved { .. } => causes_of(view, terms, turn)?.into_iter().collect(),
-                TurnState::Admitted
-                | TurnState::Dispatched
-                | TurnState::Candidate
-                | TurnState::Settled
-                | TurnState::Stopped { .. }
-                | TurnState::Failed { .. }
-                | TurnState::Fenced => continue,
-            };
-            stuck.push(Stuck { turn: TurnRow::of(turn), causes });
-        }
         let mut some = |bucket: &'static str, limit: usize| {
             if counts.get(bucket).is_none_or(|count| *count == 0) {
                 return Ok(Vec::new());
@@ -80,14 +66,24 @@ impl<'a> Seen<'a> {
         let mut persons = some("action", FEW)?;
         persons.extend(some("blocker", FEW)?);
         persons.extend(some("blocked", FEW)?);
+        let deferred = some("deferred", PAGE)?;
         let mut open = some("open", PAGE)?;
         open.extend(some("monitor", FEW)?);
+        let facts = load(view, terms, &live, deferred.iter().chain(&open))?;
+        // What was put off may be a person's too: his own work, or what can no longer come true.
+        persons.extend(deferred.into_iter().filter(|todo| waits_for_person(&facts, todo).is_some()));
+        let mut stuck = Vec::new();
+        for turn in live.iter().filter(|turn| is_stuck(turn)) {
+            stuck.push(Stuck { turn: TurnRow::of(turn), causes: turn::causes(&facts, turn)?.into_iter().collect() });
+        }
+        let tried = (eyes.tried)(&live)?;
+        let told = live.iter().filter(|turn| may_be_told(turn, eyes.machine_id, &tried)).map(|turn| turn.turn_id);
         Ok(Self {
             goal,
             terms,
-            cancelled: cancelled(view, terms, &open)?,
+            told: told.collect(),
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
-            facts: todos_of(view, terms, &live)?,
+            facts,
             gates: blocking(view, terms, goal)?,
             counts,
             gone: live.iter().filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone)).map(|turn| turn.turn_id).collect(),
@@ -182,28 +178,19 @@ fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal) -> Result<Vec<Gate>
     Ok(found)
 }
 
-/// Loads the Todos of Turns.
-fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Facts> {
-    let mut facts = Facts::new(terms.clone());
-    view.load(&turns.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect(), &mut facts)?;
-    Ok(facts)
+fn is_stuck(turn: &Turn) -> bool {
+    matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. })
 }
 
-/// For Todos that wait for something cancelled, one such thing.
-fn cancelled(view: &mut dyn View, terms: &Terms, open: &[Todo]) -> Result<BTreeMap<TodoId, TodoId>> {
-    let waiting: Vec<_> = open.iter().filter(|todo| todo.counters.cancelled_deps > 0).take(FEW).collect();
+/// Loads the Todos of live Turns, what holds those that are held, and what was cancelled under those that wait.
+fn load<'t>(view: &mut dyn View, terms: &Terms, live: &[Turn], open: impl Iterator<Item = &'t Todo>) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
-    let deps = waiting.iter().flat_map(|todo| todo.depends_on.iter().cloned());
-    view.load(&deps.map(Read::Todo).collect(), &mut facts)?;
-    let mut found = BTreeMap::new();
-    for todo in waiting {
-        for dep in &todo.depends_on {
-            if facts.todo(dep)?.is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. })) {
-                found.entry(todo.todo_id.clone()).or_insert_with(|| dep.clone());
-            }
-        }
-    }
-    Ok(found)
+    let mut reads: BTreeSet<_> = live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect();
+    reads.extend(live.iter().filter(|turn| is_stuck(turn)).flat_map(|turn| held_reads(turn, &facts)));
+    let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
+    reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));
+    view.load(&reads, &mut facts)?;
+    Ok(facts)
 }
 
 fn has_something_to_say(turn: &Turn) -> bool {

@@ -1,17 +1,16 @@
-//! Owns the decision: what an agent should do now, by ordered rules, the first that matches. What those rules ask of a
-//! person stands in `asks`.
+//! Owns the decision: what an agent should do now, by ordered rules, the first that matches.
 //!
 //! Pure and total; it writes nothing and never obliges an agent to what an admission would refuse.
-
-mod asks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use asks::{abandon_ask, asks, close_asks, goal_gate_asks, held_asks};
-
-use super::{Depth, Facts, Read, Reason, Viewer, Wanted, claim, quota, reason, turn};
+use super::{
+    ASKS_MAX, Ask, Depth, Facts, Read, Reason, Viewer, Wanted,
+    asks::{close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask},
+    claim, quota, reason, turn,
+};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -20,8 +19,6 @@ use crate::{
     },
 };
 
-/// How many asks a decision names.
-const ASKS_MAX: usize = 32;
 /// Why a Turn of the asker that executes somewhere else makes it wait.
 const ELSEWHERE: &str = "turn_elsewhere";
 
@@ -113,17 +110,6 @@ impl Action {
             Self::Closed => "closed",
         }
     }
-}
-
-/// One thing a person has to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ask {
-    /// Why.
-    pub why: &'static str,
-    /// The id it is about.
-    pub about: String,
-    /// The command that moves it.
-    pub command: String,
 }
 
 /// What a decision obliges the asker to.
@@ -312,6 +298,19 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
     Ok((11, Action::Wait { why: "time", until }))
 }
 
+/// Rule 9: what a person has to do, each with the command that frees it.
+fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<Ask>> {
+    let mut asks: Vec<Ask> = Vec::new();
+    for (todo, reason) in reasons {
+        asks.extend(todo_asks(facts, asker, todo, reason)?);
+        if asks.len() >= ASKS_MAX {
+            break;
+        }
+    }
+    asks.truncate(ASKS_MAX);
+    Ok(asks)
+}
+
 /// Rule 2: a Turn of this agent executes already.
 fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
     for turn in facts.agent_turns(goal_id, asker.viewer.agent_id)? {
@@ -362,14 +361,13 @@ fn is_unresolved(turn: &Turn) -> bool {
 }
 
 fn reconcile(turn: &Turn) -> Action {
-    Action::Reconcile { turn_id: turn.turn_id, command: format!("turn recover {} --resume", turn.turn_id) }
+    Action::Reconcile { turn_id: turn.turn_id, command: recover_command(turn.turn_id) }
 }
 
 /// Rule 3: an unresolved Turn of this agent that can be looked into from here, and was not yet.
 fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
-    let here = |turn: &&Turn| turn.machine_id.is_none() || turn.machine_id.as_ref() == asker.machine_id;
     let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
-    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn) && !asker.tried.contains(&turn.turn_id));
+    let turn = turns.into_iter().find(|turn| may_be_told(turn, asker.machine_id, &asker.tried));
     Ok(turn.map(reconcile))
 }
 
@@ -381,8 +379,10 @@ fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) ->
     let mut asks = Vec::new();
     for turn in quota::holders(facts, goal_id, asker.viewer.agent_id)? {
         match turn.state {
-            TurnState::Held { .. } => asks.extend(held_asks(facts, turn)?),
-            TurnState::Unresolved { .. } => asks.push(abandon_ask(turn.turn_id)),
+            TurnState::Held { .. } => asks.extend(held_asks(facts, turn)?.into_iter().map(|(_, ask)| ask)),
+            TurnState::Unresolved { .. } => {
+                asks.push(unresolved_ask(turn, may_be_told(turn, asker.machine_id, &asker.tried)));
+            }
             TurnState::Admitted
             | TurnState::Dispatched
             | TurnState::Candidate
