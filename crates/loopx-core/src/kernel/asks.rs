@@ -208,9 +208,12 @@ pub fn close_reads(goal_id: &GoalId, facts: &Facts) -> BTreeSet<Read> {
     let mut wanted = Wanted { facts, missing: BTreeSet::new() };
     let each: [fn(GoalId) -> Read; 5] =
         [Read::Goal, Read::LiveTurns, Read::Unfinished, Read::Gated, Read::GoalGates];
-    each.into_iter().for_each(|read| wanted.want(read(goal_id.clone())));
-    let gated = wanted.rows().todos.values().filter(|todo| todo.counters.blocking_gates > 0);
-    gated.for_each(|todo| wanted.want(Read::TodoGates(todo.todo_id.clone())));
+    for read in each {
+        wanted.want(read(goal_id.clone()));
+    }
+    for todo in wanted.rows().todos.values().filter(|todo| todo.counters.blocking_gates > 0) {
+        wanted.want(Read::TodoGates(todo.todo_id.clone()));
+    }
     wanted.missing
 }
 

@@ -95,9 +95,11 @@ pub fn may_free(command: &Command) -> bool {
             | TodoCommand::Update { .. }
             | TodoCommand::Unlink { .. }
             | TodoCommand::Complete { .. }
-            | TodoCommand::Resolve { .. } => true,
+            | TodoCommand::Resolve { .. }
             // What ends an attached Turn leaves its agent free and its work tree still.
-            TodoCommand::Cancel { .. } | TodoCommand::Defer { .. } | TodoCommand::Block { .. } => true,
+            | TodoCommand::Cancel { .. }
+            | TodoCommand::Defer { .. }
+            | TodoCommand::Block { .. } => true,
             TodoCommand::Add(_)
             | TodoCommand::Link { .. }
             | TodoCommand::Unblock { .. }

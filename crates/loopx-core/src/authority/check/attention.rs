@@ -10,7 +10,7 @@ use crate::{
     authority::View,
     error::Result,
     kernel::{
-        Action, Asker, Change, Command, Decided, GateCommand, NewGate, Outcome, Terms, TodoCommand, decide_next,
+        Action, Asker, Change, Command, Decided, GateCommand, NewGate, NewTodo, Outcome, Terms, TodoCommand, decide_next,
     },
     model::*,
     projection::{self, Eyes, GoalStatus},
@@ -85,73 +85,83 @@ fn unhold(world: &mut World, todo_id: &TodoId) {
     todo_cmd(world, TodoCommand::Unhold { todo_id: todo_id.clone() });
 }
 
-/// What waits for a person because of a Todo, a gate or the Goal itself.
-fn plain_states() -> Vec<(&'static str, World)> {
-    let one = |change: &dyn Fn(&mut crate::kernel::NewTodo)| {
-        let mut world = World::new();
-        let todo = world.todo("it", change);
-        (world, todo)
-    };
-    let mut states = Vec::new();
-    states.push(("blocked", one(&|new| new.blocked = Some(text("no account"))).0));
-    states.push(("on hold", one(&|new| new.hold = true).0));
-    states.push(("an action", one(&|new| new.kind = TodoKind::Action).0));
-    states.push(("a blocker", one(&|new| new.kind = TodoKind::Blocker).0));
+/// A world with one Todo.
+fn one(change: impl FnOnce(&mut NewTodo)) -> (World, TodoId) {
+    let mut world = World::new();
+    let todo = world.todo("it", change);
+    (world, todo)
+}
+
+/// What waits for a person because of a Todo.
+fn todo_states() -> Vec<(&'static str, World)> {
     let far = Wake::After(Timestamp::from_ms(i64::MAX / 2));
-    let put_off = |new: &mut crate::kernel::NewTodo| {
+    let put_off = |new: &mut NewTodo| {
         new.kind = TodoKind::Action;
-        new.wake = Some(far.clone());
+        new.wake = Some(far);
     };
-    states.push(("an action that was put off", one(&put_off).0));
-    states.push(("excluded", one(&|new| new.excluded_agents = ["a", "b"].map(text).into()).0));
-    states.push(("a capability", one(&|new| new.requires.capabilities = [text("it's deep")].into()).0));
-    states.push(("scopes without a tree", one(&|new| new.requires.write_scopes = [text("src")].into()).0));
-    let mut world = World::empty();
-    world.start(|goal| goal.boundary.needs_approval = [text("publish")].into());
-    world.todo("it", |new| new.requires.publish = true);
-    states.push(("an approval", world));
-    let (mut world, dep) = one(&|_| {});
-    world.todo("waits", |new| new.depends_on = [text("g.1")].into());
-    cancel(&mut world, dep);
-    states.push(("a cancelled dependency", world));
-    let (mut world, dep) = one(&|_| {});
-    world.todo("sleeps", |new| new.wake = Some(Wake::TodoDone(text("g.1"))));
-    cancel(&mut world, dep);
-    states.push(("a lost wake", world));
+    let mut needs = World::empty();
+    needs.start(|goal| goal.boundary.needs_approval = [text("publish")].into());
+    needs.todo("it", |new| new.requires.publish = true);
+    let (mut dropped, dep) = one(|_| {});
+    dropped.todo("waits", |new| new.depends_on = [text("g.1")].into());
+    cancel(&mut dropped, dep);
+    let (mut lost, dep) = one(|_| {});
+    lost.todo("sleeps", |new| new.wake = Some(Wake::TodoDone(text("g.1"))));
+    cancel(&mut lost, dep);
+    let (mut reviewed, todo) = one(|_| {});
+    let owned = reviewed.claim("a", &todo).unwrap();
+    reviewed.done("a", &owned).unwrap();
+    reviewed.todo("review", |new| {
+        new.reviews = Some(todo.clone());
+        new.excluded_agents = [text("b")].into();
+    });
+    vec![
+        ("blocked", one(|new| new.blocked = Some(text("no account"))).0),
+        ("on hold", one(|new| new.hold = true).0),
+        ("an action", one(|new| new.kind = TodoKind::Action).0),
+        ("a blocker", one(|new| new.kind = TodoKind::Blocker).0),
+        ("an action that was put off", one(put_off).0),
+        ("excluded", one(|new| new.excluded_agents = ["a", "b"].map(text).into()).0),
+        ("a capability", one(|new| new.requires.capabilities = [text("it's deep")].into()).0),
+        ("scopes without a tree", one(|new| new.requires.write_scopes = [text("src")].into()).0),
+        ("an approval", needs),
+        ("a cancelled dependency", dropped),
+        ("a lost wake", lost),
+        ("a review by its author", reviewed),
+    ]
+}
+
+/// What waits for a person because of a gate, or of the Goal itself.
+fn goal_states() -> Vec<(&'static str, World)> {
+    let mut states = Vec::new();
     for (name, kind, options) in [
         ("a decision", GateKind::Decision, &["it's a", "b"][..]),
         ("a direction", GateKind::Direction, &[]),
         ("a question to approve", GateKind::Approval, &[]),
     ] {
-        let (mut world, todo) = one(&|_| {});
+        let (mut world, todo) = one(|_| {});
         asked(&mut world, kind, options, on(&todo));
         states.push((name, world));
     }
-    let (mut world, todo) = one(&|_| {});
-    let gate_id = asked(&mut world, GateKind::Approval, &[], on(&todo));
-    world.resolve(gate_id, Answer::Deny { reason: None }).unwrap();
-    states.push(("a denied gate", world));
-    let (mut world, _) = one(&|_| {});
-    asked(&mut world, GateKind::Decision, &[], Blocks::Goal);
-    states.push(("a gate on the Goal", world));
-    let (mut world, todo) = one(&|_| {});
-    let owned = world.claim("a", &todo).unwrap();
-    world.done("a", &owned).unwrap();
-    world.todo("review", |new| {
-        new.reviews = Some(todo.clone());
-        new.excluded_agents = [text("b")].into();
-    });
-    states.push(("a review by its author", world));
-    states.push(("an empty Goal", World::new()));
-    let (mut world, todo) = one(&|_| {});
-    cancel(&mut world, todo);
-    states.push(("a Goal that can be closed", world));
-    let mut world = World::empty();
+    let (mut denied, todo) = one(|_| {});
+    let gate_id = asked(&mut denied, GateKind::Approval, &[], on(&todo));
+    denied.resolve(gate_id, Answer::Deny { reason: None }).unwrap();
+    let (mut whole, _) = one(|_| {});
+    asked(&mut whole, GateKind::Decision, &[], Blocks::Goal);
+    let (mut over, todo) = one(|_| {});
+    cancel(&mut over, todo);
+    let mut gap = World::empty();
     let criterion = Criterion { text: text("it works"), check: None, state: CriterionState::Open };
-    world.start(|goal| goal.acceptance = vec![criterion]);
-    let todo = world.todo("it", |_| {});
-    cancel(&mut world, todo);
-    states.push(("a criterion", world));
+    gap.start(|goal| goal.acceptance = vec![criterion]);
+    let todo = gap.todo("it", |_| {});
+    cancel(&mut gap, todo);
+    states.extend([
+        ("a denied gate", denied),
+        ("a gate on the Goal", whole),
+        ("an empty Goal", World::new()),
+        ("a Goal that can be closed", over),
+        ("a criterion", gap),
+    ]);
     states
 }
 
@@ -210,7 +220,7 @@ fn turn_states() -> Vec<(&'static str, World)> {
 #[test]
 fn status_names_the_command_that_a_decision_asks_for_in_every_waiting_state() {
     let mut asked = 0;
-    for (state, mut world) in plain_states().into_iter().chain(turn_states()) {
+    for (state, mut world) in todo_states().into_iter().chain(goal_states()).chain(turn_states()) {
         let all = status(&mut world, None);
         let mut named = BTreeSet::new();
         let mut everybody_asks = true;

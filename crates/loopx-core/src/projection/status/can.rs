@@ -94,13 +94,13 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
             Err(error) => return Err(error),
         }
     }
-    Ok(match later {
-        Some(until) => Can::Later(until),
-        None => {
-            rest.asks.truncate(ASKS_MAX);
-            Can::Nothing { until: rest.until, waits: rest.waits, asks: rest.asks }
-        }
-    })
+    if let Some(until) = later {
+        return Ok(Can::Later(until));
+    }
+    let mut said = BTreeSet::new();
+    rest.asks.retain(|ask| said.insert(ask.command.clone()));
+    rest.asks.truncate(ASKS_MAX);
+    Ok(Can::Nothing { until: rest.until, waits: rest.waits, asks: rest.asks })
 }
 
 /// Whether the ready index can hold what the first page does not.

@@ -85,7 +85,11 @@ impl Place {
                       && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 >> tracked";
         #[expect(clippy::disallowed_methods, reason = "a test prepares its own place")]
         let mut shell = Command::new("sh");
-        let done = shell.args(["-c", script]).current_dir(self.tree()).status().unwrap();
+        let done = shell
+            .args(["-c", script])
+            .current_dir(self.tree())
+            .status()
+            .unwrap();
         assert!(done.success());
         self
     }

@@ -128,7 +128,12 @@ fn regress_what_ends_the_work_that_another_waits_for_lets_that_go_on() {
         place.call("agent:b", &["todo", "claim", "g.2"]).ok();
         let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
         let causes = held.json.pointer("/error/details/causes").cloned();
-        assert_eq!((held.code(), causes), ("held", Some(serde_json::json!(["tree_busy"]))), "{}", held.json);
+        assert_eq!(
+            (held.code(), causes),
+            ("held", Some(serde_json::json!(["tree_busy"]))),
+            "{}",
+            held.json
+        );
         place.call(actor, words).ok();
         assert_eq!(place.turns()[0]["state"], "candidate", "{words:?}");
     }
