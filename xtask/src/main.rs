@@ -83,10 +83,15 @@ fn command() -> Command {
         .subcommand(Command::new("docs").about("Write the reference pages anew"))
 }
 
-/// The workspace's root, which is where this crate was built.
+/// The root of the workspace that the caller stands in, else of the one in which this was built: a folder of built
+/// programs may have been copied since.
 fn root() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let around = here
+        .ancestors()
+        .find(|dir| dir.join("xtask/Cargo.toml").is_file());
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
+    around.or_else(|| own.parent()).unwrap_or(own).to_owned()
 }
 
 fn check_architecture(root: &Path, out: &mut dyn io::Write) -> io::Result<bool> {

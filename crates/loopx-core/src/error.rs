@@ -317,6 +317,13 @@ pub(crate) fn echo(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Words as a POSIX shell reads them back, for a hint and for a command that is shown; none where one holds a NUL.
+///
+/// The one way for a value into a line that a person pastes.
+pub(crate) fn shell_line<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<String> {
+    shlex::try_join(words).ok()
+}
+
 /// The result of a fallible public function.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

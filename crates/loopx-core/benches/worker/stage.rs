@@ -16,10 +16,7 @@ use loopx_core::{
         profile::{Env, NewProfile, Place, Profile, filesystem::HostFilesystem},
     },
     kernel::{ClaimCommand, Command, claim::Claim},
-    sdk::{
-        Actor, AgentId, Assurance, Door, EndpointId, Executor, Expected, GoalId, MachineId, Operation,
-        Provenance, TodoId,
-    },
+    sdk::{Actor, AgentId, EndpointId, Executor, GoalId, MachineId, Operation, TodoId},
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -139,22 +136,8 @@ impl Operations {
     /// The next operation.
     pub(crate) fn of(&mut self, actor: Actor, command: Command) -> Outcome<Operation<Command>> {
         self.made += 1;
-        Ok(Operation {
-            operation_id: parsed(&format!("{}-{}", self.prefix, self.made))?,
-            provenance: Provenance {
-                door: Door::Library,
-                assurance: if actor.is_user() {
-                    Assurance::Proven
-                } else {
-                    Assurance::Stated
-                },
-                contained: None,
-            },
-            actor,
-            goal_id: self.goal.clone(),
-            command,
-            expected: Expected::default(),
-        })
+        let id = parsed(&format!("{}-{}", self.prefix, self.made))?;
+        Ok(Operation::embedded(id, actor, self.goal.clone(), command))
     }
 
     /// A claim by the agent that has the Todo's number among agents.

@@ -21,6 +21,7 @@ pub use ledger::{
 pub use memory::MemoryLedger;
 pub use sqlite::SqliteLedger;
 pub use submit::Authority;
+pub(crate) use submit::StepRight;
 
 #[cfg(test)]
 mod process_tests;

@@ -15,8 +15,15 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     kernel::{self, Command, Facts, Input, Minted, Outcome, READ_ROUNDS, Step, Terms},
-    model::{AuthorityId, IncarnationId, Operation, OperationId, Receipt, Timestamp, uuid_v7},
+    model::{AuthorityId, IncarnationId, Operation, OperationId, Receipt, Timestamp, TurnId, uuid_v7},
 };
+
+/// The right to write the steps of one Turn. Invariant: it is only given by holding the Turn's driver lock, or by having
+/// seen that the Turn has no driver.
+pub(crate) trait StepRight: std::fmt::Debug {
+    /// Of which Turn.
+    fn turn_id(&self) -> TurnId;
+}
 
 /// The keeper of one ledger: everything that writes goes through it.
 #[derive(Debug)]
@@ -87,8 +94,13 @@ impl Authority {
         self.write(&operation.map(Input::Command), hold)
     }
 
-    /// Writes a step of a Turn. Only the driver of that Turn, or what ran its validators, may call it.
-    pub(crate) fn submit_step(&mut self, operation: Operation<Step>) -> Result<Receipt> {
+    /// Writes a step of a Turn for whoever has the right to: its driver, or what ran the validators of one without.
+    ///
+    /// Errors: those of the kernel; `operation_conflict`, `store_*`; `internal` for another Turn's step.
+    pub(crate) fn submit_step(&mut self, right: &dyn StepRight, operation: Operation<Step>) -> Result<Receipt> {
+        if operation.command.turn_id() != right.turn_id() {
+            return Err(Error::from(Code::Internal).internal("a step of another Turn"));
+        }
         self.write(&operation.map(Input::Step), &mut |_| Ok(()))
     }
 

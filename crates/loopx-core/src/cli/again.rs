@@ -1,45 +1,56 @@
 //! Owns the same call once more, with more words: a hint that works as it stands.
 //!
-//! Knows nothing of what a word means; a shell reads the line, so each is quoted for one.
+//! Invariant: a POSIX shell reads each word back as it was, whatever it holds. Knows nothing of what a word means.
 
 use std::{ffi::OsString, path::Path};
 
-use super::env::{Env, Var};
+use super::{
+    env::{Env, Var},
+    render::is_printable,
+};
+use crate::error::shell_line;
 
 /// A longer line helps nobody.
 const MAX_BYTES: usize = 1000;
 
 /// The arguments of this process with a flag before `--`, none where they cannot be shown.
 ///
-/// The value is given as it is. A flag that is there already is not given again.
+/// A flag that is there already is not given again.
 pub(super) fn again(argv: &[OsString], flag: &str, value: &str) -> Option<String> {
+    with(argv, flag, &shell_line([value])?)
+}
+
+/// As [`again`], with a file that is named by the variable which leads to it.
+pub(super) fn again_with_file(argv: &[OsString], flag: &str, file: &Path, env: &Env) -> Option<String> {
+    with(argv, flag, &by_variable(file, env)?)
+}
+
+/// `value` is what a shell reads.
+fn with(argv: &[OsString], flag: &str, value: &str) -> Option<String> {
     let words = argv.iter().map(|word| word.to_str()).collect::<Option<Vec<_>>>()?;
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     let (before, after) = words.split_at_checked(end)?;
     let is_given = |word: &&str| word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
-    let mut line = joined(before)?;
+    let mut line = shell_line(before.iter().copied())?;
     if !before.iter().any(is_given) {
         line = format!("{line} {flag} {value}");
     }
     if !after.is_empty() {
-        line = format!("{line} {}", joined(after)?);
+        line = format!("{line} {}", shell_line(after.iter().copied())?);
     }
-    Some(line).filter(|line| line.len() <= MAX_BYTES && !line.chars().any(char::is_control))
-}
-
-fn joined(words: &[&str]) -> Option<String> {
-    shlex::try_join(words.iter().copied()).ok()
+    // What is shown as an escape would not be read back as what it was.
+    Some(line).filter(|line| line.len() <= MAX_BYTES && is_printable(line))
 }
 
 /// A path as a shell expands it, without the place it lies in: by `~` or the variable that leads to it.
-pub(super) fn by_variable(path: &Path, env: &Env) -> Option<String> {
-    let roots = [(Var::LoopxHome, "$LOOPX_HOME"), (Var::XdgDataHome, "$XDG_DATA_HOME"), (Var::Home, "~")];
-    let (rest, shown) = roots.iter().find_map(|(var, shown)| {
+///
+/// A shell splits what a bare variable holds, and not what `~` means.
+fn by_variable(path: &Path, env: &Env) -> Option<String> {
+    let roots = [(Var::LoopxHome, r#""$LOOPX_HOME""#), (Var::XdgDataHome, r#""$XDG_DATA_HOME""#), (Var::Home, "~")];
+    roots.iter().find_map(|(var, shown)| {
         let rest = path.strip_prefix(env.get(*var)?).ok()?;
-        Some((rest.to_str()?, shown))
-    })?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    rest.chars().all(is_plain).then(|| format!("{shown}/{rest}"))
+        Some(format!("{shown}/{}", shell_line([rest.to_str()?])?))
+    })
 }
 
 #[cfg(test)]
@@ -59,6 +70,8 @@ mod tests {
         assert_eq!(line(&["a", "--op-id=mine"]).unwrap(), "a '--op-id=mine'");
         assert_eq!(line(&["a", &"x".repeat(2000)]), None);
         assert_eq!(line(&["a", "x\ny"]), None);
+        assert_eq!(line(&["a", "x\u{202e}y"]), None, "what is hidden cannot be pasted");
+        assert_eq!(again(&["a".into()], "--as", "x y").unwrap(), "a --as 'x y'");
     }
 
     #[test]
@@ -66,8 +79,8 @@ mod tests {
         let env = Env::from_pairs([("HOME", "/h/ana"), ("XDG_DATA_HOME", "/data")]);
         let shown = |path: &str| by_variable(Path::new(path), &env);
         assert_eq!(shown("/h/ana/.local/share/x").unwrap(), "~/.local/share/x");
-        assert_eq!(shown("/data/loopx/x").unwrap(), "$XDG_DATA_HOME/loopx/x");
-        assert_eq!(shown("/h/ana/a b"), None);
+        assert_eq!(shown("/data/loopx/x").unwrap(), r#""$XDG_DATA_HOME"/loopx/x"#);
+        assert_eq!(shown("/h/ana/a b").unwrap(), "~/'a b'");
         assert_eq!(shown("/elsewhere/x"), None);
     }
 }

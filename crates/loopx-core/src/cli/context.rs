@@ -92,7 +92,7 @@ impl Context<'_, '_> {
 
     /// This call once more with a file of a token, shown by the variable that leads to it.
     pub(super) fn again_proven(&self, token_file: &Path) -> Option<String> {
-        self.again("--token-file", &again::by_variable(token_file, self.env)?)
+        again::again_with_file(self.argv, "--token-file", token_file, self.env)
     }
 
     /// The login name: `USER`, `LOGNAME`, else what the system calls this user, else `uid-N`.

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use serde::Serialize;
 
-use super::{Asker, Facts, Read, Reason, UserWhy, Wanted, goal, reason, turn};
+use super::{Asker, Facts, Read, Reason, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoState, Turn, TurnId, TurnState},
@@ -39,14 +39,8 @@ fn quoted(text: &str) -> Cow<'_, str> {
 /// What answers a gate that blocks.
 pub fn gate_ask(gate: &Gate) -> Ask {
     let id = gate.gate_id;
-    let denied = matches!(gate.state, GateState::Denied { .. });
-    let answer = quoted(gate.options.first().map_or("TEXT", Label::as_str));
-    let command = match (denied, gate.kind.is_approval()) {
-        (true, _) => format!("gate withdraw {id}"),
-        (false, true) => format!("gate resolve {id} --approve"),
-        (false, false) => format!("gate resolve {id} --answer {answer}"),
-    };
-    ask("gate", &id, command)
+    let is_denied = matches!(gate.state, GateState::Denied { .. });
+    ask("gate", &id, answer_command(&id.to_string(), gate.kind, &gate.options, is_denied))
 }
 
 /// What answers the gates that block a whole Goal.

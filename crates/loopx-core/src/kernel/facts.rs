@@ -41,7 +41,7 @@ pub enum Read {
     GoalGates(GoalId),
     /// The gates of a Goal that were approved and carry a key.
     Approvals(GoalId),
-    /// The owned Todos, of any Goal, that write in a work tree, and their Turns.
+    /// The owned Todos, of any Goal, that write in a work tree, whatever folder of it, and their Turns.
     Writers(Workspace),
     /// The done Todos that depend on one: the first by number, up to [`Facts::LISTED`], and how many there are; no row
     /// is loaded.

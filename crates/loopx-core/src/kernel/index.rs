@@ -68,7 +68,7 @@ pub fn index(todo: &Todo) -> Index {
         wake_target: Target::of(todo),
         writes_in: todo.ownership.as_ref().and_then(|own| {
             let writes = !own.scopes.is_empty();
-            own.workspace.clone().filter(|_| writes)
+            own.workspace.as_ref().filter(|_| writes).map(Workspace::tree)
         }),
         reserved_for: todo.reserved.as_ref().map(|reserved| reserved.agent_id.clone()),
     }

@@ -39,7 +39,7 @@ pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Depth, Facts, IdList, Read, Rows, Terms, Used, Writes};
-pub use gate::{Command as GateCommand, Event as GateEvent, NewGate};
+pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]

@@ -153,9 +153,9 @@ pub(super) fn reads(todo: &Todo, agent: &AgentId, workspace: Option<&Workspace>,
         wanted.want(Read::Author(reviewed.clone()));
         wanted.want_agent_turns(goal_id, agent);
     }
-    let writes = !claim::wanted_scopes(goal, todo).is_empty();
+    let writes = !claim::declared_scopes(goal, todo).is_empty();
     if let Some(workspace) = workspace.or(goal.workspace.as_ref()).filter(|_| writes) {
-        wanted.want(Read::Writers(workspace.clone()));
+        wanted.want(Read::Writers(workspace.tree()));
     }
     if !needed_approvals(goal, todo).is_empty() {
         wanted.want(Read::Approvals(goal_id.clone()));
@@ -305,8 +305,8 @@ fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Resu
 
 fn of_scopes(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
     let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
-    let scopes = claim::wanted_scopes(goal, todo);
     let workspace = viewer.workspace.or(goal.workspace.as_ref());
+    let scopes = claim::wanted_scopes(goal, todo, workspace)?;
     let Some(other) = claim::conflict(facts, &todo.todo_id, workspace, &scopes)? else { return Ok(None) };
     let Some(turn) = facts.live_turn(other)? else { return Ok(None) };
     let until = other.ownership.as_ref().map_or(facts.now(), |own| own.expires_at);

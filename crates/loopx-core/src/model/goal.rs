@@ -179,8 +179,35 @@ pub struct Limit {
 }
 
 parsed_text! {
-    /// A work tree, by the digest of its machine and resolved path; the path itself stays private.
+    /// A work tree, by the digest of its machine and its root's resolved path, and the folder in it that paths are meant
+    /// from: `digest`, or `digest/sub`. Where the root lies stays private.
     Workspace
+}
+
+impl Workspace {
+    /// The work tree alone.
+    #[must_use]
+    pub fn tree(&self) -> Self {
+        Self(self.0.split('/').next().unwrap_or_default().into())
+    }
+
+    /// The folder below the root that paths are meant from; none for the root.
+    pub fn below(&self) -> Option<ScopePath> {
+        self.0.split_once('/').and_then(|(_, below)| below.parse().ok())
+    }
+
+    /// Whether both lie in one work tree, whatever folder of it they name.
+    pub fn shares_tree(&self, other: &Self) -> bool {
+        self.0.split('/').next() == other.0.split('/').next()
+    }
+
+    /// A path that is meant from the folder, as one from the root.
+    ///
+    /// Errors: `invalid_argument` for one that is too long then.
+    pub fn from_root(&self, path: &ScopePath) -> Result<ScopePath, Error> {
+        self.below()
+            .map_or_else(|| Ok(path.clone()), |below| format!("{below}/{path}").parse())
+    }
 }
 
 impl FromStr for Workspace {
@@ -188,12 +215,21 @@ impl FromStr for Workspace {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if (16..=64).contains(&text.len()) && text.bytes().all(hex) {
+        let (tree, below) = text
+            .split_once('/')
+            .map_or((text, None), |(tree, below)| (tree, Some(below)));
+        // Two spellings of one folder would be two folders.
+        let is_normal = |below: &str| {
+            below
+                .parse::<ScopePath>()
+                .is_ok_and(|path| path.as_str() == below && below != ".")
+        };
+        if (16..=64).contains(&tree.len()) && tree.bytes().all(hex) && below.is_none_or(is_normal) {
             return Ok(Self(text.into()));
         }
         Err(Error::new(
             Code::InvalidId,
-            "a workspace id is 16 to 64 lower-case hexadecimal digits",
+            "a workspace id is 16 to 64 lower-case hexadecimal digits, and perhaps `/` and a folder",
         ))
     }
 }

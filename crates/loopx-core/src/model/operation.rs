@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Actor, Digest, GateId, GoalId, OperationId, Provenance, Timestamp, TodoId};
+use super::{Actor, Assurance, Digest, Door, GateId, GoalId, OperationId, Provenance, Timestamp, TodoId};
 use crate::error::{Code, Error, Result};
 
 /// One write, as an edge asks for it.
@@ -25,6 +25,30 @@ pub struct Operation<C> {
     pub command: C,
     /// What the caller believes; refused when it is no longer so.
     pub expected: Expected,
+}
+
+impl<C> Operation<C> {
+    /// An operation through the library that believes nothing; whoever embeds LoopX answers for the person it names.
+    pub fn embedded(operation_id: OperationId, actor: Actor, goal_id: GoalId, command: C) -> Self {
+        let assurance = if actor.is_user() {
+            Assurance::Proven
+        } else {
+            Assurance::Stated
+        };
+        let provenance = Provenance {
+            door: Door::Library,
+            assurance,
+            contained: None,
+        };
+        Self {
+            operation_id,
+            actor,
+            provenance,
+            goal_id,
+            command,
+            expected: Expected::default(),
+        }
+    }
 }
 
 impl<C: Serialize> Operation<C> {
@@ -72,6 +96,7 @@ pub struct Receipt {
     #[serde(flatten)]
     pub(crate) provenance: Provenance,
     pub(crate) goal_id: GoalId,
+    #[serde(rename = "at_ms")]
     pub(crate) at: Timestamp,
     /// The sequence number of the Goal's last event in this write.
     pub(crate) accepted_revision: u64,

@@ -99,6 +99,15 @@ impl Turn {
         }
     }
 
+    /// Whether another works in the same work tree, whatever folder of it each is in.
+    pub fn shares_tree(&self, other: &Self) -> bool {
+        match (&self.workspace, &other.workspace) {
+            (Some(one), Some(other)) => one.shares_tree(other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+
     /// Whether nothing leads out of its state.
     pub const fn is_terminal(&self) -> bool {
         match self.state {

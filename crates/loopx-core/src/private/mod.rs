@@ -63,6 +63,7 @@ macro_rules! kinds {
 kinds! {
     Result "result" 64 * 1024, "What a host printed as its result, unscreened.";
     Diagnostics "diagnostics" 1024 * 1024, "What a host or a validator printed beside it.";
+    Ending "ending" 4 * 1024, "How an attempt of a host ended: its exit status or signal.";
     Handle "handle" 4 * 1024, "What a host calls its session.";
     Hosting "hosting" 32 * 1024, "How the host of a Turn is started, so that a recovery can start it again.";
     Tried "tried" 1024, "How an unresolved Turn stood when a recovery last looked into it in vain.";

@@ -158,6 +158,18 @@ pub enum NotStarted {
     Other(Option<i32>),
 }
 
+/// In words, without a name or a place.
+impl fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "the program is missing",
+            Self::NotExecutable => "the program cannot be executed",
+            Self::FolderUnavailable => "the work tree cannot be entered",
+            Self::Other(_) => "the program could not be started",
+        })
+    }
+}
+
 /// How the run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -179,6 +191,23 @@ pub enum Ended {
     Stopped,
     /// Nothing ran.
     NotStarted(NotStarted),
+}
+
+/// In words, without a name or a place.
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit {code}"),
+            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
+            Self::ExitUnknown => f.write_str("ended, and somebody else took its status"),
+            Self::Lingered => f.write_str("ended by LoopX, because it went on after its result"),
+            Self::WallDeadline => f.write_str("ended by LoopX at its deadline"),
+            Self::IdleDeadline => f.write_str("ended by LoopX, because it was silent for too long"),
+            Self::OutputTooLarge => f.write_str("ended by LoopX, because it printed more than its limit"),
+            Self::Stopped => f.write_str("ended by LoopX on a wish"),
+            Self::NotStarted(why) => why.fmt(f),
+        }
+    }
 }
 
 /// A process as a person would look for it.

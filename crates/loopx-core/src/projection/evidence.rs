@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::{
+    moments,
     page::{Listed, Slice, bad_cursor, collect},
     turn::word,
 };
@@ -12,6 +15,11 @@ use crate::{
     kernel::{Facts, Read, Terms},
     model::{Evidence, EvidenceId, GoalId, TodoId},
 };
+
+/// A piece as programs are shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct EvidenceRow(#[serde(serialize_with = "moments::named")] pub Evidence);
 
 /// Which pieces are listed.
 #[derive(Debug, Clone)]
@@ -25,7 +33,7 @@ pub struct EvidenceQuery<'a> {
 }
 
 /// A page of evidence of one Goal, oldest first.
-pub fn evidences(view: &mut dyn View, query: &EvidenceQuery<'_>, slice: Slice<'_>) -> Result<Listed<Evidence>> {
+pub fn evidences(view: &mut dyn View, query: &EvidenceQuery<'_>, slice: Slice<'_>) -> Result<Listed<EvidenceRow>> {
     collect(
         slice,
         |after, limit| {
@@ -37,7 +45,7 @@ pub fn evidences(view: &mut dyn View, query: &EvidenceQuery<'_>, slice: Slice<'_
         |piece| piece.evidence_id.to_string(),
         |piece| {
             let wanted = query.verdicts.is_empty() || query.verdicts.contains(word(&piece.verdict).as_str());
-            Ok(wanted.then_some(piece))
+            Ok(wanted.then_some(EvidenceRow(piece)))
         },
     )
 }

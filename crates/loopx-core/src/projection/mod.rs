@@ -16,12 +16,14 @@ mod timeline;
 mod find;
 mod export;
 mod words;
+mod moments;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
-pub use evidence::{EvidenceQuery, evidence, evidences};
+pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
 pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
+pub use moments::with_units;
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};

@@ -44,16 +44,8 @@ impl World {
 
     fn submit(&mut self, actor: &str, command: Command) -> Receipt {
         self.calls += 1;
-        let provenance = Provenance { door: Door::Library, assurance: Assurance::Proven, contained: None };
-        let operation = Operation {
-            operation_id: text(&format!("op-{}", self.calls)),
-            actor: text(actor),
-            provenance,
-            goal_id: text("g"),
-            command,
-            expected: Expected::default(),
-        };
-        self.authority.submit(operation).unwrap()
+        let id = text(&format!("op-{}", self.calls));
+        self.authority.submit(Operation::embedded(id, text(actor), text("g"), command)).unwrap()
     }
 
     fn user(&mut self, command: Command) -> Receipt {

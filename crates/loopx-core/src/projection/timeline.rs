@@ -19,10 +19,13 @@ use crate::{
         TurnEvent,
     },
     model::{
-        Actor, Answer, Blocks, End, GateId, GoalId, OperationId, Provenance, ShortText, Timestamp, TodoId, TurnId,
-        Wake,
+        Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, Timestamp, TodoId,
+        TurnId, Verdict, VerdictOutcome, Wake,
     },
 };
+
+/// Whose word a verdict is, in [`LogRow::said_by`].
+const VALIDATOR: &str = "validator";
 
 /// One event, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,8 +36,11 @@ pub struct LogRow {
     pub at_ms: Timestamp,
     /// Its stable name.
     pub kind: String,
-    /// Who asked.
+    /// Who asked; for what a driver or an owner's verb commits, the agent it works for.
     pub actor: Actor,
+    /// Whose word it is, where that is not the actor's: `validator`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said_by: Option<&'static str>,
     /// Through which door, how surely.
     pub provenance: Provenance,
     /// The operation that made it.
@@ -103,7 +109,7 @@ pub fn log(view: &mut dyn View, terms: &Terms, query: &LogQuery<'_>, slice: Slic
 fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow> {
     let mut subject = Subject::default();
     let text = line(&envelope.body, &mut subject);
-    let Subject { mut todo_ids, turn_id, gate_id } = subject;
+    let Subject { mut todo_ids, turn_id, gate_id, said_by } = subject;
     if todo_ids.is_empty() {
         todo_ids = behind(view, terms, turn_id, gate_id)?;
     }
@@ -112,6 +118,7 @@ fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow>
         at_ms: envelope.at,
         kind: envelope.kind.into(),
         actor: envelope.actor,
+        said_by,
         provenance: envelope.provenance,
         operation_id: envelope.operation_id,
         todo_ids,
@@ -151,6 +158,7 @@ struct Subject {
     todo_ids: BTreeSet<TodoId>,
     turn_id: Option<TurnId>,
     gate_id: Option<GateId>,
+    said_by: Option<&'static str>,
 }
 
 fn line(event: &Event, subject: &mut Subject) -> String {
@@ -262,8 +270,8 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
             (turn_id, because(said, candidate.summary.as_ref()))
         }
         TurnEvent::Validated { turn_id, verdict } => {
-            let said = format!("validators: {}", word(&verdict.outcome));
-            (turn_id, because(said, verdict.note.as_ref()))
+            subject.said_by = verdict.validator.as_ref().map(|_| VALIDATOR);
+            (turn_id, judged(verdict))
         }
         TurnEvent::TreeMoved { turn_id, .. } => (turn_id, "the tree moved while validators ran".to_owned()),
         TurnEvent::Held { turn_id, .. } => (turn_id, "result held".to_owned()),
@@ -272,18 +280,43 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         TurnEvent::Unresolved { turn_id, why, .. } => (turn_id, format!("Turn unresolved: {}", word(why))),
         TurnEvent::ExecutorGone { turn_id } => (turn_id, "the executor was proved gone".to_owned()),
         TurnEvent::StopWished { turn_id } => (turn_id, "Turn is to be stopped".to_owned()),
-        TurnEvent::Ended { turn_id, end, note, .. } => (turn_id, because(ended(*end), note.as_ref())),
+        TurnEvent::Ended { turn_id, end, note, .. } => {
+            subject.said_by = matches!(end, End::Failed(FailedBy::Validate)).then_some(VALIDATOR);
+            (turn_id, because(ended(*end), note.as_ref()))
+        }
     };
     subject.turn_id = Some(*turn_id);
     text
+}
+
+/// What a validator said, by its name; its note begins with that.
+fn judged(verdict: &Verdict) -> String {
+    let Some(name) = &verdict.validator else {
+        return because(format!("validators: {}", word(&verdict.outcome)), verdict.note.as_ref());
+    };
+    let said = match verdict.outcome {
+        VerdictOutcome::Passed => "passed",
+        VerdictOutcome::Progress => "saw progress",
+        VerdictOutcome::Failed => "failed",
+        VerdictOutcome::Inconclusive => "could not tell",
+        VerdictOutcome::Unchecked => "did not run",
+    };
+    let why = verdict.note.as_ref().map(|note| {
+        let rest = note.as_str().strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix(": "));
+        rest.unwrap_or(note.as_str())
+    });
+    match why {
+        Some(why) => format!("`{name}` {said}: {why}"),
+        None => format!("`{name}` {said}"),
+    }
 }
 
 fn ended(end: End) -> String {
     match end {
         End::Settled => "Turn settled".to_owned(),
         End::Stopped(why) => format!("Turn stopped, {}", word(&why)),
-        End::Failed(crate::model::FailedBy::Host(failure)) => format!("Turn failed, {}", failure.as_str()),
-        End::Failed(crate::model::FailedBy::Validate) => "Turn failed its validators".to_owned(),
+        End::Failed(FailedBy::Host(failure)) => format!("Turn failed, {}", failure.as_str()),
+        End::Failed(FailedBy::Validate) => "Turn failed its validators".to_owned(),
         End::Fenced => "Turn fenced by another ownership".to_owned(),
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{
     gate::{GateRow, idle},
+    moments,
     page::{Listed, Slice, bad_cursor, collect},
     turn::TurnRow,
 };
@@ -179,7 +180,7 @@ pub struct TodoPage {
     /// What proves it; none means the Goal's.
     pub validators: Vec<Validator>,
     /// How it is looked at.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
     pub monitor: Option<Monitor>,
     /// The Todo it reviews.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,7 +189,7 @@ pub struct TodoPage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<TodoId>,
     /// For whom it is reserved.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
     pub reserved: Option<Reserved>,
     /// Who added it.
     pub made_by: Actor,
@@ -201,10 +202,10 @@ pub struct TodoPage {
     /// How many Turns it had.
     pub turn_no: u64,
     /// How its last Turn ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
     pub last_end: Option<LastEnd>,
     /// How it was completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
     pub completion: Option<Completion>,
     /// The gates that name it and block; the oldest ones.
     pub gates: Vec<GateRow>,

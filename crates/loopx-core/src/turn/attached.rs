@@ -5,10 +5,12 @@
 
 use super::{
     examine::{examine, needed_folder, scopes},
+    lock::Driverless,
     site::{Around, Site},
-    tree::Tree,
+    watch::Watcher,
 };
 use crate::{
+    authority::StepRight as _,
     boundary,
     error::{Code, Error, Result},
     failpoint,
@@ -69,7 +71,7 @@ impl Done {
 ///
 /// Errors: those of the kernel for what the owner presents; `not_ready` where this machine does not know the work tree.
 /// A result that was refused, or is held, is no error here: the Turn's state tells.
-pub fn finish(site: &mut Site<'_>, wish: &Wish, stopped: &dyn Fn() -> bool) -> Result<Done> {
+pub fn finish(site: &mut Site<'_>, wish: &Wish, watcher: &dyn Watcher) -> Result<Done> {
     let candidate_id = wish.operation_id.step("candidate")?;
     let turn_id = match site.receipt(&candidate_id)? {
         // Given again: the Turn it was given for, whoever has the Todo now.
@@ -83,22 +85,24 @@ pub fn finish(site: &mut Site<'_>, wish: &Wish, stopped: &dyn Fn() -> bool) -> R
         return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn show {turn_id}")));
     }
     let step = candidate_step(site, wish, &around)?;
-    let receipt = site.authority.submit_step(operation(wish, candidate_id, step))?;
+    let right = Driverless::of(&around.turn)?;
+    let receipt = site.authority.submit_step(&right, operation(wish, candidate_id, step))?;
     failpoint::reach!(OwnerCandidate);
     if receipt.negative().is_some() {
         return Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() });
     }
-    prove(site, wish, turn_id, receipt, stopped)
+    prove(site, wish, &right, receipt, watcher)
 }
 
 /// Runs the validators, at most twice where the tree moves under them, and records what they said.
 fn prove(
     site: &mut Site<'_>,
     wish: &Wish,
-    turn_id: TurnId,
+    right: &Driverless,
     mut last: Receipt,
-    stopped: &dyn Fn() -> bool,
+    watcher: &dyn Watcher,
 ) -> Result<Done> {
+    let turn_id = right.turn_id();
     for name in ["verdict", "verdict.2"] {
         let around = site.around(turn_id)?;
         let id = wish.operation_id.step(name)?;
@@ -109,10 +113,13 @@ fn prove(
         if !matches!(around.turn.state, TurnState::Candidate) || around.turn.own_id != own(wish, &around) {
             break;
         }
-        let step = examine(site, &around, None, &mut |_| stopped())?;
+        let step = examine(site, &around, None, &mut |_, phase| {
+            watcher.sees(phase);
+            watcher.wants_stop()
+        })?;
         failpoint::reach!(OwnerJudged);
         let Some(step) = step else { break };
-        last = site.authority.submit_step(operation(wish, id, step))?;
+        last = site.authority.submit_step(right, operation(wish, id, step))?;
         failpoint::reach!(OwnerVerdict);
     }
     Ok(Done { receipt: last, around: site.around(turn_id)?, left: Vec::new() })
@@ -165,8 +172,12 @@ fn refuse(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
 
 pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) -> Result<Step> {
     let validates = !matches!(wish.kind, ResultKind::LookChanged | ResultKind::LookUnchanged);
-    let folder = if validates { needed_folder(site, around)? } else { None };
-    let tree = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
+    let tree = if validates {
+        needed_folder(site, around)?;
+        site.picture(&around.turn)?
+    } else {
+        None
+    };
     let summary = wish.summary.as_deref().map(screened).transpose()?;
     let said = serde_json::json!({
         "kind": wish.kind, "continuation": wish.continuation, "goes_on": wish.goes_on,

@@ -16,7 +16,8 @@ use super::{
     host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
     site::{Around, Machine, Site, attempt_token, sweep},
-    tree::{self, Tree},
+    spool,
+    watch::Phase,
     wire::TurnResult,
 };
 use crate::{
@@ -28,18 +29,18 @@ use crate::{
         Attempt, Candidate, Digest, Duration, HostFailure, OperationId, ScopePath, ShortText, Timestamp, TodoKind, Turn,
         TurnId, Wake,
     },
-    private::{Body, Kind},
+    private::Kind,
     process::{self, Control, Outcome, Tick},
 };
 
 /// The longest note that an attempt's end takes.
 const NOTE_MAX_BYTES: usize = 120;
 
-impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
+impl Driver<'_> {
     /// Dispatches one attempt and takes in what came of it.
     pub(super) fn attempt(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
         let turn = &around.turn;
-        if turn.stop_wish.is_some() || (self.stopped)() {
+        if turn.stop_wish.is_some() || self.watcher.wants_stop() {
             return self.stop(site, lock, around);
         }
         let Some(host) = self.host else { return Ok(Flow::Rest) };
@@ -50,9 +51,11 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
-        self.before = Tree::of(&host.hosting().folder, &site.machine.env);
-        let whole = || tree::whole(&host.hosting().folder, &site.machine.env);
-        let tree = self.before.as_ref().map_or_else(whole, |tree| Some(tree.digest(&[].into())));
+        self.before = site.picture(turn)?;
+        let tree = match &self.before {
+            Some(tree) => Some(tree.digest(&[].into())),
+            None => site.whole(turn)?,
+        };
         let attempt = attempt_row(site, host, token.as_str(), tree)?;
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
         let terms = contract::Terms {
@@ -73,9 +76,9 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
         let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
-        let outcome = self.work(site, &around, host, &job);
+        let outcome = self.work(site, &around, host, &job, number);
         failpoint::reach!(TurnHostEnded);
-        spool(site, &around, number, &outcome)?;
+        spool::keep(site, turn.turn_id, number, &outcome)?;
         failpoint::reach!(TurnSpooled);
         self.left.clone_from(&outcome.survivors);
         if !outcome.survivors.is_empty() || !sweep(&token)? {
@@ -145,17 +148,18 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
     }
 
     /// Lets the host work, keeping the ownership and listening for the wish to stop.
-    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>) -> Outcome {
+    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>, attempt: u8) -> Outcome {
         let turn = &around.turn;
         let ttl_ms = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref()).map_or(u64::MAX, |own| own.ttl_ms.as_ms());
         let every_ms = (ttl_ms / 3).max(1);
         let (mut renewed_at_ms, mut renewals) = (0, 0_u32);
-        let stopped = self.stopped;
+        let (watcher, wall_ms) = (self.watcher, host.hosting().wall_ms);
         let mut tick = |tick: Tick| {
+            watcher.sees(Phase::Working { attempt, elapsed_ms: tick.elapsed_ms, wall_ms });
             if tick.ending {
                 return Control::Continue;
             }
-            if stopped() {
+            if watcher.wants_stop() {
                 return Control::Stop;
             }
             // A store that does not answer now does not end the work; the fence is checked at every commit.
@@ -182,9 +186,8 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         result: &TurnResult,
     ) -> Result<(Candidate, Option<Wake>)> {
         let is_monitor = around.todo.as_ref().is_some_and(|todo| todo.kind == TodoKind::Monitor);
-        let folder = site.folder(&around.turn)?;
-        let now = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
-        let declared = declared(around);
+        let now = site.picture(&around.turn)?;
+        let declared = declared(around)?;
         let outside = match (&self.before, &now) {
             (Some(before), Some(now)) if !declared.is_empty() && !shared(site, around)? => now.outside(before, &declared, 32),
             _ => Vec::new(), // wildcard: without two pictures, or scopes, nothing can be said to lie outside
@@ -206,25 +209,6 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         };
         Ok((candidate, result.wake.clone()))
     }
-}
-
-/// Keeps what a host said, before any fact points at it.
-fn spool(site: &mut Site<'_>, around: &Around, number: u8, outcome: &Outcome) -> Result<()> {
-    let turn_id = around.turn.turn_id;
-    let id = spool_id(turn_id, number);
-    let mut bodies: Vec<Body> = Vec::new();
-    if !outcome.stdout.is_empty() {
-        bodies.push(Site::body(Kind::Result, id.clone(), turn_id, outcome.stdout.clone())?);
-    }
-    if !outcome.stderr.is_empty() {
-        bodies.push(Site::body(Kind::Diagnostics, id, turn_id, outcome.stderr.clone())?);
-    }
-    site.private.put_all(&bodies).map(drop)
-}
-
-/// The id under which what an attempt said is kept.
-pub(super) fn spool_id(turn_id: TurnId, number: u8) -> String {
-    format!("{turn_id}.{number}")
 }
 
 fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()> {
@@ -273,10 +257,15 @@ fn renew(site: &mut Site<'_>, base: &OperationId, around: &Around, number: u32) 
     }
 }
 
-/// Where a Turn may write: what its ownership declares, else what its Goal does.
-fn declared(around: &Around) -> Vec<ScopePath> {
+/// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
+fn declared(around: &Around) -> Result<Vec<ScopePath>> {
     let own: Vec<_> = scopes(around).into_iter().collect();
-    if own.is_empty() { around.goal.boundary.write_scopes.clone() } else { own }
+    let goals = &around.goal.boundary.write_scopes;
+    match &around.turn.workspace {
+        _ if !own.is_empty() => Ok(own),
+        Some(workspace) => goals.iter().map(|scope| workspace.from_root(scope)).collect(),
+        None => Ok(goals.clone()),
+    }
 }
 
 /// Whether another live Turn of the Goal works in the same work tree, so that a change may be its.
@@ -284,7 +273,7 @@ fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
     let filter =
         TurnFilter { goal: &around.goal.goal_id, todo: None, agent: None, live: true };
     let turns = site.authority.read(|view| view.turns(&filter, None, 256))?;
-    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.workspace == around.turn.workspace))
+    Ok(turns.iter().any(|turn| turn.turn_id != around.turn.turn_id && turn.shares_tree(&around.turn)))
 }
 
 /// Where a program of this name would be found for a host; none when it is nowhere.

@@ -30,7 +30,7 @@ pub fn check_criteria(goal: &Goal, folder: &Path) -> Result<Vec<Checked>> {
     let mut all = Vec::new();
     for (place, criterion) in goal.acceptance.iter().enumerate() {
         let Some(check) = criterion.check.as_ref().filter(|_| criterion.state.is_open()) else { continue };
-        let found = validate::run(std::slice::from_ref(check), folder, &token, &mut || false);
+        let found = validate::run(std::slice::from_ref(check), folder, &token, &mut |_| false);
         let verdict = found.ok_or_else(|| Error::from(Code::Internal))?.verdict(None);
         let name = verdict.validator.as_ref().map_or_else(|| "check".to_owned(), ToString::to_string);
         let why = || verdict.note.as_ref().map_or_else(|| format!("{name} did not pass"), ToString::to_string);

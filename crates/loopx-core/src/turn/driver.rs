@@ -12,6 +12,7 @@ use super::{
     lock::DriverLock,
     site::{Around, Site},
     tree::Tree,
+    watch::{Phase, Watcher},
 };
 use crate::{
     authority::{View, clock::Deadline},
@@ -46,11 +47,18 @@ pub struct Start {
     pub ttl_ms: Option<Duration>,
 }
 
-/// Runs one hosted Turn to its end, or to where a person is needed.
+/// An admission, and the right to drive what it admitted, where this call made it.
+#[derive(Debug)]
+pub struct Admitted {
+    receipt: Receipt,
+    turn_id: TurnId,
+    lock: Option<DriverLock>,
+}
+
+/// Admits one hosted Turn, or finds the one that the same verb admitted before.
 ///
-/// `stopped` is asked several times a second; a yes ends the host's tree and the Turn. Errors: those of the claim;
-/// `executor_active` when the same verb is running elsewhere; `store_*`. How the Turn ended is no error here.
-pub fn run(site: &mut Site<'_>, start: &Start, host: &dyn Host, stopped: &dyn Fn() -> bool) -> Result<Done> {
+/// Errors: those of the claim, and then nothing was written but what a negative end says; `store_*`.
+pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
     let admit_id = start.operation_id.step("admit")?;
     let mut held = None;
     let locks = site.machine.locks.clone();
@@ -67,12 +75,28 @@ pub fn run(site: &mut Site<'_>, start: &Start, host: &dyn Host, stopped: &dyn Fn
         return Err(negative(&receipt));
     }
     let turn_id = receipt.outcome::<Outcome>()?.turn_id.ok_or_else(|| Error::from(Code::Internal))?;
+    Ok(Admitted { receipt, turn_id, lock: held })
+}
+
+/// Drives an admitted Turn to its end, or to where a person is needed.
+///
+/// The watcher is asked several times a second; a yes ends the host's tree and the Turn. Errors: `executor_active` when
+/// the same verb is running elsewhere; `store_*`. How the Turn ended is no error here.
+pub fn drive(
+    site: &mut Site<'_>,
+    start: &Start,
+    admitted: Admitted,
+    host: &dyn Host,
+    watcher: &dyn Watcher,
+) -> Result<Done> {
+    let Admitted { receipt, turn_id, lock } = admitted;
+    watcher.sees(Phase::Admitted { turn_id });
     let around = site.around(turn_id)?;
     if around.turn.is_terminal() {
         return over(site, start, around, receipt);
     }
-    let Some(lock) = held else {
-        let went = super::resume::go_on(site, turn_id, &start.operation_id, Some(host), stopped);
+    let Some(lock) = lock else {
+        let went = super::resume::go_on(site, turn_id, &start.operation_id, Some(host), watcher);
         let around = site.around(turn_id)?;
         // The same verb, given at the same time by another process, may have ended it meanwhile.
         if went.as_ref().is_err_and(|error| error.code() == Code::InvalidTransition) && around.turn.is_terminal() {
@@ -80,7 +104,7 @@ pub fn run(site: &mut Site<'_>, start: &Start, host: &dyn Host, stopped: &dyn Fn
         }
         return went;
     };
-    Driver { base: start.operation_id.clone(), host: Some(host), stopped, last: Some(receipt), before: None, left: Vec::new() }
+    Driver { base: start.operation_id.clone(), host: Some(host), watcher, last: Some(receipt), before: None, left: Vec::new() }
         .drive(site, lock)
 }
 
@@ -112,7 +136,13 @@ fn admission(site: &Site<'_>, start: &Start, operation_id: OperationId) -> Opera
 /// A no that was accepted and written, as the error an edge prints.
 pub fn negative(receipt: &Receipt) -> Error {
     let code = receipt.negative().unwrap_or(Code::Internal);
-    Error::from(code).detail("receipt", serde_json::to_value(receipt).unwrap_or_default())
+    let gate_id = receipt.outcome::<Outcome>().ok().and_then(|outcome| outcome.gate_id);
+    let error = match gate_id {
+        Some(gate_id) => Error::new(code, format!("the gate {gate_id} was opened and waits for a person"))
+            .hint(format!("gate show {gate_id}")),
+        None => Error::from(code),
+    };
+    error.detail("receipt", serde_json::to_value(receipt).unwrap_or_default())
 }
 
 /// The last receipt of a verb that was given again after its Turn had ended.
@@ -154,14 +184,13 @@ pub(super) fn unused(site: &mut Site<'_>, base: &OperationId, name: &str) -> Res
 }
 
 /// The driver of one Turn; it lives as long as it holds the lock.
-#[derive(Debug)]
-pub(super) struct Driver<'h, S: Fn() -> bool + ?Sized> {
+pub(super) struct Driver<'h> {
     /// From which the ids of the steps are derived.
     pub(super) base: OperationId,
     /// The host; a recovery without one only goes where none is needed.
     pub(super) host: Option<&'h dyn Host>,
-    /// Whether its caller wants it to end.
-    pub(super) stopped: &'h S,
+    /// Who waits for it.
+    pub(super) watcher: &'h dyn Watcher,
     /// What the last commit returned.
     pub(super) last: Option<Receipt>,
     /// The tree before the last attempt.
@@ -177,7 +206,7 @@ pub(super) enum Flow {
     Rest,
 }
 
-impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
+impl Driver<'_> {
     /// Drives until the Turn has ended, or rests where a person or a later proof is needed.
     pub(super) fn drive(mut self, site: &mut Site<'_>, lock: DriverLock) -> Result<Done> {
         let turn_id = lock.turn_id();
@@ -225,7 +254,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
     /// Submits a step and keeps its receipt.
     pub(super) fn submit(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around, name: &str, step: Step) -> Result<()> {
         let operation = around.step(unused(site, &self.base, name)?, step);
-        self.last = Some(lock.submit(site.authority, operation)?);
+        self.last = Some(site.authority.submit_step(lock, operation)?);
         Ok(())
     }
 
@@ -239,7 +268,7 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         }
         if !site.around(turn_id)?.turn.is_terminal() {
             let operation = around.proof(self.base.step("stopped")?, Step::Prove { turn_id, executor_gone: true, tree: None });
-            self.last = Some(lock.submit(site.authority, operation)?);
+            self.last = Some(site.authority.submit_step(lock, operation)?);
         }
         Ok(Flow::Rest)
     }
@@ -250,11 +279,15 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
         if !turn.attempts.last().is_some_and(failed) {
             return Ok(true);
         }
-        let deadline = Deadline::after(Wait::from_secs(1 << u32::from(number.saturating_sub(2)).min(4)));
+        let pause = Wait::from_secs(1 << u32::from(number.saturating_sub(2)).min(4));
+        let deadline = Deadline::after(pause);
+        let millis = |span: Wait| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         while !deadline.left().is_zero() {
+            let elapsed_ms = millis(pause.saturating_sub(deadline.left()));
+            self.watcher.sees(Phase::Pausing { attempt: number, elapsed_ms, pause_ms: millis(pause) });
             let slice = deadline.left().min(Wait::from_millis(250));
             let wished = site.authority.wait(slice, |view| stop_is_wished(view, turn.turn_id))?;
-            if wished || (self.stopped)() {
+            if wished || self.watcher.wants_stop() {
                 return Ok(false);
             }
         }
@@ -263,10 +296,11 @@ impl<S: Fn() -> bool + ?Sized> Driver<'_, S> {
 
     /// Runs the validators and records what they said.
     fn validate(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
-        let stopped = self.stopped;
+        let watcher = self.watcher;
         let turn_id = around.turn.turn_id;
-        let wished = &mut |site: &mut Site<'_>| {
-            stopped() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
+        let wished = &mut |site: &mut Site<'_>, phase: Phase| {
+            watcher.sees(phase);
+            watcher.wants_stop() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
         };
         let step = examine(site, around, self.before.as_ref(), wished)?;
         failpoint::reach!(TurnJudged);

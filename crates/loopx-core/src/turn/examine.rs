@@ -6,17 +6,18 @@ use std::{collections::BTreeSet, path::Path};
 
 use super::{
     site::{Around, Site, validator_token},
+    spool,
     tree::Tree,
     validate,
+    watch::Phase,
 };
 use crate::{
     error::{Code, Error, Result},
     kernel::Step,
     model::{ScopePath, TurnState},
-    private::Kind,
 };
 
-/// The paths a Turn may write below, as its ownership declares them.
+/// The paths a Turn may write below, as its ownership declares them, from the root of its work tree.
 pub(super) fn scopes(around: &Around) -> BTreeSet<ScopePath> {
     let own = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
     own.filter(|own| own.turn_id == around.turn.turn_id).map(|own| own.scopes.clone()).unwrap_or_default()
@@ -43,7 +44,7 @@ pub(super) fn examine(
     site: &mut Site<'_>,
     around: &Around,
     before: Option<&Tree>,
-    stopped: &mut dyn FnMut(&mut Site<'_>) -> bool,
+    stopped: &mut dyn FnMut(&mut Site<'_>, Phase) -> bool,
 ) -> Result<Option<Step>> {
     if !matches!(around.turn.state, TurnState::Candidate) {
         return Err(Error::from(Code::Internal).internal("there is no candidate to examine"));
@@ -51,13 +52,12 @@ pub(super) fn examine(
     let turn = &around.turn;
     let scopes = scopes(around);
     let folder = needed_folder(site, around)?;
-    let look = |site: &Site<'_>| folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
-    let first = look(site);
+    let first = site.picture(turn)?;
     let token = validator_token(turn.turn_id)?;
     let place = folder.as_deref().unwrap_or(Path::new("/"));
-    let found = validate::run(around.validators(), place, &token, &mut || stopped(site));
+    let found = validate::run(around.validators(), place, &token, &mut |phase| stopped(site, phase));
     let Some(finding) = found else { return Ok(None) };
-    let last = if around.validators().is_empty() { first.clone() } else { look(site) };
+    let last = if around.validators().is_empty() { first.clone() } else { site.picture(turn)? };
     // The tree as the candidate recorded it may be of an earlier moment than our first look.
     let recorded = turn.candidate.as_ref().and_then(|candidate| candidate.tree);
     let drifted = recorded.is_some_and(|digest| scopes_moved(first.as_ref(), digest, &scopes));
@@ -65,10 +65,7 @@ pub(super) fn examine(
         (Some(first), Some(last)) => first.moved(last, before, &scopes) || drifted && !scopes.is_empty(),
         _ => false, // wildcard: of a tree without a picture nothing is claimed
     };
-    if !finding.output.is_empty() {
-        let body = Site::body(Kind::Diagnostics, format!("{}.v", turn.turn_id), turn.turn_id, finding.output.clone())?;
-        site.private.put_all(&[body])?;
-    }
+    spool::keep_proof(site, turn.turn_id, &finding.output)?;
     let tree = last.map(|tree| tree.digest(&scopes));
     Ok(Some(Step::Verdict {
         turn_id: turn.turn_id,

@@ -1,7 +1,7 @@
 //! Owns the driver's lock: one file a Turn, held for the life of its driver.
 //!
 //! Knows nothing of what a driver does. Invariant: a [`DriverLock`] exists only while its file is locked by this
-//! process, and only through one can a step of a driven Turn be submitted.
+//! process, and only with one, or for a [`Driverless`] Turn, can a step be submitted.
 
 use std::{
     fs::{File, OpenOptions, TryLockError, remove_file},
@@ -11,10 +11,10 @@ use std::{
 };
 
 use crate::{
-    authority::{Authority, clock::Deadline},
+    authority::{StepRight, clock::Deadline},
     error::{Code, Error, Result},
-    kernel::{Seen, Step},
-    model::{Operation, Receipt, TurnId},
+    kernel::Seen,
+    model::{Turn, TurnId},
     process,
 };
 
@@ -69,22 +69,38 @@ impl DriverLock {
         self.turn_id
     }
 
-    /// Submits a step of this Turn.
-    ///
-    /// Errors: those of the kernel, `operation_conflict`, `store_*`.
-    pub(super) fn submit(&self, authority: &mut Authority, operation: Operation<Step>) -> Result<Receipt> {
-        if operation.command.turn_id() != self.turn_id {
-            return Err(Error::from(Code::Internal).internal("a driver submits for another Turn"));
-        }
-        authority.submit_step(operation)
-    }
-
     /// Lets go of a Turn that has ended, and of its file.
     pub(super) fn close(self) {
         let Self { path, file, .. } = self;
         // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
         let _ = remove_file(&path);
         drop(file);
+    }
+}
+
+impl StepRight for DriverLock {
+    fn turn_id(&self) -> TurnId {
+        self.turn_id
+    }
+}
+
+/// The right to submit steps of a Turn that has no driver: an attached one, or one that has ended and takes none.
+#[derive(Debug)]
+pub(super) struct Driverless(TurnId);
+
+impl Driverless {
+    /// Errors: `internal` for a Turn that a driver may be at.
+    pub(super) fn of(turn: &Turn) -> Result<Self> {
+        if turn.is_driven() && !turn.is_terminal() {
+            return Err(Error::from(Code::Internal).internal("a step of a driven Turn needs its driver's lock"));
+        }
+        Ok(Self(turn.turn_id))
+    }
+}
+
+impl StepRight for Driverless {
+    fn turn_id(&self) -> TurnId {
+        self.0
     }
 }
 

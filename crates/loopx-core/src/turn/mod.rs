@@ -7,6 +7,8 @@ mod site;
 mod workspace;
 mod lock;
 mod tree;
+mod watch;
+mod spool;
 mod validate;
 mod examine;
 mod attached;
@@ -25,13 +27,15 @@ pub use attached::{Done, Wish, finish};
 pub use command::CommandHost;
 pub use criteria::{Checked, check_criteria};
 pub use attempt::find_program;
-pub use driver::{Start, negative, run};
+pub use driver::{Admitted, Start, admit, drive, negative};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
 pub use prove::{end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each};
 pub use resume::resume;
-pub use tries::tried;
+pub use spool::{Ending, Kept, Speaker, bodies, kept};
+pub use tries::{tried, way_out};
 pub use site::{Around, Machine, PASSED_ON, Site};
+pub use watch::{Phase, Watcher};
 pub use workspace::{folder, identify, remember};
 
 #[cfg(test)]

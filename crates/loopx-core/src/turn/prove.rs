@@ -6,9 +6,8 @@
 use super::{
     attached::Done,
     examine::scopes,
-    lock::DriverLock,
+    lock::{DriverLock, Driverless},
     site::{Around, Site, attempt_token, sweep, validator_token},
-    tree::Tree,
 };
 use crate::{
     authority::{Authority, TurnFilter, random},
@@ -31,12 +30,13 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
         let step = Step::Prove { turn_id, executor_gone: gone, tree };
-        let receipt = lock.submit(site.authority, around.proof(base.step("prove")?, step))?;
+        let receipt = site.authority.submit_step(&lock, around.proof(base.step("prove")?, step))?;
         return finished(site, lock, receipt);
     }
     let tree = present_tree(site, &around)?;
     let step = Step::Prove { turn_id, executor_gone: false, tree };
-    let receipt = site.authority.submit_step(around.proof(base.step("prove")?, step))?;
+    let right = Driverless::of(&around.turn)?;
+    let receipt = site.authority.submit_step(&right, around.proof(base.step("prove")?, step))?;
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 
@@ -258,9 +258,7 @@ pub(super) fn present_tree(site: &mut Site<'_>, around: &Around) -> Result<Optio
         return Ok(None);
     }
     let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
-    let folder = site.folder(turn)?;
-    let tree = folder.as_deref().and_then(|folder| Tree::of(folder, &site.machine.env));
-    let digest = tree.map(|tree| tree.digest(&scopes(around)));
+    let digest = site.picture(turn)?.map(|tree| tree.digest(&scopes(around)));
     if seen.is_some() && digest.is_none() {
         let message = format!("the work tree of the Turn {} is not on this machine", turn.turn_id);
         return Err(Error::new(Code::NotReady, message).hint(format!("turn show {}", turn.turn_id)));

@@ -5,14 +5,14 @@
 use super::{
     tries,
     attached::Done,
-    attempt::spool_id,
     driver::{Driver, unused},
     examine::examine,
     host::{Host, Hosting, Judged, KeptHost},
-    lock::DriverLock,
+    lock::{DriverLock, Driverless},
     prove::{end_tree, finished, may_live, present_tree, prove, take},
     site::{Around, Site},
-    tree,
+    spool,
+    watch::{Phase, Watcher},
 };
 use crate::{
     error::{Class, Code, Error, Result},
@@ -31,13 +31,14 @@ pub fn resume(
     turn_id: TurnId,
     base: &OperationId,
     host: Option<&dyn Host>,
-    stopped: &dyn Fn() -> bool,
+    watcher: &dyn Watcher,
 ) -> Result<Done> {
+    watcher.sees(Phase::Admitted { turn_id });
     let around = site.around(turn_id)?;
     let mut done = if around.turn.is_driven() || around.turn.is_terminal() {
-        go_on(site, turn_id, base, host, stopped)
+        go_on(site, turn_id, base, host, watcher)
     } else {
-        resume_attached(site, &around, base, stopped)
+        resume_attached(site, &around, base, watcher)
     };
     let was_looked_into = done.as_ref().map_or_else(|error| error.code() == Code::TurnUnresolved, |_| true);
     if was_looked_into {
@@ -56,7 +57,7 @@ pub(super) fn go_on(
     turn_id: TurnId,
     base: &OperationId,
     host: Option<&dyn Host>,
-    stopped: &dyn Fn() -> bool,
+    watcher: &dyn Watcher,
 ) -> Result<Done> {
     let first = site.around(turn_id)?.turn;
     if first.is_terminal() {
@@ -78,7 +79,7 @@ pub(super) fn go_on(
         None => kept_host(site, turn_id)?,
     };
     let host = host.or(kept.as_deref());
-    let driver = Driver { base: base.clone(), host, stopped, last: None, before: None, left: Vec::new() };
+    let driver = Driver { base: base.clone(), host, watcher, last: None, before: None, left: Vec::new() };
     let mut recovery = Recovery { driver, lock };
     if recovery.settle_past(site, &around)? {
         let Recovery { driver, lock } = recovery;
@@ -89,7 +90,7 @@ pub(super) fn go_on(
 }
 
 struct Recovery<'h> {
-    driver: Driver<'h, dyn Fn() -> bool + 'h>,
+    driver: Driver<'h>,
     lock: DriverLock,
 }
 
@@ -129,7 +130,7 @@ impl Recovery<'_> {
         let tree = present_tree(site, around)?;
         let step = Step::Prove { turn_id, executor_gone: true, tree };
         let operation = around.proof(unused(site, &self.driver.base, "prove")?, step);
-        self.driver.last = Some(self.lock.submit(site.authority, operation)?);
+        self.driver.last = Some(site.authority.submit_step(&self.lock, operation)?);
         Ok(())
     }
 
@@ -210,7 +211,7 @@ impl Recovery<'_> {
     /// What the last attempt said, if it was kept.
     fn kept_result(&self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<Option<Judged>> {
         let turn = &around.turn;
-        let Some(body) = site.private.latest(Kind::Result, &spool_id(turn.turn_id, attempt.number))? else { return Ok(None) };
+        let Some(body) = spool::result(site, turn.turn_id, attempt.number)? else { return Ok(None) };
         let judged = match self.driver.host {
             Some(host) => host.reread(&body.bytes, &turn.turn_key),
             None => site.hosts.host(attempt.host.as_str(), reader())?.reread(&body.bytes, &turn.turn_key),
@@ -224,8 +225,9 @@ fn reader() -> Hosting {
     Hosting { argv: vec!["-".to_owned()], folder: "/".into(), wall_ms: 0, attempts_max: 1 }
 }
 
-fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, stopped: &dyn Fn() -> bool) -> Result<Done> {
+fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, watcher: &dyn Watcher) -> Result<Done> {
     let turn_id = around.turn.turn_id;
+    let right = Driverless::of(&around.turn)?;
     let mut last = None;
     // What a proof that died has left is ended first; nothing is validated beside it.
     if !end_tree(site, &around.turn)? {
@@ -235,7 +237,7 @@ fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, sto
         TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => return prove(site, turn_id, base),
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
             let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again, wake: None };
-            last = Some(site.authority.submit_step(around.step(base.step("recover")?, step))?);
+            last = Some(site.authority.submit_step(&right, around.step(base.step("recover")?, step))?);
         }
         TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),
         TurnState::Candidate => {}
@@ -248,8 +250,12 @@ fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, sto
         if !matches!(around.turn.state, TurnState::Candidate) {
             break;
         }
-        let Some(step) = examine(site, &around, None, &mut |_| stopped())? else { break };
-        last = Some(site.authority.submit_step(around.step(base.step(name)?, step))?);
+        let wished = &mut |_: &mut Site<'_>, phase: Phase| {
+            watcher.sees(phase);
+            watcher.wants_stop()
+        };
+        let Some(step) = examine(site, &around, None, wished)? else { break };
+        last = Some(site.authority.submit_step(&right, around.step(base.step(name)?, step))?);
     }
     let receipt = last.ok_or_else(|| unresolved(&around.turn))?;
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
@@ -265,8 +271,7 @@ fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host
 /// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
 fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
     let Some(before) = attempt.tree else { return Ok(false) };
-    let Some(folder) = site.folder(&around.turn)? else { return Ok(false) };
-    Ok(tree::whole(&folder, &site.machine.env) == Some(before))
+    Ok(site.whole(&around.turn)? == Some(before))
 }
 
 fn ended(turn: &Turn) -> Error {

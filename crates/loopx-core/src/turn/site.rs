@@ -9,7 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{host::Hosts, tries};
+use super::{
+    host::Hosts,
+    tree::{self, Tree},
+    tries,
+};
 use crate::{
     authority::{
         Authority, View,
@@ -19,8 +23,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{self, Ask, Facts, READ_ROUNDS, Terms},
     model::{
-        Actor, Assurance, Cause, Door, Expected, Goal, Label, MachineId, Operation, OperationId, Provenance, Receipt,
-        Todo, Turn, TurnId, TurnState, Validator,
+        Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId, Provenance,
+        Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
     },
     private::{Body, PrivateStore},
     process::{self, Token},
@@ -183,6 +187,24 @@ impl Site<'_> {
     /// Where a Turn works on this machine.
     pub(super) fn folder(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
         turn.workspace.as_ref().map_or(Ok(None), |workspace| super::workspace::folder(self.private, workspace))
+    }
+
+    /// What the work tree of a Turn looks like now, the whole of it, whatever folder the Turn works in; none where that
+    /// is not known, or has no picture.
+    pub(super) fn picture(&mut self, turn: &Turn) -> Result<Option<Tree>> {
+        let root = self.tree_root(turn)?;
+        Ok(root.and_then(|root| Tree::of(&root, &self.machine.env)))
+    }
+
+    /// The digest of all that lies in the work tree of a Turn, to tell that nothing changed.
+    pub(super) fn whole(&mut self, turn: &Turn) -> Result<Option<Digest>> {
+        let root = self.tree_root(turn)?;
+        Ok(root.and_then(|root| tree::whole(&root, &self.machine.env)))
+    }
+
+    fn tree_root(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
+        let tree = turn.workspace.as_ref().map(Workspace::tree);
+        tree.map_or(Ok(None), |tree| super::workspace::folder(self.private, &tree))
     }
 
     /// A body that belongs to a Turn, made now.

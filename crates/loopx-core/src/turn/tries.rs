@@ -1,4 +1,5 @@
-//! Owns which unresolved Turns a recovery has looked into in vain, so that nobody is sent to look again.
+//! Owns which unresolved Turns a recovery has looked into in vain, so that nobody is sent to look again, and what can
+//! lead out of one.
 //!
 //! A try moves no fact: it is this machine's knowledge, and lies in the private store.
 
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 use super::site::Site;
 use crate::{
     error::{Code, Error, Result},
-    model::{Turn, TurnId, TurnState},
+    model::{Turn, TurnId, TurnState, Unresolved},
     private::{Kind, PrivateStore},
 };
 
@@ -44,4 +45,23 @@ pub fn tried(private: &mut PrivateStore, turns: &[Turn]) -> Result<BTreeSet<Turn
         }
     }
     Ok(tried)
+}
+
+/// The arguments of the command that can lead out of an unresolved Turn, from this machine, as it stands.
+///
+/// Only its own machine can look into a driven one, and one that was looked into in vain, or whose agent alone could
+/// tell, is a person's. Errors: `not_found`, `store_*`.
+pub fn way_out(site: &mut Site<'_>, turn_id: TurnId) -> Result<String> {
+    let turn = site.around(turn_id)?.turn;
+    let can_look = if turn.is_driven() {
+        turn.machine_id.as_ref() == Some(&site.machine.machine_id)
+    } else {
+        matches!(turn.state, TurnState::Unresolved { why: Unresolved::Inconclusive, .. })
+    };
+    let in_vain = tried(site.private, std::slice::from_ref(&turn))?.contains(&turn_id);
+    Ok(if can_look && !in_vain {
+        format!("turn recover {turn_id} --resume")
+    } else {
+        format!("turn abandon {turn_id} --reason TEXT")
+    })
 }

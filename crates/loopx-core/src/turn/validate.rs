@@ -5,14 +5,17 @@
 
 use std::{ffi::{OsStr, OsString}, os::unix::ffi::OsStrExt as _, path::Path};
 
+use super::{spool, watch::Phase};
 use crate::{
     boundary,
     model::{Digest, Duration, Label, ShortText, Timestamp, Validator, Verdict, VerdictOutcome},
-    process::{self, Capture, Control, Ended, NotStarted, Outcome, Overflow, Spec, Token},
+    process::{self, Capture, Control, Ended, Outcome, Overflow, Spec, Token},
 };
 
 /// What is kept of each stream of a validator.
 const OUTPUT_MAX_BYTES: usize = 64 * 1024;
+/// What is kept of all validators of an examination.
+const ALL_OUTPUT_MAX_BYTES: usize = 8 * OUTPUT_MAX_BYTES;
 /// How long a validator has between TERM and KILL.
 const GRACE_MS: u64 = 2000;
 /// The most of a line that a verdict quotes, in bytes.
@@ -28,7 +31,7 @@ pub(super) struct Finding {
     exit: Option<i32>,
     note: Option<ShortText>,
     took_ms: u64,
-    /// What they printed, unscreened.
+    /// What they printed, unscreened, each part under the name and the end of its validator.
     pub(super) output: Vec<u8>,
 }
 
@@ -69,17 +72,21 @@ pub(super) fn run(
     validators: &[Validator],
     folder: &Path,
     token: &Token,
-    stopped: &mut dyn FnMut() -> bool,
+    stopped: &mut dyn FnMut(Phase) -> bool,
 ) -> Option<Finding> {
     let mut finding = Finding::unchecked();
-    for validator in validators {
-        let outcome = one(validator, folder, token, stopped);
+    for (place, validator) in validators.iter().enumerate() {
+        let (number, of, wall_ms) = (place + 1, validators.len(), validator.timeout_ms.as_ms());
+        let outcome = one(validator, folder, token, &mut |elapsed_ms| {
+            stopped(Phase::Validating { number, of, elapsed_ms, wall_ms })
+        });
         if outcome.ended == Ended::Stopped {
             return None;
         }
         let said = judge(&outcome, validator.progress_exit);
         finding.took_ms = finding.took_ms.saturating_add(outcome.wall_ms);
-        finding.keep(&outcome);
+        let (name, ended) = (name(validator), ended(validator, &outcome));
+        finding.keep(spool::proof_part(&name, &ended, &outcome));
         let decides = match (said, finding.outcome) {
             (Said::Passed, VerdictOutcome::Progress) => false,
             (Said::Passed | Said::Progress | Said::Failed | Said::Inconclusive, _) => true,
@@ -91,13 +98,12 @@ pub(super) fn run(
                 Said::Failed => VerdictOutcome::Failed,
                 Said::Inconclusive => VerdictOutcome::Inconclusive,
             };
-            let name = name(validator);
             finding.validator = name.parse().ok();
             finding.exit = match outcome.ended {
                 Ended::Exited(code) => Some(code),
                 _ => None, // wildcard: no other end has a status
             };
-            finding.note = (said != Said::Passed).then(|| note(&name, validator, &outcome)).flatten();
+            finding.note = (said != Said::Passed).then(|| note(&name, &ended, &outcome)).flatten();
         }
         if matches!(said, Said::Failed | Said::Inconclusive) {
             break;
@@ -107,15 +113,13 @@ pub(super) fn run(
 }
 
 impl Finding {
-    fn keep(&mut self, outcome: &Outcome) {
-        for part in [&outcome.stdout, &outcome.stderr] {
-            let room = (8 * OUTPUT_MAX_BYTES).saturating_sub(self.output.len());
-            self.output.extend(part.iter().take(room));
-        }
+    fn keep(&mut self, part: Vec<u8>) {
+        let room = ALL_OUTPUT_MAX_BYTES.saturating_sub(self.output.len());
+        self.output.extend(part.into_iter().take(room));
     }
 }
 
-fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn FnMut() -> bool) -> Outcome {
+fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn FnMut(u64) -> bool) -> Outcome {
     let argv = validator.argv.iter().map(|word| OsString::from(&**word)).collect();
     let mut spec = Spec::new(argv, folder.to_owned());
     spec.env = validator.env.iter().map(|(name, value)| (OsString::from(&**name), OsString::from(&**value))).collect();
@@ -124,7 +128,7 @@ fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn Fn
     spec.wall_ms = validator.timeout_ms.as_ms();
     spec.grace_ms = GRACE_MS;
     spec.containment = Some(token.clone());
-    process::run(&spec, &mut |_| if stopped() { Control::Stop } else { Control::Continue })
+    process::run(&spec, &mut |tick| if stopped(tick.elapsed_ms) { Control::Stop } else { Control::Continue })
 }
 
 /// Maps an end to what it means.
@@ -167,23 +171,19 @@ fn name(validator: &Validator) -> String {
     boundary::screen(&name).map_or_else(|_| "validator".to_owned(), |screened| screened.text)
 }
 
-/// Why, in one short line: which validator, how it ended, and the last line it printed.
-fn note(name: &str, validator: &Validator, outcome: &Outcome) -> Option<ShortText> {
-    let ended = match outcome.ended {
+/// How a validator ended, in words.
+fn ended(validator: &Validator, outcome: &Outcome) -> String {
+    match outcome.ended {
         _ if !outcome.survivors.is_empty() => "left processes that cannot be ended".to_owned(),
         Ended::Exited(126) => "exit 126: something it needs cannot be executed".to_owned(),
         Ended::Exited(127) => "exit 127: something it needs is missing".to_owned(),
-        Ended::Exited(code) => format!("exit {code}"),
-        Ended::Signalled(signal) => format!("killed by signal {signal}"),
         Ended::WallDeadline => format!("no answer within {} ms", validator.timeout_ms.as_ms()),
-        Ended::NotStarted(NotStarted::Missing) => "the program is missing".to_owned(),
-        Ended::NotStarted(NotStarted::NotExecutable) => "the program cannot be executed".to_owned(),
-        Ended::NotStarted(NotStarted::FolderUnavailable) => "the work tree cannot be entered".to_owned(),
-        Ended::NotStarted(NotStarted::Other(_)) => "the program could not be started".to_owned(),
-        Ended::ExitUnknown | Ended::Lingered | Ended::IdleDeadline | Ended::OutputTooLarge | Ended::Stopped => {
-            "ended without a status".to_owned()
-        }
-    };
+        ended => ended.to_string(), // wildcard: the end says it itself
+    }
+}
+
+/// Why, in one short line: which validator, how it ended, and the last line it printed.
+fn note(name: &str, ended: &str, outcome: &Outcome) -> Option<ShortText> {
     let said = last_line(&outcome.stderr).or_else(|| last_line(&outcome.stdout));
     let quoted = said.and_then(|line| boundary::screen(&line).ok()).map(|screened| screened.text);
     let text = match quoted.as_deref().map(str::trim).filter(|line| !line.is_empty()) {
@@ -220,7 +220,7 @@ mod tests {
     fn run_all(validators: &[Validator]) -> Finding {
         let dir = tempfile::tempdir().unwrap();
         let token = Token::parse(&format!("test.{}", dir.path().file_name().unwrap().to_str().unwrap().replace('.', "x"))).unwrap();
-        let finding = run(validators, dir.path(), &token, &mut || false).unwrap();
+        let finding = run(validators, dir.path(), &token, &mut |_| false).unwrap();
         assert!(process::alive_by_token(&token).unwrap().is_empty());
         finding
     }
@@ -266,14 +266,14 @@ mod tests {
     fn nothing_of_the_environment_is_inherited() {
         let only = "env | grep -v '^PWD=\\|^_=\\|^SHLVL=\\|^OLDPWD=' | cut -d= -f1 | sort | tr '\\n' ' '";
         let finding = run_all(&[shell(only, None)]);
-        assert_eq!(String::from_utf8_lossy(&finding.output), "LOOPX_CONTAINMENT PATH ");
+        assert_eq!(String::from_utf8_lossy(&finding.output), "[sh -c …: exit 0]\nLOOPX_CONTAINMENT PATH \n");
     }
 
     #[test]
     fn a_stop_ends_what_runs_and_is_no_verdict() {
         let dir = tempfile::tempdir().unwrap();
         let token = Token::parse("test.stopped").unwrap();
-        assert!(run(&[shell("sleep 60", None)], dir.path(), &token, &mut || true).is_none());
+        assert!(run(&[shell("sleep 60", None)], dir.path(), &token, &mut |_| true).is_none());
         assert!(process::alive_by_token(&token).unwrap().is_empty());
     }
 }

@@ -1,6 +1,7 @@
-//! Owns which folder of this machine a workspace id stands for.
+//! Owns which folder of this machine a workspace id stands for, and that all spellings of a folder are one.
 //!
-//! Knows nothing of who writes there. Invariant: the ledger holds the id, only the private store the path.
+//! Knows nothing of who writes there. Invariant: the ledger holds the id, only the private store the path. A folder of
+//! a git work tree is named by the tree's root and its place below that, so that whoever works in one tree meets.
 
 use std::{
     ffi::OsStr,
@@ -15,34 +16,49 @@ use crate::{
     private::{Body, Kind, PrivateStore},
 };
 
-/// Names a folder of a machine, the same for every process there: the hash of the machine and the real path.
+/// Names a folder of a machine, the same for every process there: the hash of the machine and the real path of the root
+/// of its git work tree, and its place below that; outside of git, of the folder itself. Gives its real path too.
 ///
-/// Errors: `invalid_argument` when it is no folder.
+/// Errors: `invalid_argument` when it is no folder, or its place has a name that no scope could have.
 pub fn identify(machine_id: &MachineId, folder: &Path) -> Result<(Workspace, PathBuf)> {
     let refused = || Error::new(Code::InvalidArgument, "the work tree is no folder that can be entered");
     let real = folder.canonicalize().map_err(|e| refused().internal(e))?;
     if !real.is_dir() {
         return Err(refused().internal(real.display()));
     }
+    let root = repository_root(&real).unwrap_or(&real);
     let digest =
-        Digest::of_parts(&[b"loopx workspace", machine_id.as_str().as_bytes(), real.as_os_str().as_bytes()]);
-    let id = digest.to_string().get(..32).unwrap_or_default().parse()?;
+        Digest::of_parts(&[b"loopx workspace", machine_id.as_str().as_bytes(), root.as_os_str().as_bytes()]);
+    let tree = digest.to_string().get(..32).unwrap_or_default().to_owned();
+    let below = real.strip_prefix(root).unwrap_or(Path::new(""));
+    let id = match below.to_str() {
+        Some("") => tree.parse(),
+        Some(below) => format!("{tree}/{below}").parse(),
+        None => Err(Error::from(Code::InvalidId)),
+    };
+    let id = id.map_err(|e: Error| {
+        let why = "the folder's place in its work tree has a name that no scope can have; give its root as --workspace";
+        Error::new(Code::InvalidArgument, why).detail("argument", "--workspace").internal(e)
+    })?;
     Ok((id, real))
 }
 
-/// Remembers where a workspace lies, before a fact names it.
+/// Remembers where the work tree of a workspace lies, before a fact names it; `folder` is the workspace's own.
 ///
 /// Errors: `store_*`, `disk_full`.
 pub fn remember(private: &mut PrivateStore, workspace: &Workspace, folder: &Path) -> Result<()> {
-    if private.latest(Kind::Folder, workspace.as_str())?.is_some() {
+    let tree = workspace.tree();
+    if private.latest(Kind::Folder, tree.as_str())?.is_some() {
         return Ok(());
     }
+    let depth = workspace.below().map_or(0, |below| below.as_str().split('/').count());
+    let Some(root) = folder.ancestors().nth(depth) else { return Err(Error::from(Code::Internal)) };
     let body = Body {
         kind: Kind::Folder,
-        id: workspace.as_str().to_owned(),
+        id: tree.as_str().to_owned(),
         owner_turn: None,
         created_at_ms: SystemClock::new().read()?.wall_ms,
-        bytes: folder.as_os_str().as_bytes().to_vec(),
+        bytes: root.as_os_str().as_bytes().to_vec(),
     };
     private.put_all(&[body]).map(drop)
 }
@@ -51,11 +67,73 @@ pub fn remember(private: &mut PrivateStore, workspace: &Workspace, folder: &Path
 ///
 /// Errors: `store_*`.
 pub fn folder(private: &mut PrivateStore, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let body = private.latest(Kind::Folder, workspace.as_str())?;
-    Ok(body.map(|body| PathBuf::from(std::ffi::OsString::from_vec(body.bytes))))
+    let body = private.latest(Kind::Folder, workspace.tree().as_str())?;
+    let root = body.map(|body| PathBuf::from(std::ffi::OsString::from_vec(body.bytes)));
+    Ok(root.map(|root| match workspace.below() {
+        Some(below) => root.join(below.as_str()),
+        None => root,
+    }))
 }
 
 /// The root of the git work tree that a folder lies in, if it lies in one.
 pub(super) fn repository_root(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|dir| dir.join(OsStr::new(".git")).symlink_metadata().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn name(folder: &Path) -> String {
+        let machine: MachineId = "abc123".parse().unwrap();
+        identify(&machine, folder).unwrap().0.to_string()
+    }
+
+    #[test]
+    fn all_spellings_of_a_folder_are_one_and_lie_in_their_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("tree");
+        fs::create_dir_all(root.join("a b/deep")).unwrap();
+        std::os::unix::fs::symlink(root.join("a b"), dir.path().join("link")).unwrap();
+        // given a plain folder, its name is its own
+        let plain = name(&root.join("a b"));
+        assert!(!plain.contains('/') && plain != name(&root));
+        assert_eq!(plain, name(&dir.path().join("link")));
+        // when it lies in a git work tree, its name is the tree's and its place there
+        fs::create_dir(root.join(".git")).unwrap();
+        let tree = name(&root);
+        assert!(!tree.contains('/'));
+        for spelling in [root.join("a b"), root.join("a b/deep/.."), dir.path().join("link")] {
+            assert_eq!(name(&spelling), format!("{tree}/a b"));
+        }
+        // a work tree inside of another, as of a submodule, is its own
+        fs::write(root.join("a b/.git"), "gitdir: elsewhere").unwrap();
+        assert!(!name(&root.join("a b")).contains('/'));
+    }
+
+    #[test]
+    fn where_a_tree_lies_tells_where_its_folders_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("tree");
+        fs::create_dir_all(root.join("one/two")).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        let machine: MachineId = "abc123".parse().unwrap();
+        let mut private = PrivateStore::at(&dir.path().join("private.db"));
+        let (below, real) = identify(&machine, &root.join("one/two")).unwrap();
+        remember(&mut private, &below, &real).unwrap();
+        let (whole, _) = identify(&machine, &root).unwrap();
+        assert_eq!(folder(&mut private, &whole).unwrap(), Some(root.clone()));
+        assert_eq!(folder(&mut private, &below).unwrap(), Some(root.join("one/two")));
+    }
+
+    #[test]
+    fn a_place_that_no_scope_can_name_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a\\b")).unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        let refused = identify(&"abc123".parse().unwrap(), &dir.path().join("a\\b")).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+    }
 }

@@ -101,7 +101,7 @@ fn a_write_prints_its_receipt_and_its_noun() {
     let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
     assert!(claimed["own_id"].as_str().unwrap().starts_with("own_"));
     assert_eq!(claimed["own_id"], claimed["todo"]["own_id"]);
-    assert!(claimed["expires_at_ms"].as_i64() > claimed["receipt"]["at"].as_i64());
+    assert!(claimed["expires_at_ms"].as_i64() > claimed["receipt"]["at_ms"].as_i64());
     let listed = desk.ok(&["todo", "list"]);
     assert_eq!(listed["schema_version"], "loopx_todo_list_v1");
     assert_eq!(listed["items"].as_array().unwrap().len(), 4);

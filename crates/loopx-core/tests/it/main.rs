@@ -8,6 +8,7 @@ mod echo;
 mod journey;
 mod names;
 mod newcomer;
+mod offers;
 mod orphans;
 mod place;
 mod reads;

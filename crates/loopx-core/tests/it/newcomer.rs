@@ -84,18 +84,30 @@ fn a_program_is_told_that_an_id_is_given_whole() {
         .unwrap()
         .to_owned();
     let short = &gate[gate.len() - 16..gate.len() - 8];
-    for words in [
-        ["gate", "show", short],
-        ["todo", "show", "1"],
-        ["token", "revoke", short],
-        ["turn", "show", short],
+    let token = desk.ok(&["token", "list"])["items"][0]["token_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let start = &token[token.len() - 16..token.len() - 8];
+    for (words, whole) in [
+        (["gate", "show", short], Some(gate.as_str())),
+        (["todo", "show", "1"], Some("ship-it.1")),
+        (["todo", "show", "#2"], Some("ship-it.2")),
+        (["todo", "show", "77"], None),
+        (["token", "revoke", start], Some(&token)),
+        (["turn", "show", short], None),
     ] {
         let error = desk.refused(&words, "invalid_id", 2);
         let message = error["message"].as_str().unwrap();
-        assert!(
-            message.contains("with --json no shorter one is taken"),
-            "{message}"
-        );
+        let taken = "with --json no shorter one is taken";
+        match whole {
+            Some(id) => assert!(
+                message.ends_with(&format!("{taken}; the whole one is {id}")),
+                "{message}"
+            ),
+            None => assert!(message.ends_with(taken), "{message}"),
+        }
+        assert_eq!(error["details"]["id"].as_str(), whole);
     }
 }
 

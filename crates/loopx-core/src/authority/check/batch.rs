@@ -266,18 +266,7 @@ fn ten_thousand_completions_decide_in_a_moment() {
     let complete = |n| Item::Complete {
         todo: Ref::Todo(TodoId::new(text("g"), n)),
     };
-    let operation = Operation {
-        operation_id: text("op"),
-        actor: user(),
-        provenance: Provenance {
-            door: Door::Library,
-            assurance: Assurance::Proven,
-            contained: None,
-        },
-        goal_id: text("g"),
-        command: Input::Command(Command::Batch((1..=10_000).map(complete).collect())),
-        expected: Expected::default(),
-    };
+    let operation = Operation::embedded(text("op"), user(), text("g"), Input::Command(Command::Batch((1..=10_000).map(complete).collect())));
     let begun = monotonic();
     for _ in 0..READ_ROUNDS {
         for read in reads(&operation, &facts) {

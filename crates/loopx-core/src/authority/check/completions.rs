@@ -133,10 +133,7 @@ fn a_proof_on_its_behalf_does_not_go_on_for_a_holder() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
     world
         .result_of(

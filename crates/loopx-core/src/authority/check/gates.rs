@@ -148,7 +148,7 @@ fn a_gate_on_the_whole_goal_is_a_persons_and_stops_every_claim() {
     };
     assert_eq!(
         (next.rule, asks[0].command.as_str()),
-        (5, format!("gate resolve {gate} --answer 'TEXT'").as_str())
+        (5, format!("gate resolve {gate} --answer TEXT").as_str())
     );
     assert_eq!(
         code(&world.close(CloseKind::Achieved, None)),
@@ -314,10 +314,7 @@ fn a_denial_stops_what_it_holds_in_the_same_commit() {
         };
         let gate = world.gate_as(user(), GateKind::Approval, blocks).unwrap();
         if on == "another" {
-            world
-                .todo_cmd(TodoCommand::Hold {
-                    todo_id: todo.clone(),
-                })
+            world.hold(&todo)
                 .unwrap();
         }
         world.done("a", &owned).unwrap();

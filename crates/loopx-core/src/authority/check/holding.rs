@@ -228,7 +228,7 @@ fn a_claim_over_a_lapsed_result_takes_its_question_back() {
 /// A Turn of `a` whose result is held because its Todo is.
 fn held(world: &mut World, todo: &TodoId) -> Outcome {
     let owned = world.claim("a", todo).unwrap();
-    world.todo_cmd(TodoCommand::Hold { todo_id: todo.clone() }).unwrap();
+    world.hold(todo).unwrap();
     world.done("a", &owned).unwrap();
     assert_eq!(world.turn_state(&owned), "held");
     owned

@@ -156,10 +156,7 @@ fn a_held_result_settles_only_over_the_tree_its_validators_saw() {
         let mut world = World::new();
         let todo = world.todo("it", |_| {});
         let owned = world.running("a", &todo);
-        world
-            .todo_cmd(TodoCommand::Hold {
-                todo_id: todo.clone(),
-            })
+        world.hold(&todo)
             .unwrap();
         world
             .candidate("a", &owned, ResultKind::ValidatedCompletion)
@@ -190,15 +187,7 @@ fn outdated() -> (World, TodoId, Outcome) {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
     let owned = world.running("a", &todo);
-    let change = Change {
-        title: Some(text("another")),
-        ..Change::default()
-    };
-    world
-        .todo_cmd(TodoCommand::Update {
-            todo_id: todo.clone(),
-            change: Box::new(change),
-        })
+    world.retitle(&todo, "another")
         .unwrap();
     world
         .candidate("a", &owned, ResultKind::ValidatedCompletion)

@@ -253,18 +253,7 @@ fn a_graph_larger_than_the_walk_is_refused_unless_nothing_has_to_be_walked() {
             todo_id: text("g.1"),
             depends_on: TodoId::new(text("g"), length + 1),
         };
-        let operation = Operation {
-            operation_id: text("op"),
-            actor: user(),
-            provenance: Provenance {
-                door: Door::Library,
-                assurance: Assurance::Proven,
-                contained: None,
-            },
-            goal_id: text("g"),
-            command: Input::Command(Command::Todo(link)),
-            expected: Expected::default(),
-        };
+        let operation = Operation::embedded(text("op"), user(), text("g"), Input::Command(Command::Todo(link)));
         let asked = reads(&operation, &facts);
         assert!(asked.iter().any(|read| matches!(read, Read::Ancestors(_))));
         for read in asked {

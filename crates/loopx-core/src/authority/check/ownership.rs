@@ -260,10 +260,7 @@ fn a_renewal_within_a_quarter_writes_no_event_and_refused_or_replayed_ones_renew
 fn frozen_time_never_counts() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
     world
         .todo_cmd(TodoCommand::Unhold {
@@ -271,10 +268,7 @@ fn frozen_time_never_counts() {
         })
         .unwrap();
     let owned = world.claim("a", &todo).unwrap();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
     world.done("a", &owned).unwrap();
     assert_eq!(world.turn_state(&owned), "held");
@@ -390,10 +384,7 @@ fn an_agent_has_one_executor_and_may_work_on_beside_what_is_held() {
         assert_eq!(refused.details()["endpoint"], "a.cli");
     }
     assert_eq!(refused(world.hosted("a", &other)), "executor_active");
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
     world.done("a", &owned).unwrap();
     let second = world.claim("a@second", &other).unwrap();
@@ -450,10 +441,7 @@ fn another_life_of_the_ledger_ends_ownerships_and_only_failed_and_stopped_lead_o
     let mut world = World::new();
     let (todo, held) = (world.todo("it", |_| {}), world.todo("held", |_| {}));
     let owned = world.claim("a", &todo).unwrap();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: held.clone(),
-        })
+    world.hold(&held)
         .unwrap();
     world
         .todo_cmd(TodoCommand::Unhold {
@@ -461,10 +449,7 @@ fn another_life_of_the_ledger_ends_ownerships_and_only_failed_and_stopped_lead_o
         })
         .unwrap();
     let other = world.claim("b", &held).unwrap();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: held.clone(),
-        })
+    world.hold(&held)
         .unwrap();
     world.done("b", &other).unwrap();
     let operation = world.operation(

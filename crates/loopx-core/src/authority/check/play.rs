@@ -4,7 +4,7 @@ use super::world::{World, agent, text, user};
 use crate::{
     error::{Code, Result},
     kernel::{
-        AgentCommand, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome,
+        AgentCommand, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome,
         QuotaCommand, Step, TodoCommand, TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
@@ -68,6 +68,19 @@ impl World {
     /// A person's command about a Todo.
     pub(super) fn todo_cmd(&mut self, command: TodoCommand) -> Result<Receipt> {
         self.user(Command::Todo(command))
+    }
+
+    /// A person pauses a Todo.
+    pub(super) fn hold(&mut self, todo_id: &TodoId) -> Result<Receipt> {
+        let todo_id = todo_id.clone();
+        self.todo_cmd(TodoCommand::Hold { todo_id })
+    }
+
+    /// A person changes what is wanted.
+    pub(super) fn retitle(&mut self, todo_id: &TodoId, title: &str) -> Result<Receipt> {
+        let change = Box::new(Change { title: Some(text(title)), ..Change::default() });
+        let todo_id = todo_id.clone();
+        self.todo_cmd(TodoCommand::Update { todo_id, change })
     }
 
     /// An agent's command about a Todo.

@@ -5,7 +5,7 @@ use super::{
     world::{World, text},
 };
 use crate::{
-    kernel::{Action, Command, GoalCommand, Outcome, TodoCommand, TurnCommand, turn::Found},
+    kernel::{Action, Command, GoalCommand, Outcome, TurnCommand, turn::Found},
     model::*,
 };
 
@@ -210,10 +210,7 @@ fn a_held_or_unresolved_turn_that_holds_the_slot_is_a_persons_to_free() {
         world.limit(None, Some(1)).unwrap();
         let owned = world.running("a", &todo);
         if what == "held" {
-            world
-                .todo_cmd(TodoCommand::Hold {
-                    todo_id: todo.clone(),
-                })
+            world.hold(&todo)
                 .unwrap();
             world
                 .result_of("a", &owned, result(ResultKind::ValidatedProgress))

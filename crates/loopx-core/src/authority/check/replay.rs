@@ -159,10 +159,7 @@ fn what_the_caller_believed_must_still_be_so() {
         assert_eq!(code(&world.submit(operation)), found, "{expected:?}");
     }
     // Any write of a row moves its revision.
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
     assert_eq!(world.row(&todo).revision, todo_revision + 1);
     let missing = world.operation(user(), Command::Goal(GoalCommand::Stop));

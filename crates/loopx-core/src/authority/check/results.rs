@@ -7,7 +7,7 @@ use super::{
 use crate::{
     error::Result,
     kernel::{
-        Action, Change, ClaimCommand, Command, GoalCommand, Outcome, Step, TodoCommand, TurnCommand,
+        Action, ClaimCommand, Command, GoalCommand, Outcome, Step, TodoCommand, TurnCommand,
         claim::Claim,
     },
     model::*,
@@ -219,7 +219,7 @@ fn a_result_again_begins_anew() {
         "the first time of this result"
     );
     // A verdict is of the result it was given for.
-    world.todo_cmd(TodoCommand::Hold { todo_id: todo }).unwrap();
+    world.hold(&todo).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
     assert!(world.turn(id).verdict.is_some());
     world
@@ -268,15 +268,7 @@ fn a_held_result_of_a_busy_agent_stays_until_it_is_free() {
     let mut world = World::new();
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     let owned = world.running("a", &todo);
-    let change = Change {
-        title: Some(text("another")),
-        ..Change::default()
-    };
-    world
-        .todo_cmd(TodoCommand::Update {
-            todo_id: todo.clone(),
-            change: Box::new(change),
-        })
+    world.retitle(&todo, "another")
         .unwrap();
     world
         .candidate("a", &owned, ResultKind::ValidatedCompletion)
@@ -299,10 +291,7 @@ fn a_held_result_of_a_busy_agent_stays_until_it_is_free() {
     // A tree that is not the validated one sends it back, once its agent is free.
     let third = world.todo("third", |_| {});
     let held = world.claim("b", &third).unwrap();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: third.clone(),
-        })
+    world.hold(&third)
         .unwrap();
     world.done("b", &held).unwrap();
     world.todo_cmd(TodoCommand::Unhold { todo_id: third }).unwrap();
@@ -352,15 +341,7 @@ fn a_requirement_that_moved_under_the_last_attempt_gets_no_fourth() {
             .unwrap();
         world.dispatch("a", &owned).unwrap();
     }
-    let change = Change {
-        title: Some(text("another")),
-        ..Change::default()
-    };
-    world
-        .todo_cmd(TodoCommand::Update {
-            todo_id: todo,
-            change: Box::new(change),
-        })
+    world.retitle(&todo, "another")
         .unwrap();
     world
         .candidate("a", &owned, ResultKind::ValidatedCompletion)
@@ -375,15 +356,7 @@ fn an_attempt_anew_has_neither_result_nor_verdict() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
     let owned = world.running("a", &todo);
-    let change = Change {
-        title: Some(text("another")),
-        ..Change::default()
-    };
-    world
-        .todo_cmd(TodoCommand::Update {
-            todo_id: todo,
-            change: Box::new(change),
-        })
+    world.retitle(&todo, "another")
         .unwrap();
     world
         .candidate("a", &owned, ResultKind::ValidatedCompletion)

@@ -63,6 +63,43 @@ fn two_owners_never_write_below_one_prefix() {
 }
 
 #[test]
+fn two_folders_of_one_tree_meet_where_their_paths_do() {
+    let sub = format!("{TREE}/sub");
+    let deep = format!("{TREE}/sub/deep");
+    for ((mine, here), (theirs, there), conflict) in [
+        (("a", sub.as_str()), ("sub/a", TREE), true),
+        (("sub", TREE), ("a", &sub), true),
+        ((".", &sub), ("sub/b", TREE), true),
+        (("deep/a", &sub), ("a", &deep), true),
+        (("a", &sub), ("a", TREE), false),
+        (("a", &sub), ("a", &deep), false),
+        (("a", &sub), ("sub/a", OTHER_TREE), false),
+    ] {
+        let mut world = world(false);
+        let (todo, other) = (
+            world.todo("it", writes(mine)),
+            world.todo("other", writes(theirs)),
+        );
+        let at = |todo: &TodoId, workspace: &str| Claim {
+            workspace: Some(text(workspace)),
+            ..attached(todo)
+        };
+        world.claim_as("a", at(&todo, here)).unwrap();
+        let expected = if conflict { "write_scope_conflict" } else { "ok" };
+        let answer = world.claim_as("b", at(&other, there));
+        assert_eq!(code(&answer), expected, "{mine} in {here}, {theirs} in {there}");
+    }
+    // the Goal's own folder means its paths from there too
+    let mut world = World::empty();
+    world.start(|goal| goal.workspace = Some(text(&sub)));
+    let todo = world.todo("it", writes("a"));
+    world.claim("a", &todo).unwrap();
+    let own = world.row(&todo).ownership.unwrap();
+    assert_eq!(own.scopes, [text("sub/a")].into());
+    assert_eq!(own.workspace, Some(text(&sub)));
+}
+
+#[test]
 fn an_exclusive_tree_has_one_owner_whatever_it_declares() {
     let mut world = world(true);
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
@@ -95,10 +132,7 @@ fn overlap_with_what_is_held_or_unresolved_takes_its_reason() {
         );
         let owned = world.running("a", &todo);
         if ends == "held" {
-            world
-                .todo_cmd(TodoCommand::Hold {
-                    todo_id: todo.clone(),
-                })
+            world.hold(&todo)
                 .unwrap();
             world
                 .candidate("a", &owned, ResultKind::ValidatedCompletion)

@@ -270,15 +270,9 @@ fn a_pause_is_beside_the_state_and_holds_at_settlement() {
         .unwrap();
     let owned = world.claim("a", &todo).unwrap();
     let events = world.envelopes().len();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
-    world
-        .todo_cmd(TodoCommand::Hold {
-            todo_id: todo.clone(),
-        })
+    world.hold(&todo)
         .unwrap();
     assert_eq!(world.kinds_after(events), ["todo.paused"]);
     world.done("a", &owned).unwrap();

@@ -2,11 +2,11 @@
 
 use super::{
     play::{code, result, verdict},
-    world::{World, text},
+    world::World,
 };
 use crate::{
     error::Result,
-    kernel::{Change, Outcome, TodoCommand, turn::Found},
+    kernel::{Outcome, turn::Found},
     model::*,
 };
 
@@ -56,10 +56,7 @@ fn stage(state: &str) -> (World, TodoId, Outcome) {
         "wished" => drop(world.stop(owned.turn_id.unwrap()).unwrap()),
         "candidate" => drop(world.result_of("a", &owned, completion()).unwrap()),
         "held" => {
-            world
-                .todo_cmd(TodoCommand::Hold {
-                    todo_id: todo.clone(),
-                })
+            world.hold(&todo)
                 .unwrap();
             world.result_of("a", &owned, completion()).unwrap();
             world
@@ -67,15 +64,7 @@ fn stage(state: &str) -> (World, TodoId, Outcome) {
                 .unwrap();
         }
         "requirement" => {
-            let change = Change {
-                title: Some(text("another")),
-                ..Change::default()
-            };
-            world
-                .todo_cmd(TodoCommand::Update {
-                    todo_id: todo.clone(),
-                    change: Box::new(change),
-                })
+            world.retitle(&todo, "another")
                 .unwrap();
             world.result_of("a", &owned, completion()).unwrap();
             world
@@ -217,10 +206,7 @@ fn every_state_of_an_attached_turn_meets_every_step() {
             let todo = world.todo("it", |_| {});
             let owned = world.claim("a", &todo).unwrap();
             if state == "held" {
-                world
-                    .todo_cmd(TodoCommand::Hold {
-                        todo_id: todo.clone(),
-                    })
+                world.hold(&todo)
                     .unwrap();
             }
             let kind = if state == "settled" {

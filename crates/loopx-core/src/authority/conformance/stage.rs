@@ -127,22 +127,7 @@ impl Stage {
         let actor: Actor = text(actor);
         let operation_id: OperationId = text(&format!("op-{}", self.operations.len()));
         self.operations.push(operation_id.clone());
-        Operation {
-            operation_id,
-            provenance: Provenance {
-                door: Door::Library,
-                assurance: if actor.is_user() {
-                    Assurance::Proven
-                } else {
-                    Assurance::Stated
-                },
-                contained: None,
-            },
-            actor,
-            goal_id: self.goal.clone(),
-            command,
-            expected: Expected::default(),
-        }
+        Operation::embedded(operation_id, actor, self.goal.clone(), command)
     }
 
     pub(super) fn submit(&mut self, actor: &str, command: Command) -> Result<Outcome> {

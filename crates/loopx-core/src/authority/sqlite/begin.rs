@@ -6,7 +6,7 @@ use std::{cell::Cell, ops::Deref, time::Duration};
 
 use rusqlite::Connection;
 
-use super::{Writer, fault, gate, identity, schema, turn, typed};
+use super::{Writer, fault, identity, precedence, queue, schema, typed};
 use crate::{
     authority::{clock::Deadline, random},
     error::Result,
@@ -17,7 +17,7 @@ use crate::{
 const WAIT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE_US: u64 = 100;
 const LONGEST_PAUSE_US: u64 = 4000;
-/// A wait this long is treated as starvation: shorter pauses, and see `turn`.
+/// A wait this long is treated as starvation: shorter pauses, and see `precedence`.
 const EAGER_AFTER: Duration = Duration::from_millis(250);
 /// The longest pause of who starves.
 const EAGER_PAUSE_US: u64 = 500;
@@ -86,14 +86,14 @@ impl Wait<'_> {
         }
     }
 
-    /// Waits until one may enter the gate, or for as long as one waits there.
-    fn at_gate(&mut self, mut enter: impl FnMut() -> bool, mut starving: impl FnMut()) {
+    /// Waits in the queue, or for as long as one waits there.
+    fn in_queue(&mut self, mut enter: impl FnMut() -> bool, mut starving: impl FnMut()) {
         while !enter() {
             let Some(waited) = self.pause() else { return };
             if waited >= EAGER_AFTER {
                 starving();
             }
-            if waited >= gate::PASS_BY_AFTER {
+            if waited >= queue::PASS_BY_AFTER {
                 return;
             }
         }
@@ -150,13 +150,13 @@ impl Writer {
 pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
     identity::check(writer.identity, &writer.path, &writer.schema)?;
     writer.manners.step_back(&writer.path);
-    let Writer { conn, path, gate, patience, .. } = &mut *writer;
-    let mut turn = None;
-    let mut starving = || turn = turn.take().or_else(|| turn::ask(path));
+    let Writer { conn, path, queue, patience, .. } = &mut *writer;
+    let mut ahead = None;
+    let mut starving = || ahead = ahead.take().or_else(|| precedence::ask(path));
     let mut wait = patience.begun();
-    wait.at_gate(|| gate.enter(path), &mut starving);
+    wait.in_queue(|| queue.enter(path), &mut starving);
     if let Err(e) = wait.retry(|| conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]), starving) {
-        gate.leave();
+        queue.leave();
         return Err(typed(&e, writer.schema.name));
     }
     Ok(WriteTx { writer })
@@ -198,7 +198,7 @@ impl Drop for WriteTx<'_> {
             let _ = self.writer.conn.execute_batch("ROLLBACK");
         }
         // After the commit, and the checkpoint that may have followed it.
-        self.writer.gate.leave();
+        self.writer.queue.leave();
     }
 }
 

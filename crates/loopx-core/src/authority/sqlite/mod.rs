@@ -6,13 +6,13 @@
 mod begin;
 mod close;
 mod fault;
-mod gate;
 mod identity;
 mod ledger;
 mod open;
+mod precedence;
+mod queue;
 mod reader;
 mod schema;
-mod turn;
 
 pub use begin::WriteTx;
 pub use ledger::SqliteLedger;

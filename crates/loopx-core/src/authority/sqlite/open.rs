@@ -15,10 +15,10 @@ use rusqlite::{Connection, FileControl, OpenFlags, config::DbConfig};
 use super::{
     Schema, begin,
     begin::Patience,
-    gate::Gate,
     identity::{self, Identity},
+    precedence::Manners,
+    queue::QueueLock,
     schema::{self, Marks},
-    turn::Manners,
     typed,
 };
 use crate::{
@@ -41,7 +41,7 @@ pub struct Writer {
     pub(super) schema: Schema,
     pub(super) patience: Patience,
     pub(super) manners: Manners,
-    pub(super) gate: Gate,
+    pub(super) queue: QueueLock,
 }
 
 impl Writer {
@@ -91,7 +91,7 @@ impl Writer {
         let patience = Patience::new()?;
         // A pragma reads the header, and so may meet the lock of who makes the file.
         patience.retry(|| tune(&conn)).map_err(|e| typed(&e, schema.name))?;
-        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience, manners: Manners::default(), gate: Gate::default() })
+        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience, manners: Manners::default(), queue: QueueLock::default() })
     }
 
     fn create_schema(&mut self) -> Result<()> {

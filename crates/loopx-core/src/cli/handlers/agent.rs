@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     desk::Desk,
-    given, names, schema,
+    given, names, offer, schema,
     show::{self, Facts},
     submit::{Wish, submit, written},
 };
@@ -27,7 +27,7 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let said = if created { "registered" } else { "was registered already" };
     let document = Document::new()
         .line(format!("agent {agent_id} {said} in {goal}"))
-        .line(format!("it takes work with `{} todo claim TODO --as agent:{agent_id}`", context.program));
+        .lines(offer::for_agent(context, &mut desk, &goal, &agent_id));
     let object = json!({"agent_id": agent_id, "goal_id": goal, "created": created});
     written(schema::AGENT, "agent", &object, &done, &[("created", Value::Bool(created))], document)
 }

@@ -10,7 +10,7 @@ use crate::{
     authority::{TurnFilter, View},
     cli::{Args, Context, Var},
     error::{Code, Error, Result},
-    kernel::{Facts, Read},
+    kernel::{Facts, Person, Read, Verb},
     model::{Actor, Agent, Assurance, Door, GoalId, Provenance, Turn, TurnId},
     process,
 };
@@ -58,13 +58,23 @@ pub(in crate::cli) fn caller(context: &Context<'_, '_>, args: &Args, desk: &mut 
     Ok(Caller { actor, provenance: outside(Assurance::Stated), by_token: false })
 }
 
-/// Verbs that are an agent's alone.
-const AGENTS_ONLY: &[&str] = &["todo claim", "todo renew", "todo progress", "todo look", "todo release"];
+/// Whether a call is an agent's alone, as the kernel's table of actors has it.
+fn is_agents(args: &Args) -> bool {
+    let words = match args.path() {
+        "todo release" if args.switch("force") => return false,
+        // A person's has no ownership.
+        "todo done" if args.text("own").is_none() => return false,
+        // An owner's three ways to end its Turn are one verb there.
+        "todo progress" | "todo look" => Verb::TurnCandidate.as_str(),
+        path => path,
+    };
+    let agents = |verb: &&Verb| verb.rights().agent && verb.rights().person == Person::Never;
+    Verb::ALL.iter().filter(agents).any(|verb| verb.as_str() == words)
+}
 
 /// Names an agent where a person may never ask.
 fn with_agent(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, error: Error) -> Error {
-    let by_person = args.path() == "todo release" && args.switch("force");
-    if error.code() != Code::MissingActor || !AGENTS_ONLY.contains(&args.path()) || by_person {
+    if error.code() != Code::MissingActor || !is_agents(args) {
         return error;
     }
     let todo = args.text("id").and_then(|word| names::todo(desk, word).ok());

@@ -179,10 +179,16 @@ pub(super) fn around(
     Ok((settings, project, env))
 }
 
-/// The root of the git work tree that a folder lies in, else the folder that is bound, else none.
+/// Where work in a folder is done: in the folder that is bound, or in a git work tree inside of that; none where neither
+/// is.
 pub(in crate::cli) fn tree_of(folder: &Path, project: Option<&Project>) -> Option<PathBuf> {
     let git = folder.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    git.map(Path::to_owned).or_else(|| project.map(|project| project.root.clone()))
+    let bound = project.map(|project| project.root.as_path());
+    match (git, bound) {
+        // What is bound below the root of a work tree means its paths from there.
+        (Some(git), Some(bound)) if bound.starts_with(git) => Some(bound.to_owned()),
+        (git, bound) => git.or(bound).map(Path::to_owned),
+    }
 }
 
 /// The wall clock.

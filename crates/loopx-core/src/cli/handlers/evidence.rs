@@ -13,7 +13,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Command, EvidenceCommand},
     model::Evidence,
-    projection::{self, EvidenceQuery, Slice},
+    projection::{self, EvidenceQuery, EvidenceRow, Slice},
 };
 
 /// `evidence add`.
@@ -59,7 +59,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         schema::EVIDENCE_LIST,
         &page,
         &["EVIDENCE", "KIND", "VERDICT", "FOR", "ADDED", "POINTER"],
-        |piece| {
+        |EvidenceRow(piece)| {
             vec![
                 names::short(&piece.evidence_id),
                 projection::word(&piece.kind),
@@ -77,7 +77,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
 fn about(piece: &Evidence) -> String {
     let todo = piece.todo_id.as_ref().map(ToString::to_string);
     let criterion = piece.criterion.map(|number| format!("criterion {number}"));
-    let both: Vec<_> = todo.into_iter().chain(criterion).collect();
+    let both: Vec<_> = criterion.into_iter().chain(todo).collect();
     if both.is_empty() { "-".to_owned() } else { both.join(", ") }
 }
 
@@ -101,5 +101,5 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
         .add("by", &piece.produced_by)
         .add("added", show::when(piece.at, now));
     let document = Document::new().heading(piece.pointer.as_str()).with(facts.block());
-    Rendered::new(schema::EVIDENCE, &json!({"evidence": piece}), document)
+    Rendered::new(schema::EVIDENCE, &json!({"evidence": EvidenceRow(piece)}), document)
 }

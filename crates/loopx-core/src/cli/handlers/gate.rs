@@ -13,8 +13,8 @@ use super::{
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Command, GateCommand, NewGate},
-    model::{Answer, Blocks, GateId, GoalId, Timestamp},
+    kernel::{Command, GateCommand, NewGate, answer_command},
+    model::{Answer, Blocks, GateId, GoalId, Label, Timestamp},
     projection::{self, GateQuery, GateRow, Slice},
 };
 
@@ -26,20 +26,26 @@ pub(in crate::cli) fn open(context: &mut Context<'_, '_>, args: &Args) -> Result
         Some(when) => Some(given::moment(&mut desk, &operation_id(args)?, when)?),
         None => None,
     };
+    let options: Vec<Label> = given::all(args, "option")?;
     let new = NewGate {
         kind: given::word(args.needed("kind")?)?,
         question: given::needed(args, "question")?,
-        options: given::all(args, "option")?,
+        options: options.clone(),
         blocks,
         scope: given::parsed(args, "scope")?,
         standing_until,
     };
+    let kind = new.kind;
     let command = Command::Gate(GateCommand::Open(Box::new(new)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let gate_id = done.outcome.gate_id.ok_or_else(|| Error::from(Code::Internal))?;
     let document = Document::new()
         .line(format!("asked; gate {gate_id}"))
-        .line(format!("a person answers with `{} gate resolve {}`", context.program, names::short(&gate_id)));
+        .line(format!(
+            "a person answers with `{} {}`",
+            context.program,
+            answer_command(&names::short(&gate_id), kind, &options, false)
+        ));
     answer(gate_id, &done, document)
 }
 

@@ -17,7 +17,7 @@ use crate::{
     cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
-    model::{Actor, Assurance, Door, Goal, GoalId, Provenance, Text},
+    model::{Actor, Assurance, Door, Goal, GoalId, GoalState, Provenance, Text},
 };
 
 /// How many slugs of one objective are tried.
@@ -44,7 +44,9 @@ pub(in crate::cli) fn init(context: &mut Context<'_, '_>, args: &Args) -> Result
         None => None,
     };
     let bound = bound(&mut desk, &folder, started.as_ref(), args.switch("rebind"))?;
-    let done = Done { new_profile, new_token, started, bound };
+    let goal = bound.goal.as_deref().map(str::parse).transpose()?;
+    let closed = goal.map(|id| found(&mut desk, &id)).transpose()?.flatten().is_some_and(|goal| matches!(goal.state, GoalState::Closed { .. }));
+    let done = Done { new_profile, new_token, started, bound, closed };
     done.rendered(context, &desk, &folder)
 }
 
@@ -54,6 +56,8 @@ struct Done {
     new_token: bool,
     started: Option<Started>,
     bound: Bound,
+    /// Whether the Goal is closed, so that nothing can be added to it.
+    closed: bool,
 }
 
 struct Started {
@@ -218,6 +222,9 @@ impl Done {
             document = document.line("git ignores .loopx/ here, by its own list of this clone");
         }
         document.line(match &self.bound.goal {
+            Some(goal) if self.closed => {
+                format!("the Goal {goal} is closed; next: `{program} init --goal TITLE`, or `{program} goal reopen {goal}`")
+            }
             Some(_) => format!("next: `{program} todo add TITLE`"),
             None => format!("next: `{program} init --goal TITLE`"),
         })

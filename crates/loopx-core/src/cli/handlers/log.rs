@@ -5,7 +5,7 @@ use crate::{
     cli::{Args, Context, Rendered, When},
     error::Result,
     model::{Duration, Timestamp},
-    projection::{self, Listed, LogQuery, Slice},
+    projection::{self, Listed, LogQuery, LogRow, Slice},
 };
 
 /// `log`.
@@ -32,9 +32,14 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         schema::LOG,
         &page,
         &["EVENT", "WHEN", "WHO", "WHAT"],
-        |row| vec![row.seq.to_string(), show::utc(row.at_ms), show::actor(&row.actor), row.text.clone()],
+        |row| vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()],
         "Nothing happened yet.",
     )
+}
+
+/// Whose word a row is: a validator's is not the agent's that it judged.
+fn who(row: &LogRow) -> String {
+    row.said_by.map_or_else(|| show::actor(&row.actor), str::to_owned)
 }
 
 /// `find`.
@@ -49,8 +54,8 @@ pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result
     let rendered = show::listed(
         schema::FIND,
         &Listed { items, next_cursor: None },
-        &["NOUN", "ID", "TITLE"],
-        |row| vec![row.noun.to_owned(), row.id.clone(), row.title.clone()],
+        &["ID", "NOUN", "TITLE"],
+        |row| vec![row.id.clone(), row.noun.to_owned(), row.title.clone()],
         &format!("Nothing holds `{shown}`."),
     )?;
     Ok(if is_full { rendered.note(format!("the first {limit}; a longer text finds fewer")) } else { rendered })

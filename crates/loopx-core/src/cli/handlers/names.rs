@@ -57,12 +57,17 @@ pub(in crate::cli) fn goal_row(desk: &mut Desk, id: &GoalId) -> Result<Goal> {
 /// Errors: `invalid_id`; as [`goal`].
 pub(in crate::cli) fn todo(desk: &mut Desk, word: &str) -> Result<TodoId> {
     let exact = word.parse::<TodoId>();
-    if exact.is_ok() || desk.exact {
-        return exact.map_err(|error| refused(desk, error, word, "todo"));
+    if exact.is_ok() {
+        return exact;
     }
     let number = word.strip_prefix('#').unwrap_or(word);
-    if number.is_empty() || number.starts_with('0') || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return exact.map_err(|error| error.hint("todo list"));
+    let is_number = !number.is_empty() && !number.starts_with('0') && number.bytes().all(|byte| byte.is_ascii_digit());
+    if desk.exact || !is_number {
+        let meant = |desk: &mut Desk| {
+            let id = format!("{}.{number}", goal(desk, None).ok()?).parse().ok()?;
+            todo_row(desk, &id).ok().map(|todo| todo.todo_id.to_string())
+        };
+        return exact.map_err(|error| refused(desk, error, word, "todo", meant));
     }
     format!("{}.{number}", goal(desk, None)?).parse()
 }
@@ -142,26 +147,44 @@ fn none(noun: &str, id: &str) -> Error {
 
 fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, noun: &str) -> Result<T> {
     let exact = word.parse::<T>();
-    if exact.is_ok() || desk.exact {
-        return exact.map_err(|error| refused(desk, error, word, noun));
+    if exact.is_ok() {
+        return exact;
     }
     let tail = word.strip_prefix(prefix).unwrap_or(word);
     let is_plain = tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    if !(1..=TAIL).contains(&tail.len()) || !is_plain {
-        return exact.map_err(|error| error.hint(format!("{noun} list")));
+    let is_start = (1..=TAIL).contains(&tail.len()) && is_plain;
+    let starting = |desk: &mut Desk| desk.look(|view, _| view.tails(prefix, tail, SEVERAL));
+    if desk.exact || !is_start {
+        let meant = |desk: &mut Desk| starting(desk).ok().and_then(only);
+        return exact.map_err(|error| refused(desk, error, word, noun, meant));
     }
-    let found = desk.look(|view, _| view.tails(prefix, tail, SEVERAL))?;
-    one(found, tail, noun)?.parse()
+    one(starting(desk)?, tail, noun)?.parse()
 }
 
-/// The refusal of a word that is no whole id. A program is told that what people may write is not taken from it.
-pub(super) fn refused(desk: &Desk, error: Error, word: &str, noun: &str) -> Error {
-    let is_short = !word.is_empty() && word.len() <= TAIL && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if !desk.exact || !is_short {
+/// The only one of several ids.
+pub(super) fn only(mut found: Vec<String>) -> Option<String> {
+    found.pop().filter(|_| found.is_empty())
+}
+
+/// The refusal of a word that is no whole id. A program is told that what people may write is not taken from it, and
+/// the id that a person would have meant by it, if there is one.
+pub(super) fn refused(
+    desk: &mut Desk,
+    error: Error,
+    word: &str,
+    noun: &str,
+    meant: impl FnOnce(&mut Desk) -> Option<String>,
+) -> Error {
+    let is_short = |word: &str| (1..=TAIL).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !desk.exact || !is_short(word.rsplit(['_', '#']).next().unwrap_or(word)) {
         return error.hint(format!("{noun} list"));
     }
     let message = format!("`{}` is not a whole {noun} id, and with --json no shorter one is taken", echo(word));
-    Error::new(Code::InvalidId, message).hint(format!("{noun} list --json")).detail("expected", format!("{noun} id"))
+    let error = |message: String| Error::new(Code::InvalidId, message).detail("expected", format!("{noun} id"));
+    match meant(desk) {
+        Some(id) => error(format!("{message}; the whole one is {id}")).hint(format!("{noun} list --json")).detail("id", id),
+        None => error(message).hint(format!("{noun} list --json")),
+    }
 }
 
 /// How long the random tail of a minted id is.
@@ -169,7 +192,7 @@ const TAIL: usize = 16;
 /// How many ids an ambiguous start shows.
 const SEVERAL: usize = 8;
 
-/// The only one of several ids.
+/// As [`only`], with a refusal of none and of several.
 pub(super) fn one(found: Vec<String>, tail: &str, noun: &str) -> Result<String> {
     match found.as_slice() {
         [only] => Ok(only.clone()),

@@ -5,7 +5,7 @@
 use super::{
     caller::{caller, check_retired},
     desk::Desk,
-    given, names,
+    given, names, progress,
     submit::operation_id,
     todo_owned, turn_end,
     workbench::{Workbench, interrupted},
@@ -77,7 +77,9 @@ fn finish(
     let mut bench = Workbench::of(context, desk)?;
     // A signal ends the validators before it ends us.
     let stopped = interrupted()?;
-    let done = turn::finish(&mut bench.site(desk), &wish, &stopped)?;
+    let progress = progress::watch(context, stopped);
+    let done = turn::finish(&mut bench.site(desk), &wish, &progress)?;
+    progress.over(done.turn().state.as_str());
     if done.receipt.negative().is_some() {
         return Err(turn::negative(&done.receipt));
     }

@@ -19,6 +19,7 @@ pub(super) const DOCTOR: &str = "loopx_doctor_v1";
 pub(super) const TOKEN: &str = "loopx_token_v1";
 pub(super) const TOKEN_LIST: &str = "loopx_token_list_v1";
 pub(super) const TURN: &str = "loopx_turn_v1";
+pub(super) const TURN_OUTPUT: &str = "loopx_turn_output_v1";
 pub(super) const TURN_LIST: &str = "loopx_turn_list_v1";
 pub(super) const TURN_PLAN: &str = "loopx_turn_plan_v1";
 pub(super) const TURN_PROVED: &str = "loopx_turn_proved_v1";

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::names::short;
 use crate::{
     cli::{Block, Document, Rendered, parse::show_duration_ms},
-    error::Result,
+    error::{Result, shell_line},
     model::{Actor, Timestamp},
     projection::{GateRow, Listed, TodoRow},
 };
@@ -168,7 +168,7 @@ impl Facts {
 
 /// A command as it is typed.
 pub(in crate::cli) fn typed(argv: &[Box<str>]) -> String {
-    shlex::try_join(argv.iter().map(AsRef::as_ref)).unwrap_or_default()
+    shell_line(argv.iter().map(AsRef::as_ref)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{desk::Desk, names, schema, show};
 use crate::{
-    cli::{Args, Block, Context, Document, Rendered},
+    cli::{Args, Block, Context, Document, Rendered, render::clipped},
     error::Result,
     model::{EvidenceId, GateId, Timestamp, Turn, TurnId},
     private::PrivateStore,
@@ -86,7 +86,7 @@ fn of_goal(
     // What is said above is not said again.
     let said = goal.first.as_ref().map(|next| next.command.as_str());
     let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
-    let lines = |row: &Attention| [clipped(&row.text, columns), format!("    {program} {}", for_people(&row.command))];
+    let lines = |row: &Attention| [fitting(&row.text, columns), format!("    {program} {}", for_people(&row.command))];
     let rest: Vec<_> = rest.collect();
     let mut then: Vec<_> = rest.iter().take(ROWS).copied().flat_map(lines).collect();
     if rest.len() > ROWS {
@@ -99,14 +99,10 @@ fn of_goal(
 }
 
 /// A text that fits one indented line, where the width of one is known.
-fn clipped(text: &str, columns: Option<u16>) -> String {
+fn fitting(text: &str, columns: Option<u16>) -> String {
     const INDENT: usize = 2;
     let width = columns.map_or(usize::MAX, |columns| usize::from(columns).saturating_sub(INDENT).max(20));
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(width - 1).collect();
-    format!("{}…", head.trim_end())
+    clipped(text, width)
 }
 
 /// A command with its minted ids as lists show them.

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use super::{
     caller::{Caller, caller, check_retired},
     desk::{Desk, wall},
-    init, names,
+    init, names, show,
     workbench::Workbench,
 };
 use crate::{
     authority::random,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
-    kernel::{Command, GateCommand, Input, Outcome, Person},
-    model::{Actor, Answer, Assurance, Digest, Expected, GoalId, Operation, OperationId, Receipt, uuid_v7},
+    kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person},
+    model::{Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt, uuid_v7},
     turn,
 };
 
@@ -93,6 +93,7 @@ pub(in crate::cli) fn submit_as(
     };
     prove(context, args, &mut caller, needs, desk, &operation_id, &wish)?;
     let frees = turn::may_free(&wish.command);
+    let claims = matches!(wish.command, Command::Claim(ClaimCommand::Claim(_)));
     let actor = caller.actor.clone();
     let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
     if !in_the_way.is_empty() {
@@ -106,7 +107,11 @@ pub(in crate::cli) fn submit_as(
         command: wish.command,
         expected: wish.expected,
     });
-    let receipt = receipt.map_err(|error| with_proof_hint(context, args, desk, &actor, error))?;
+    let receipt = match receipt {
+        Ok(receipt) => receipt,
+        Err(error) if claims && error.code() == Code::TurnUnresolved => return Err(with_way_out(context, desk, error)),
+        Err(error) => return Err(with_proof_hint(context, args, desk, &actor, error)),
+    };
     if frees {
         settle_freed(context, desk, &receipt);
     }
@@ -173,7 +178,7 @@ fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
     if let Some((gate_id, answer)) = answered {
         let gate = names::gate_row(desk, gate_id)?;
         let answer = answer.map(|answer| format!("{answer} to ")).unwrap_or_default();
-        return Ok(format!(": {answer}\u{ab}{}\u{bb} in {goal}", gate.question));
+        return Ok(format!(": {answer}\u{ab}{}\u{bb} in {goal}, {}", gate.question, at_stake(&gate)));
     }
     let objective = names::goal_row(desk, goal).map(|goal| goal.objective.to_string());
     Ok(match objective {
@@ -181,6 +186,32 @@ fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
         // A Goal that is not there is refused with its own words.
         Err(_) => format!(" in {goal}"),
     })
+}
+
+/// Says what can lead out of the unresolved Turn that a refusal names, as it stands, from this machine.
+pub(super) fn with_way_out(context: &Context<'_, '_>, desk: &mut Desk, error: Error) -> Error {
+    let id = error.details().get("turn_id").and_then(Value::as_str).and_then(|id| id.parse().ok());
+    let Some(turn_id) = id else { return error };
+    let way = Workbench::of(context, desk).and_then(|mut bench| turn::way_out(&mut bench.site(desk), turn_id));
+    // A hint that cannot be made better is still the rule's own.
+    way.map_or_else(|_| error.clone(), |way| error.clone().hint(way))
+}
+
+/// What an answer to a gate covers, and what waits for it.
+fn at_stake(gate: &Gate) -> String {
+    const NAMED: usize = 5;
+    let waits = match &gate.blocks {
+        Blocks::Goal => "the whole Goal waits for it".to_owned(),
+        Blocks::Todos(ids) => {
+            let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
+            let more = ids.len() - named.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            format!("{}{more} {} for it", named.join(", "), if ids.len() == 1 { "waits" } else { "wait" })
+        }
+    };
+    let scope = gate.scope.as_ref().map(|scope| format!("it covers {}, ", echo(&scope.to_string()))).unwrap_or_default();
+    let until = gate.standing_until.map(|at| format!("it stands until {}, ", show::utc(at))).unwrap_or_default();
+    format!("{scope}{until}{waits}")
 }
 
 /// Says how a person proves who asks: the same call with the token that `init` left, where that still proves this.
@@ -207,15 +238,10 @@ pub(in crate::cli) fn with_proof_hint(
 /// Turns a receipt into what was written, or a negative end into its error.
 pub(in crate::cli) fn answered(receipt: Receipt) -> Result<Written> {
     let outcome: Outcome = receipt.outcome()?;
-    let Some(code) = receipt.negative() else { return Ok(Written { receipt, outcome, verb: None }) };
-    let shown = serde_json::to_value(&receipt).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    let mut error = Error::from(code).detail("receipt", shown);
-    if let Some(gate_id) = outcome.gate_id {
-        error = Error::new(code, format!("the gate {gate_id} was opened and waits for a person"))
-            .hint(format!("gate show {gate_id}"))
-            .detail("receipt", error.details().get("receipt").cloned().unwrap_or_default());
+    if receipt.negative().is_none() {
+        return Ok(Written { receipt, outcome, verb: None });
     }
-    Err(error)
+    Err(turn::negative(&receipt))
 }
 
 /// The answer of a write: `{schema_version, receipt, <noun>: {…}, …}`, and a few lines for people.

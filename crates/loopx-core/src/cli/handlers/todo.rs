@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     desk::Desk,
-    given, names, schema, show,
+    given, names, offer, schema, show,
     submit::{Wish, Written, operation_id, submit, written},
 };
 use crate::{
@@ -46,14 +46,8 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let command = Command::Todo(TodoCommand::Add(Box::new(new)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let id = done.outcome.todo_ids.first().cloned().ok_or_else(|| Error::from(Code::Internal))?;
-    let document = Document::new().line(format!("added {id}"));
-    let program = context.program;
-    let document = if kind.is_executable() {
-        document.line(format!("an agent takes it with `{program} todo claim {id} --as agent:AGENT`"))
-    } else {
-        document
-    };
-    answer(&id, &done, document)
+    let next = if kind.is_executable() { offer::for_todo(context, &mut desk, &id) } else { None };
+    answer(&id, &done, Document::new().line(format!("added {id}")).lines(next))
 }
 
 /// The answer of a write about one Todo.

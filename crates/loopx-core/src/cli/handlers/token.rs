@@ -183,7 +183,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
 /// `token revoke`.
 pub(in crate::cli) fn revoke(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let id = which(&desk, args.needed("id")?)?;
+    let id = which(&mut desk, args.needed("id")?)?;
     check_proven(context, args, &mut desk)?;
     let now = wall()?;
     let token = desk.tokens().revoke(id, now)?;
@@ -192,16 +192,21 @@ pub(in crate::cli) fn revoke(context: &mut Context<'_, '_>, args: &Args) -> Resu
 }
 
 /// The token that a word means: exact, or a unique start of its random tail.
-fn which(desk: &Desk, word: &str) -> Result<TokenId> {
+fn which(desk: &mut Desk, word: &str) -> Result<TokenId> {
     let exact = word.parse::<TokenId>();
-    if exact.is_ok() || desk.exact {
-        return exact.map_err(|error| names::refused(desk, error, word, "token"));
+    if exact.is_ok() {
+        return exact;
     }
     let tail = word.strip_prefix(TokenId::PREFIX).unwrap_or(word);
-    if tail.is_empty() || !tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
-        return exact.map_err(|error| error.hint("token list"));
+    let starting = |desk: &Desk| {
+        let ids = desk.tokens().list()?.into_iter().map(|token| token.token_id.to_string());
+        let fits = |id: &String| names::tail(id).is_some_and(|found| found.starts_with(tail));
+        Ok::<Vec<String>, Error>(ids.filter(fits).collect())
+    };
+    let is_start = !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    if desk.exact || !is_start {
+        let meant = |desk: &mut Desk| starting(desk).ok().and_then(names::only);
+        return exact.map_err(|error| names::refused(desk, error, word, "token", meant));
     }
-    let ids = desk.tokens().list()?.into_iter().map(|token| token.token_id.to_string());
-    let fits = |id: &String| names::tail(id).is_some_and(|found| found.starts_with(tail));
-    names::one(ids.filter(fits).collect(), tail, "token")?.parse()
+    names::one(starting(desk)?, tail, "token")?.parse()
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{
     caller::caller,
     desk::{Desk, tree_of},
-    given, goal, names, schema,
-    submit::{Wish, operation_id, submit},
+    given, goal, names, progress, schema,
+    submit::{Wish, operation_id, submit, with_way_out},
     turn_end, turn_plan,
     workbench::{Workbench, interrupted},
 };
@@ -17,9 +17,9 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Class, Code, Error, Result, echo},
     kernel::{Command, TurnCommand},
-    model::{Duration, TodoId, Turn, TurnId, Workspace},
+    model::{AgentId, Duration, EndpointId, TodoId, Turn, TurnId, Workspace},
     private::PrivateStore,
-    turn::{self, CommandHost, Done, Hosting, Start},
+    turn::{self, Admitted, CommandHost, Done, Host, Hosting, Start},
 };
 
 /// How long `turn stop` waits for a driver that lives to end its host.
@@ -33,10 +33,8 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
         Some(endpoint) => endpoint,
         None => agent.default_endpoint(),
     };
-    let todo_id = turn_plan::todo_of(context, args, &mut desk, &agent, &endpoint)?;
-    let (workspace, folder) = place(context, args, &mut desk, &todo_id)?;
     let mut bench = Workbench::of(context, &desk)?;
-    let host = bench.host(CommandHost::NAME, hosting(context, args, &desk, &bench, folder)?)?;
+    let chosen = choose(context, args, &mut desk, &bench, (&agent, &endpoint))?;
     if args.switch("dry-run") {
         return turn_plan::plan(context, args);
     }
@@ -48,18 +46,92 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
         operation_id: operation_id(args)?,
         actor: who.actor,
         provenance: who.provenance,
-        goal_id: todo_id.goal().clone(),
-        executor: (agent.clone(), endpoint),
-        workspace,
+        goal_id: chosen.todo_id.goal().clone(),
+        executor: (agent, endpoint),
+        workspace: chosen.workspace.clone(),
         ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
-        todo_id,
+        todo_id: chosen.todo_id.clone(),
     };
     let stopped = interrupted()?;
-    let concerns = |turn: &Turn| turn.agent_id == agent || turn.todo_id() == Some(&start.todo_id);
-    turn::prove_before(&mut bench.site(&mut desk), &start.goal_id, &concerns)?;
-    let done = turn::run(&mut bench.site(&mut desk), &start, host.as_ref(), &stopped)?;
+    let (start, host, admitted) = admit(context, args, &mut desk, &mut bench, chosen, start)?;
+    let progress = progress::watch(context, stopped);
+    let done = turn::drive(&mut bench.site(&mut desk), &start, admitted, host.as_ref(), &progress)?;
+    progress.over(done.turn().state.as_str());
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
     turn_end::answer(&done, &start.operation_id, context.program)
+}
+
+/// What a run works on, where, and with which host.
+struct Chosen {
+    todo_id: TodoId,
+    workspace: Workspace,
+    host: Box<dyn Host>,
+}
+
+fn choose(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    bench: &Workbench,
+    (agent, endpoint): (&AgentId, &EndpointId),
+) -> Result<Chosen> {
+    let todo_id = turn_plan::todo_of(context, args, desk, agent, endpoint)?;
+    let (workspace, folder) = place(context, args, desk, &todo_id)?;
+    let host = bench.host(CommandHost::NAME, hosting(context, args, desk, bench, folder)?)?;
+    Ok(Chosen { todo_id, workspace, host })
+}
+
+/// How often a run decides again. Each time somebody else got on, so this only bounds a disagreement.
+const DECISIONS_MAX: usize = 64;
+
+/// Admits a run to what was chosen. What LoopX chose itself and another took first, it chooses again; what a person named
+/// is refused as it is.
+fn admit(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    bench: &mut Workbench,
+    mut chosen: Chosen,
+    mut start: Start,
+) -> Result<(Start, Box<dyn Host>, Admitted)> {
+    let is_named = args.text("todo").is_some();
+    let mut left = DECISIONS_MAX;
+    loop {
+        let (agent, todo_id) = (&start.executor.0, &start.todo_id);
+        let concerns = |turn: &Turn| turn.agent_id == *agent || turn.todo_id() == Some(todo_id);
+        turn::prove_before(&mut bench.site(desk), &start.goal_id, &concerns)?;
+        let refused = match turn::admit(&mut bench.site(desk), &start) {
+            Ok(admitted) => return Ok((start, chosen.host, admitted)),
+            Err(error) => error,
+        };
+        left -= 1;
+        if is_named || left == 0 || !is_lost(&refused) {
+            return Err(match refused.code() {
+                Code::TurnUnresolved => with_way_out(context, desk, refused),
+                Code::AlreadyClaimed if !is_named => {
+                    let agent = &start.executor.0;
+                    Error::new(Code::NotReady, format!("others took each Todo that {agent} was to work on"))
+                        .detail("why", "owned_by_peers")
+                        .hint(format!("turn plan --agent {agent}"))
+                }
+                _ => refused, // wildcard: every other refusal has its own hint
+            });
+        }
+        chosen = choose(context, args, desk, bench, (&start.executor.0, &start.executor.1))?;
+        let is_same = start.todo_id == chosen.todo_id;
+        if is_same && refused.code() == Code::OperationConflict {
+            return Err(refused);
+        }
+        start.todo_id = chosen.todo_id.clone();
+        start.goal_id = chosen.todo_id.goal().clone();
+        start.workspace = chosen.workspace.clone();
+    }
+}
+
+/// Whether a refusal says that what was decided on has changed since: then another decision finds out what to do.
+fn is_lost(refused: &Error) -> bool {
+    matches!(refused.code().class(), Class::Conflict | Class::Uncertain)
+        || matches!(refused.code(), Code::Held | Code::GateBlocked)
 }
 
 /// The work tree of a run: the flag's, else the folder's, else the Goal's.
@@ -210,6 +282,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
     }
     caller(context, args, &mut desk)?;
     let base = operation_id(args)?;
+    let program = context.program;
     let done = if args.switch("resume") {
         let stopped = interrupted()?;
         let host = match args.argvs("host").next() {
@@ -221,12 +294,15 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
             }
             None => None,
         };
-        turn::resume(&mut bench.site(&mut desk), turn_id, &base, host.as_deref(), &stopped)?
+        let progress = progress::watch(context, stopped);
+        let done = turn::resume(&mut bench.site(&mut desk), turn_id, &base, host.as_deref(), &progress)?;
+        progress.over(done.turn().state.as_str());
+        done
     } else {
         turn::prove(&mut bench.site(&mut desk), turn_id, &base)?
     };
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
-    turn_end::answer(&done, &base, context.program)
+    turn_end::answer(&done, &base, program)
 }
 
 /// What a proof of all Turns of this machine moved.

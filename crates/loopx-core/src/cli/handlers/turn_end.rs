@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{schema, submit::Written};
+use super::{schema, submit::Written, turn_output};
 use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
@@ -16,26 +16,28 @@ use crate::{
 
 /// Answers a verb that left a Turn somewhere.
 ///
-/// Errors: `validation_failed`, `held`, `turn_unresolved`, the class of a host's failure; with the receipt.
+/// Errors: `validation_failed`, `held`, `turn_unresolved`, `not_ready` for what was stopped on a wish, the class of a
+/// host's failure; with the receipt.
 pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<Rendered> {
     let turn = done.turn();
     let lines = Document::new();
     match &turn.state {
-        TurnState::Settled => rendered(done, Some(verb), settled(done, program)?, 0),
+        TurnState::Settled => rendered(done, Some(verb), settled(done, program)?),
         TurnState::Stopped { why } => stopped(done, verb, *why),
         TurnState::Admitted | TurnState::Dispatched => {
             let text = format!("the Turn {} is {}; nothing runs it now", turn.turn_id, turn.state.as_str());
-            rendered(done, Some(verb), lines.line(text).line(format!("go on: {program} {}", recover_command(turn.turn_id))), 0)
+            rendered(done, Some(verb), lines.line(text).line(format!("go on: {program} {}", recover_command(turn.turn_id))))
         }
         TurnState::Candidate => {
             let text = format!("the Turn {} has a result that nobody has proved yet", turn.turn_id);
-            rendered(done, Some(verb), lines.line(text).line(format!("prove it: {program} {}", recover_command(turn.turn_id))), 0)
+            rendered(done, Some(verb), lines.line(text).line(format!("prove it: {program} {}", recover_command(turn.turn_id))))
         }
-        TurnState::Held { .. } => Err(with(done, held(done))),
-        TurnState::Unresolved { .. } => Err(with(done, unresolved(done))),
-        TurnState::Failed { how } => Err(with(done, failed(done, *how))),
+        TurnState::Held { .. } => Err(with(done, verb, held(done))),
+        TurnState::Unresolved { .. } => Err(with(done, verb, unresolved(done))),
+        TurnState::Failed { how } => Err(with(done, verb, failed(done, *how))),
         TurnState::Fenced => Err(with(
             done,
+            verb,
             Error::new(Code::OwnershipSuperseded, format!("another ownership took over from the Turn {}", turn.turn_id)),
         )),
     }
@@ -70,7 +72,7 @@ fn note(done: &Done) -> Option<String> {
     verdict.or(last).map(ToString::to_string)
 }
 
-fn rendered(done: &Done, verb: Option<&OperationId>, document: Document, exit: u8) -> Result<Rendered> {
+fn rendered(done: &Done, verb: Option<&OperationId>, document: Document) -> Result<Rendered> {
     let outcome: Outcome = done.receipt.outcome()?;
     let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
     let mut more = Vec::new();
@@ -80,7 +82,7 @@ fn rendered(done: &Done, verb: Option<&OperationId>, document: Document, exit: u
         more.push(("expires_at_ms", value(serde_json::to_value(outcome.expires_at_ms))?));
     }
     let written = Written { receipt: done.receipt.clone(), outcome, verb: verb.cloned() };
-    Ok(super::submit::written(schema::TURN, "turn", &object(done)?, &written, &more, document)?.exit(exit))
+    super::submit::written(schema::TURN, "turn", &object(done)?, &written, &more, document)
 }
 
 fn settled(done: &Done, program: &str) -> Result<Document> {
@@ -104,13 +106,17 @@ fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
     let mut document = match why {
         Stopped::UserAction => Document::new().line(format!("{id} needs a person; a gate was opened")),
         Stopped::Wait => Document::new().line(format!("{id} waits, and is claimable again when that is over")),
-        Stopped::Stop => Document::new().line(format!("the Turn {} was stopped, and all that it started", turn.turn_id)),
+        // What was asked for did not come about: a negative result, as a refused one is.
+        Stopped::Stop => {
+            let text = format!("the Turn {} was stopped, and all that it started", turn.turn_id);
+            return Err(with(done, verb, Error::new(Code::NotReady, text).hint(turn_output::command(turn.turn_id))));
+        }
         _ => Document::new().line(format!("the Turn {} was stopped ({})", turn.turn_id, plain(&crate::projection::word(&why)))), // wildcard: one sentence for all others
     };
     for process in &done.left {
         document = document.line(format!("left: process {} ({}), which could not be ended", process.pid, process.name));
     }
-    rendered(done, Some(verb), document, u8::from(why == Stopped::Stop))
+    rendered(done, Some(verb), document)
 }
 
 fn held(done: &Done) -> Error {
@@ -143,7 +149,7 @@ fn failed(done: &Done, how: FailedBy) -> Error {
     let code = match how {
         FailedBy::Validate => {
             return Error::new(Code::ValidationFailed, format!("the result of {todo} was refused: {}", reason("a validator said no")))
-                .hint(format!("turn show {}", turn.turn_id));
+                .hint(turn_output::command(turn.turn_id));
         }
         FailedBy::Host(HostFailure::IncompatibleVersion) => Code::IncompatibleVersion,
         FailedBy::Host(HostFailure::SessionUnavailable) => Code::SessionUnavailable,
@@ -154,17 +160,18 @@ fn failed(done: &Done, how: FailedBy) -> Error {
         Some(why) => format!("{}: {why}", plain(failure.as_str())),
         None => plain(failure.as_str()).to_owned(),
     };
-    Error::new(code, said).detail("failure", failure.as_str()).hint(format!("turn show {}", turn.turn_id))
+    Error::new(code, said).detail("failure", failure.as_str()).hint(turn_output::command(turn.turn_id))
 }
 
-/// Puts the receipt and the Turn into an error.
-fn with(done: &Done, error: Error) -> Error {
+/// Puts the receipt, the Turn and the id to repeat into an error.
+fn with(done: &Done, verb: &OperationId, error: Error) -> Error {
     error
+        .detail("operation_id", verb.as_str())
         .detail("receipt", serde_json::to_value(&done.receipt).unwrap_or_default())
         .detail("turn", object(done).unwrap_or_default())
 }
 
 /// Answers a verb that moved a Turn and is no end of it.
 pub(super) fn moved(done: &Done, say: impl Fn(&Turn) -> String) -> Result<Rendered> {
-    rendered(done, None, Document::new().line(say(done.turn())), 0)
+    rendered(done, None, Document::new().line(say(done.turn())))
 }

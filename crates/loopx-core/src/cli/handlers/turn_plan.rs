@@ -22,7 +22,7 @@ use crate::{
     },
     model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
-    projection::plain,
+    projection::{plain, with_units},
     turn::{self, DriverLock},
 };
 
@@ -34,7 +34,7 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
     if let Some(word) = args.text("todo") {
         let todo_id = names::todo(&mut desk, word)?;
         let todo = admissible(context, &mut desk, &todo_id, &agent, &endpoint)?;
-        return shown(&mut desk, context, "run", Some(&todo), json!({"todo_id": todo_id, "reason": "claimable"}), None);
+        return shown(&mut desk, context, &agent, "run", Some(&todo), json!({"todo_id": todo_id, "reason": "claimable"}), None);
     }
     let goal = names::goal(&mut desk, None)?;
     let decided = decide(context, &mut desk, &goal, &agent, &endpoint)?;
@@ -43,8 +43,9 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
     let body = serde_json::to_value(&decided).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let body = with_units(body);
     let why = explain(&decided, context.program);
-    shown(&mut desk, context, decided.action.name(), todo.as_ref(), body, why)
+    shown(&mut desk, context, &agent, decided.action.name(), todo.as_ref(), body, why)
 }
 
 /// The Todo that a run works on: the one that is named, else what the agent should do next.
@@ -102,7 +103,8 @@ fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
     Ok(receipt.outcome::<crate::kernel::Outcome>()?.todo_ids.into_iter().next())
 }
 
-fn decide(
+/// The decision for an agent, as the present folder and this machine have it.
+pub(super) fn decide(
     context: &Context<'_, '_>,
     desk: &mut Desk,
     goal: &GoalId,
@@ -195,6 +197,7 @@ fn explain(decided: &Decided, program: &str) -> Option<String> {
 fn shown(
     desk: &mut Desk,
     context: &Context<'_, '_>,
+    agent: &AgentId,
     action: &str,
     todo: Option<&Todo>,
     mut body: Value,
@@ -223,7 +226,7 @@ fn shown(
     }
     let document = Document::new().with(facts.block());
     let document = match todo {
-        Some(todo) => document.line(format!("{} turn run --todo {} --agent AGENT --host COMMAND", context.program, todo.todo_id)),
+        Some(todo) => document.line(format!("{} turn run --todo {} --agent {agent} --host COMMAND", context.program, todo.todo_id)),
         None => document,
     };
     Rendered::new(schema::TURN_PLAN, &json!({"plan": body}), document)

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show, workbench::Workbench};
+use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::recover_command,
+    kernel::{Seen, recover_command},
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
-    private::{Kind, PrivateStore},
+    private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
+    turn::{self, DriverLock},
 };
 
 /// How many events of a Turn are shown.
@@ -63,6 +64,9 @@ fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
 pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let turn_id = names::turn(&mut desk, args.needed("id")?)?;
+    if args.switch("output") {
+        return turn_output::show(&mut desk, turn_id);
+    }
     show_one(context, &mut desk, turn_id)
 }
 
@@ -84,13 +88,12 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
         (BTreeSet::new(), Vec::new())
     };
     let kept = kept(desk, &turn)?;
-    let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn));
-    let document = page(&turn, causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect(), &log, &kept, now);
-    let document = match next {
-        Some(command) => document.line(format!("next: {} {command}", context.program)),
-        None => document,
-    };
-    let mut body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
+    let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
+    let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
+    let document = page(&turn, words, &log, &kept, now, context.program, next);
+    let body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());
         if let Some(why) = TurnRow::of(&turn).why {
@@ -108,22 +111,11 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
 /// Which texts of a Turn lie in the private store, by kind and id; the texts themselves are not shown.
 fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    let mut ids: Vec<(Kind, String)> = Vec::new();
-    for attempt in &turn.attempts {
-        let id = format!("{}.{}", turn.turn_id, attempt.number);
-        ids.extend([(Kind::Result, id.clone()), (Kind::Diagnostics, id)]);
-    }
-    ids.push((Kind::Diagnostics, format!("{}.v", turn.turn_id)));
-    let mut kept = Vec::new();
-    for (kind, id) in ids {
-        if let Some(body) = private.latest(kind, &id)? {
-            kept.push(json!({"kind": kind.as_str(), "id": id, "bytes": body.bytes.len()}));
-        }
-    }
-    Ok(kept)
+    let bodies = turn::bodies(&mut private, turn)?;
+    Ok(bodies.into_iter().map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes})).collect())
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp) -> Document {
+fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: Timestamp, program: &str, next: Option<String>) -> Document {
     let row = TurnRow::of(turn);
     let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
@@ -172,7 +164,13 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[LogRow], kept: &[Value], now: T
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
     }
-    document
+    if turn.is_driven() || turn.verdict.is_some() {
+        document = document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
+    }
+    match next {
+        Some(command) => document.line(format!("next: {program} {command}")),
+        None => document,
+    }
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
@@ -189,8 +187,11 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that brings on a Turn that nobody is asked about.
-fn next(turn: &Turn) -> Option<String> {
+/// The command that brings on a Turn that nobody is asked about; none while a driver of this machine does.
+fn next(turn: &Turn, driver: Option<Seen>) -> Option<String> {
+    if turn.is_driven() && driver == Some(Seen::Alive) {
+        return None;
+    }
     match &turn.state {
         TurnState::Candidate => Some(recover_command(turn.turn_id)),
         TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(recover_command(turn.turn_id)),

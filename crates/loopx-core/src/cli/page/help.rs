@@ -32,12 +32,15 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
     let mut globals: Vec<_> = GLOBAL.iter().map(parts::described).collect();
     globals.push(("-h, --help".to_owned(), format!("Help; of a command: `{program} COMMAND --help`")));
     globals.push(("-V, --version".to_owned(), "The version".to_owned()));
+    let classes = parts::CLASSES.iter().map(|(class, means)| format!("{} {means}", class.exit()));
+    let exits: Vec<_> = std::iter::once("0 done".to_owned()).chain(classes).collect();
     Document::new()
         .line("LoopX: what is true about the work of AI agents.")
         .line(format!("Usage: {program} [OPTIONS] <COMMAND>"))
         .terms(rows)
         .heading("Options of every command")
         .terms(globals)
+        .para(format!("Exit codes: {}.", exits.join("; ")))
         .heading("Examples")
         .code(vec![format!("{program} try"), format!("{program} todo add 'Fix the login test' --priority P1")])
 }
@@ -70,16 +73,16 @@ fn verb(program: &str, chain: &[&'static Command], verb: &'static Command) -> Do
     for para in verb.long {
         page = page.para(*para);
     }
-    let positionals: Vec<_> = parts::positionals(verb).map(parts::described).collect();
-    if !positionals.is_empty() {
-        page = page.heading("Arguments").terms(positionals);
-    }
-    let mut options: Vec<_> = parts::options(verb).map(parts::described).collect();
-    options.push(("-h, --help".to_owned(), format!("This help; options of every command: {program} --help")));
-    page.heading("Options")
-        .terms(options)
+    let has_positionals = parts::positionals(verb).next().is_some();
+    let mut args: Vec<_> = parts::positionals(verb).chain(parts::options(verb)).map(parts::brief).collect();
+    args.push(("-h, --help".to_owned(), format!("Help; options of all commands: {program} --help")));
+    let page = page
+        .heading(if has_positionals { "Arguments and options" } else { "Options" })
+        .terms(args)
         .heading("Examples")
-        .code(parts::examples(program, verb))
-        .heading("Exit codes")
-        .terms(parts::exits(verb))
+        .code(parts::brief_examples(program, verb));
+    match parts::own_exits(verb) {
+        Some(own) => page.para(own),
+        None => page,
+    }
 }

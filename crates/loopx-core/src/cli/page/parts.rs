@@ -1,5 +1,7 @@
 //! Owns the pieces that help, manual and reference share: usage, arguments, examples, exit codes.
 
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::{
     cli::table::{Access, Arg, Command, Kind, Place},
     error::Class,
@@ -54,18 +56,28 @@ pub(super) fn spelled(arg: &Arg) -> String {
 
 /// An argument and all that is to be known of it.
 pub(super) fn described(arg: &Arg) -> (String, String) {
+    let repeated = arg.many.then(|| "can be repeated".to_owned());
+    (spelled(arg), format!("{}{}", arg.help, notes(arg, repeated, "default from ")))
+}
+
+/// As [`described`], for a screen: dots say that it can be repeated.
+pub(super) fn brief(arg: &Arg) -> (String, String) {
+    let dots = if arg.many { "..." } else { "" };
+    (format!("{}{dots}", spelled(arg)), format!("{}{}", arg.help, notes(arg, None, "else ")))
+}
+
+fn notes(arg: &Arg, repeated: Option<String>, from_setting: &str) -> String {
     let mut notes = Vec::new();
     if let Kind::Choice(words) = arg.kind
         && arg.place != Place::Switch
+        && !words.join("|").eq_ignore_ascii_case(arg.value)
     {
         notes.push(words.join(", "));
     }
     if arg.required && arg.place != Place::Positional {
         notes.push("required".to_owned());
     }
-    if arg.many {
-        notes.push("can be repeated".to_owned());
-    }
+    notes.extend(repeated);
     if let Some(default) = arg.default {
         notes.push(format!("default {default}"));
     }
@@ -75,19 +87,41 @@ pub(super) fn described(arg: &Arg) -> (String, String) {
     if let Some(key) = arg.setting
         && key != arg.id
     {
-        notes.push(format!("default from {key}"));
+        notes.push(format!("{from_setting}{key}"));
     }
     if arg.writes {
         notes.push("writes".to_owned());
     }
-    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-    (spelled(arg), format!("{}{notes}", arg.help))
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) }
 }
 
 /// Lines that work, each with what it does.
 pub(super) fn examples(program: &str, command: &Command) -> Vec<String> {
     let lines = command.examples.iter();
     lines.flat_map(|example| [format!("{program} {}", example.line), format!("    {}", example.does)]).collect()
+}
+
+/// As [`examples`], for a screen: what a line does stands behind it, where it fits.
+pub(super) fn brief_examples(program: &str, command: &Command) -> Vec<String> {
+    const ROOM: usize = 78;
+    let lines = command.examples.iter().flat_map(|example| {
+        let line = format!("{program} {}", example.line);
+        let both = format!("{line}  # {}", example.does);
+        if both.width() <= ROOM { vec![both] } else { vec![line, format!("    # {}", example.does)] }
+    });
+    lines.collect()
+}
+
+/// The exit codes that a command has beside those of every command, with the codes of their errors; none where it
+/// has none.
+pub(super) fn own_exits(command: &Command) -> Option<String> {
+    let own = |class: Class| {
+        let codes = command.codes.iter().filter(|code| code.class() == class);
+        let codes: Vec<_> = codes.map(|code| code.as_str()).collect();
+        (!codes.is_empty()).then(|| format!("{} {}", class.exit(), codes.join(", ")))
+    };
+    let rows: Vec<_> = CLASSES.iter().filter_map(|(class, _)| own(*class)).collect();
+    (!rows.is_empty()).then(|| format!("Exit codes: {}.", rows.join("; ")))
 }
 
 /// The exit codes of a command: its own ones, and those of every command.

@@ -15,6 +15,16 @@ pub(in crate::cli) fn reference(program: &str, commands: &[&'static [Command]]) 
     let mut page = Document::new()
         .heading("Command line reference")
         .para("Generated from the flag table by `cargo xtask docs`; do not edit.")
+        .para(
+            "A command among the arguments is split into words as a shell would split it, and no shell is run; what \
+             needs one names it, as in `sh -c '…'`.",
+        )
+        .para(
+            "With `--json` ids are given whole. Times are milliseconds since 1970 (UTC) and lengths of time are \
+             milliseconds, in fields whose names end with `_ms`; only `wake.after` is a time under its own word. \
+             `goal export` prints rows and events as they are stored: there a time stands in a field that ends with \
+             `at`, `until` or `after`, in the same unit.",
+        )
         .with(Block::Heading(2, "Options of every command".to_owned()))
         .terms(GLOBAL.iter().map(parts::described));
     for group in Group::ALL {

@@ -19,7 +19,7 @@ pub enum Block {
     Lines(Vec<String>),
     /// Terms and what they mean, or names and values.
     Terms(Vec<(String, String)>),
-    /// Columns with a head; fits the width.
+    /// Columns with a head; fits the width. The first column names the row, and is never cut.
     Table(Vec<String>, Vec<Vec<String>>),
     /// Lines that are typed or run.
     Code(Vec<String>),

@@ -9,13 +9,14 @@ mod look;
 mod markdown;
 mod printable;
 mod roff;
+mod table;
 mod text;
 
 pub use self::{
     document::{Block, Document},
     look::{Format, Look, Stdio},
 };
-pub(super) use self::{markdown::markdown, roff::roff, text::text};
+pub(super) use self::{markdown::markdown, printable::is_kept as is_printable, roff::roff, table::clipped, text::text};
 
 use std::{
     ffi::OsString,

@@ -4,9 +4,14 @@
 
 use std::borrow::Cow;
 
+/// Whether one line is shown as it is.
+pub(in crate::cli) fn is_kept(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() || is_deceptive(c))
+}
+
 /// One line: breaks and tabs become spaces, what is not printable its code point.
 pub(super) fn line(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c.is_control() || is_deceptive(c)) {
+    if is_kept(text) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -41,7 +46,7 @@ pub(super) fn lines(text: &str) -> Cow<'_, str> {
 ///
 /// In JSON such characters occur inside strings only, so the value stays the same.
 pub(super) fn json(text: String) -> String {
-    if !text.chars().any(|c| c.is_control() || is_deceptive(c)) {
+    if is_kept(&text) {
         return text;
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -1,18 +1,18 @@
 //! Owns documents as text for a terminal or a pipe.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     document::{Block, Document},
     look::Look,
     printable,
+    table::table,
 };
 
 /// The width of prose where no width is known, and its greatest where one is.
 const PROSE_COLUMNS: usize = 80;
 /// The widest term that its meaning stands beside.
-const TERM_COLUMNS: usize = 30;
+const TERM_COLUMNS: usize = 28;
 
 /// Writes a document as text, each line ended.
 pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
@@ -22,11 +22,14 @@ pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
     while let Some(block) = blocks.next() {
         match block {
             Block::Heading(_, title) => {
-                let title = printable::line(title);
-                if look.colour {
-                    out.extend(["\u{1b}[1m", &title, "\u{1b}[0m\n"]);
-                } else {
-                    out.extend([&title, "\n"]);
+                let mut wrapped = String::new();
+                wrap(&mut wrapped, "", &printable::line(title), width);
+                for line in wrapped.lines() {
+                    if look.colour {
+                        out.extend(["\u{1b}[1m", line, "\u{1b}[0m\n"]);
+                    } else {
+                        out.extend([line, "\n"]);
+                    }
                 }
                 continue;
             }
@@ -34,7 +37,7 @@ pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
             Block::Lines(lines) => each(&mut out, "", lines),
             Block::Code(lines) => each(&mut out, "  ", lines),
             Block::Terms(terms) => self::terms(&mut out, terms, width),
-            Block::Table(head, rows) => table(&mut out, head, rows, look),
+            Block::Table(head, rows) => table(&mut out, head, rows, look.columns.map(usize::from)),
             Block::Verbatim(text) => {
                 out += &printable::lines(text);
                 if !out.ends_with('\n') && !text.is_empty() {
@@ -100,26 +103,5 @@ fn wrap_after(out: &mut String, first: &str, indent: &str, text: &str, width: us
         has_words = true;
     }
     *out += line.trim_end();
-    out.push('\n');
-}
-
-fn table(out: &mut String, head: &[String], rows: &[Vec<String>], look: Look) {
-    let mut made = Table::new();
-    made.load_style(presets::NOTHING);
-    match look.columns {
-        Some(columns) => {
-            made.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
-        }
-        None => {
-            made.set_content_arrangement(ContentArrangement::Disabled);
-        }
-    }
-    let cells = |row: &[String]| row.iter().map(|cell| printable::line(cell).into_owned()).collect::<Vec<_>>();
-    made.set_header(cells(head));
-    made.add_rows(rows.iter().map(|row| cells(row)));
-    for column in made.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    *out += &made.trim_fmt();
     out.push('\n');
 }

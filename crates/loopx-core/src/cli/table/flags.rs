@@ -34,7 +34,7 @@ pub(super) const EXPECT: Arg = Arg::option(
     "expect",
     "REVISION",
     Kind::Number { min: 1, max: u64::MAX },
-    "Refuse when the row has moved on from this revision",
+    "Refuse unless the row has this revision",
 );
 
 /// How long an ownership lasts.
@@ -62,7 +62,7 @@ pub(super) const WORKSPACE: Arg = Arg::option(
     "workspace",
     "PATH",
     Kind::Path,
-    "The work tree of scopes and validators; else the folder's, else the Goal's",
+    "The work tree; else the folder's, else the Goal's",
 );
 
 /// A write scope.
@@ -77,7 +77,7 @@ pub(super) const VALIDATOR: Arg = Arg::option(
     "validator",
     "COMMAND",
     Kind::Argv,
-    "A command that proves the result, at most 8; split like a shell would, but no shell is run",
+    "A command that proves it, at most 8; no shell is run",
 )
 .many();
 
@@ -86,18 +86,18 @@ pub(super) const PROGRESS_EXIT: Arg = Arg::option(
     "progress-exit",
     "CODE",
     Kind::Number { min: 1, max: 125 },
-    "The validators' exit code that means progress, 1 to 125",
+    "The validators' exit code for progress, 1 to 125",
 )
 .needs(&["validator"]);
 
 /// The validators' time limit.
 pub(super) const TIMEOUT: Arg =
-    Arg::option("timeout", "DURATION", Kind::Duration, "The time limit of each validator")
+    Arg::option("timeout", "DURATION", Kind::Duration, "Each validator's time limit")
         .setting("validator.timeout")
         .needs(&["validator"]);
 
 /// What of the environment the validators get.
 pub(super) const VALIDATOR_ENV: Arg =
-    Arg::option("env", "NAME", Kind::Text, "A variable of the profile's environment the validators get")
+    Arg::option("env", "NAME", Kind::Text, "A variable that the validators get, as it is now")
         .many()
         .needs(&["validator"]);

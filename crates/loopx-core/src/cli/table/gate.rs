@@ -6,7 +6,7 @@ use super::{
 };
 use crate::error::Code;
 
-const ID: Arg = Arg::positional("id", "GATE", Kind::Id, "The gate: `gate_…`, or the start of its last 16 characters, as lists show it");
+const ID: Arg = Arg::positional("id", "GATE", Kind::Id, "The gate: `gate_…`, or the start that lists show; whole with --json");
 const KINDS: &[&str] = &["decision", "approval", "credential", "access", "publication", "direction"];
 
 const OPEN: Command = Command::verb("open", Access::Writes, "Asks a person, and blocks until there is an answer.")

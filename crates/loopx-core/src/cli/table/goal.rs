@@ -15,7 +15,7 @@ const CHECK: Arg = Arg::option(
     "check",
     "N=COMMAND",
     Kind::NumberedArgv,
-    "A command that checks the Nth criterion, counted from 1",
+    "A command that checks the Nth criterion, from 1",
 )
 .many();
 const NON_GOAL: Arg = Arg::option("non-goal", "TEXT", Kind::Text, "What is not wanted, at most 32").many();
@@ -29,7 +29,7 @@ const NEEDS_APPROVAL: Arg = Arg::option(
 const STOP_CONDITION: Arg =
     Arg::option("stop-condition", "TEXT", Kind::Text, "When to stop, at most 32").many();
 const SOURCE: Arg =
-    Arg::option("source", "POINTER", Kind::Text, "What the work must obey: a URL or a relative path").many();
+    Arg::option("source", "POINTER", Kind::Text, "What the work must obey: a URL or relative path").many();
 const CLEARABLE: Kind = Kind::Choice(&[
     "acceptance",
     "non-goal",
@@ -63,7 +63,7 @@ const START: Command = Command::verb("start", Access::Writes, "Starts a Goal.")
             "unvalidated",
             "POLICY",
             Kind::Choice(&["ask", "trust"]),
-            "What a completion without any validator does: ask a person, or settle unproven",
+            "Without a validator: ask a person, or trust the agent",
         )
         .default("ask"),
     ])
@@ -94,8 +94,8 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Goals.")
     ]);
 
 const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a Goal wants.")
-    .long(&["A list that is given replaces the whole list. Objective, acceptance, boundary and validators need a \
-             proven user: on a terminal LoopX asks, elsewhere it takes a token."])
+    .long(&["A list that is given replaces the whole list. What is wanted, and what proves it, needs a proven \
+             user: on a terminal LoopX asks, elsewhere it takes a token."])
     .args(&[
         WHICH,
         Arg::option("objective", "TEXT", Kind::Text, "The new objective, at most 4 KiB"),
@@ -124,7 +124,7 @@ const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a 
         EXPECT,
     ])
     .examples(&[
-        example("goal update importer --validator 'cargo test -q'", "replace the validators"),
+        example("goal update importer --validator 'cargo test -q'", "new validators"),
         example("goal update importer --criterion 2 --waive 'measured by hand'", "waive a criterion"),
     ])
     .codes(&[Code::StaleRevision, Code::GoalClosed, Code::UserOnly, Code::Unauthenticated]);

@@ -52,7 +52,7 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists tokens, never 
     .examples(&[example("token list", "who can prove what")]);
 
 const REVOKE: Command = Command::verb("revoke", Access::Writes, "Ends a token.")
-    .args(&[Arg::positional("id", "TOKEN", Kind::Id, "The token: `tok_…`, or the start of its last 16 characters, as lists show it")])
+    .args(&[Arg::positional("id", "TOKEN", Kind::Id, "The token: `tok_…`, or the start that lists show; whole with --json")])
     .examples(&[example("token revoke 0v7k3", "at once")])
     .codes(&[Code::UserOnly, Code::Unauthenticated]);
 

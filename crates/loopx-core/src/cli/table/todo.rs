@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::Code;
 
-pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`; `N` alone for one of the folder's Goal, but not under --json");
+pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`, or `N` in the folder's Goal; whole with --json");
 pub(super) const PRIORITIES: Kind = Kind::Choice(&["P0", "P1", "P2", "P3", "P4"]);
 
 const DETAIL: Arg = Arg::option("detail", "TEXT", Kind::Text, "What the title cannot say, at most 4 KiB");
@@ -23,12 +23,12 @@ const UNCHANGED_LIMIT: Arg = Arg::option(
     "unchanged-limit",
     "N",
     Kind::Number { min: 1, max: 10_000 },
-    "Looks without a change after which a monitor asks for a new plan",
+    "Looks without change, then it asks for a new plan",
 );
 
 const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal.")
-    .long(&["An `advance` is executed by an agent, a `monitor` looks again and again, a `blocker` is resolved, \
-             an `action` is done by a person. Without validators of its own it is proven by the Goal's."])
+    .long(&["An agent does an `advance` and watches a `monitor`; a `blocker` is resolved, a person does an \
+             `action`. Without validators of its own the Goal's prove it."])
     .args(&[
         Arg::positional("title", "TITLE", Kind::Text, "What is to be done, at most 240 bytes"),
         DETAIL,
@@ -39,13 +39,13 @@ const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal
             "What kind of work it is",
         )
         .default("advance"),
-        Arg::option("priority", "P", PRIORITIES, "How soon it matters, P0 first").default("P2"),
+        Arg::option("priority", "P", PRIORITIES, "How soon").default("P2"),
         Arg::option("depends-on", "TODO", Kind::Id, "A Todo that must be done first, at most 64").many(),
         Arg::option(
             "wake",
             "WAKE",
             Kind::Wake,
-            "Add it deferred until after:WHEN, todo_done:TODO or gate:GATE",
+            "Deferred until after:WHEN, todo_done:TODO, gate:GATE",
         )
         .conflicts(&["blocked"]),
         Arg::option("blocked", "REASON", Kind::Text, "Add it blocked, and say why"),
@@ -66,12 +66,8 @@ const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal
     ])
     .examples(&[
         example("todo add 'Fix the login test' --priority P1", "in the folder's Goal"),
-        example(
-            "todo add 'Port the parser' --validator 'make test' --scope src/parser",
-            "with a proof and a write scope",
-        ),
-        example("todo add 'Look at the queue' --kind monitor --every 15m", "a monitor"),
-        example("todo add 'Send the report' --wake after:2h --depends-on importer.3", "later, and after another"),
+        example("todo add 'Port it' --validator 'make test' --scope src", "proof and scope"),
+        example("todo add 'Look at it' --kind monitor --every 15m", "a monitor"),
     ])
     .codes(&[
         Code::BoundaryViolation,

@@ -81,7 +81,7 @@ pub(super) const RESOLVE: Command = Command::verb("resolve", Access::Writes, "Re
     .codes(MOVE_CODES);
 
 pub(super) const CANCEL: Command = Command::verb("cancel", Access::Writes, "Ends a Todo without doing it.")
-    .long(&["It approves nothing, and what depends on it asks for a new plan."])
+    .long(&["It approves nothing, and what depends on it waits for a person's word."])
     .args(&[
         ID,
         MUST_REASON,

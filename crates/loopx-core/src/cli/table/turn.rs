@@ -6,14 +6,14 @@ use super::{
 };
 use crate::error::Code;
 
-const ID: Arg = Arg::positional("id", "TURN", Kind::Id, "The Turn: `trn_…`, or a unique start of what follows");
+const ID: Arg = Arg::positional("id", "TURN", Kind::Id, "The Turn: `trn_…`, or the start that lists show; whole with --json");
 const TODO: Arg = Arg::option("todo", "TODO", Kind::Id, "The Todo; else what the agent should do next");
 const AGENT: Arg = Arg::option("agent", "AGENT", Kind::Id, "The agent that works");
 const HOST: Arg = Arg::option(
     "host",
     "COMMAND",
     Kind::Argv,
-    "The program that works; split like a shell would, but no shell is run",
+    "The command that does the work; no shell is run",
 );
 const DEADLINE: Arg = Arg::option("deadline", "DURATION", Kind::Duration, "When an attempt is ended, at most 24h")
     .setting("turn.deadline");
@@ -26,7 +26,7 @@ const MOVE_CODES: &[Code] =
 const PLAN: Command = Command::verb("plan", Access::Reads, "Shows what `turn run` would do, and why.")
     .args(&[TODO, AGENT.required()])
     .examples(&[
-        example("turn plan --agent coder", "the next Todo, and the contract the host would get"),
+        example("turn plan --agent coder", "the next Todo, and what would prove it"),
         example("turn plan --agent coder --todo importer.3 --json", "for one Todo, for a program"),
     ])
     .codes(&[Code::NotClaimable, Code::AlreadyClaimed, Code::GateBlocked, Code::GoalStopped, Code::GoalClosed]);
@@ -99,8 +99,14 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Turns; without
     ]);
 
 const SHOW: Command = Command::verb("show", Access::Reads, "Shows one Turn: phases, verdicts, receipts.")
-    .args(&[ID])
-    .examples(&[example("turn show 0v7k3", "by the start of its id")]);
+    .args(&[
+        ID,
+        Arg::switch("output", "What its hosts and validators printed, and how they ended; kept on this machine alone"),
+    ])
+    .examples(&[
+        example("turn show 0v7k3", "by the start of its id"),
+        example("turn show 0v7k3 --output", "why a host crashed, or what a validator said"),
+    ]);
 
 const STOP: Command = Command::verb("stop", Access::Writes, "Ends a Turn and all that it started.")
     .args(&[ID, REASON])

@@ -23,6 +23,8 @@ fn every_help_renders_fits_eighty_columns_and_has_an_example() {
             assert_eq!(line.trim_end(), line, "{path:?}");
         }
         assert!(ended.out.contains("Examples\n  loopx "), "{path:?}");
+        // One screen.
+        assert!(ended.out.lines().count() <= 40, "{path:?}: {}", ended.out.lines().count());
     }
 }
 

@@ -45,11 +45,21 @@ fn only_a_typed_yes_proves_who_asks() {
     let opened = typed(&env, "", &["gate", "open", "May it go out?", "--kind", "publication", "--blocks", "goal", "--json"]);
     let gate = opened.json()["gate"]["gate_id"].as_str().unwrap().to_owned();
     for (words, asked) in [
-        (&["--deny"][..], "gate resolve: no to «May it go out?» in ship-it, as user:ana? (yes/no)"),
-        (&["--approve"], "gate resolve: yes to «May it go out?» in ship-it, as user:ana? (yes/no)"),
-        (&["--defer", "2d"], "gate resolve: not now to «May it go out?» in ship-it, as user:ana? (yes/no)"),
+        (&["--deny"][..], "gate resolve: no to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)"),
+        (&["--approve"], "gate resolve: yes to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)"),
+        (&["--defer", "2d"], "gate resolve: not now to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)"),
     ] {
         let ended = typed(&env, "no\n", &[&["gate", "resolve", &gate], words].concat());
         assert!(ended.exit == 6 && ended.err.contains(asked), "{ended:?}");
     }
+    let added = typed(&env, "", &["todo", "add", "one", "--json"]);
+    assert_eq!(added.exit, 0, "{added:?}");
+    let words = ["gate", "open", "May it write?", "--kind", "approval", "--scope", "path:src", "--blocks", "1", "--json"];
+    let gate = typed(&env, "", &words);
+    assert_eq!(gate.exit, 2, "a whole id is wanted: {gate:?}");
+    let words = words.map(|word| if word == "1" { "ship-it.1" } else { word });
+    let gate = typed(&env, "", &words).json()["gate"]["gate_id"].as_str().unwrap().to_owned();
+    let ended = typed(&env, "no\n", &["gate", "resolve", &gate, "--approve"]);
+    let asked = "yes to «May it write?» in ship-it, it covers path:src, ship-it.1 waits for it, as user:ana?";
+    assert!(ended.err.contains(asked), "{ended:?}");
 }

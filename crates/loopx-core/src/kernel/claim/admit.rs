@@ -176,7 +176,7 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
         Reason::Unresolved(turn_id) => {
             because(Code::TurnUnresolved, format!("what the Turn {turn_id} of {id} did is not known"))
                 .detail("turn_id", turn_id.to_string())
-                .hint(format!("turn recover {turn_id} --prove"))
+                .hint(format!("turn recover {turn_id} --resume"))
         }
         Reason::Held(turn_id, causes) => because(Code::Held, format!("the result of {id} is held"))
             .detail("turn_id", turn_id.to_string())

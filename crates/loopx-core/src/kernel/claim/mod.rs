@@ -13,7 +13,7 @@ pub use event::Event;
 
 pub(super) use admit::{Admission, admit, admit_next, would_end};
 pub(super) use own::{Presented, check, present, rearm_at, renew};
-pub(super) use scopes::{conflict, of_claim, wanted as wanted_scopes};
+pub(super) use scopes::{conflict, of_claim, wanted as declared_scopes, wanted_in as wanted_scopes};
 
 use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, reason, todo, turn};
 use crate::{
@@ -249,7 +249,7 @@ pub(super) fn owner_reads(todo_id: &TodoId, wanted: &mut Wanted<'_>) {
     }
     let workspace = own.filter(|own| !own.scopes.is_empty()).and_then(|own| own.workspace.clone());
     if let Some(workspace) = workspace {
-        wanted.want(Read::Writers(workspace));
+        wanted.want(Read::Writers(workspace.tree()));
     }
 }
 

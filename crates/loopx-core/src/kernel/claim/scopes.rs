@@ -16,14 +16,29 @@ pub(in crate::kernel) fn wanted(goal: &Goal, todo: &Todo) -> BTreeSet<ScopePath>
     todo.requires.write_scopes.clone()
 }
 
+/// As [`wanted`], as paths from the root of the work tree: what two folders of one tree call differently is one place.
+pub(in crate::kernel) fn wanted_in(
+    goal: &Goal,
+    todo: &Todo,
+    workspace: Option<&Workspace>,
+) -> Result<BTreeSet<ScopePath>> {
+    let scopes = wanted(goal, todo);
+    match workspace {
+        Some(workspace) if !goal.boundary.exclusive_workspace => {
+            scopes.iter().map(|scope| workspace.from_root(scope)).collect()
+        }
+        Some(_) | None => Ok(scopes),
+    }
+}
+
 /// The workspace and scopes of a claim; scopes without a workspace are refused.
 pub(in crate::kernel) fn of_claim(
     goal: &Goal,
     todo: &Todo,
     workspace: Option<&Workspace>,
 ) -> Result<(Option<Workspace>, BTreeSet<ScopePath>)> {
-    let scopes = wanted(goal, todo);
     let workspace = workspace.or(goal.workspace.as_ref()).cloned();
+    let scopes = wanted_in(goal, todo, workspace.as_ref())?;
     if workspace.is_none() && !scopes.is_empty() {
         return Err(Error::new(
             Code::InvalidArgument,
@@ -42,11 +57,11 @@ pub(in crate::kernel) fn conflict<'f>(
     scopes: &BTreeSet<ScopePath>,
 ) -> Result<Option<&'f Todo>> {
     let Some(workspace) = workspace.filter(|_| !scopes.is_empty()) else { return Ok(None) };
-    facts.asked(&Read::Writers(workspace.clone()))?;
+    facts.asked(&Read::Writers(workspace.tree()))?;
     let clashes = |todo: &&Todo| {
         todo.todo_id != *own
             && todo.ownership.as_ref().is_some_and(|other| {
-                other.workspace.as_ref() == Some(workspace)
+                other.workspace.as_ref().is_some_and(|other| other.shares_tree(workspace))
                     && !facts.is_expired(other)
                     && other.scopes.iter().any(|a| scopes.iter().any(|b| a.overlaps(b)))
             })

@@ -10,7 +10,7 @@ pub use event::Event;
 
 use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, todo, turn};
 use crate::{
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, shell_line},
     model::{
         Actor, Answer, Blocks, Gate, GateId, GateKind, GateState, GoalId, Key, Label, ShortText, Timestamp,
         Todo, TodoId, Turn, TurnId, TurnState,
@@ -110,6 +110,18 @@ impl Command {
             }
         };
         Ok((Outcome { gate_id: Some(gate_id), ..Outcome::default() }, None))
+    }
+}
+
+/// The command by which a person answers a gate of this kind, or takes back the question that was denied.
+pub fn answer_command(gate_id: &str, kind: GateKind, options: &[Label], is_denied: bool) -> String {
+    match (is_denied, kind.is_approval()) {
+        (true, _) => format!("gate withdraw {gate_id}"),
+        (false, true) => format!("gate resolve {gate_id} --approve"),
+        (false, false) => {
+            let option = options.first().and_then(|option| shell_line([option.as_str()]));
+            format!("gate resolve {gate_id} --answer {}", option.as_deref().unwrap_or("TEXT"))
+        }
     }
 }
 
@@ -275,6 +287,21 @@ pub(super) fn approve_acceptance(draft: &mut Draft<'_>, reviewed: &TodoId, by: &
     }
 }
 
+/// The refusal of an answer that this kind of gate does not take.
+fn other_answer(gate: &Gate) -> Error {
+    let (kind, id) = (gate.kind.as_str(), gate.gate_id);
+    let takes = if gate.kind.is_approval() {
+        "is approved, denied or deferred; it takes no other answer"
+    } else {
+        "is answered or deferred; there is nothing to approve or deny"
+    };
+    let command = answer_command(&id.to_string(), gate.kind, &gate.options, false);
+    Error::new(Code::InvalidTransition, format!("the {kind} gate {id} {takes}"))
+        .detail("gate_id", id.to_string())
+        .detail("state", gate.state.as_str())
+        .hint(command)
+}
+
 fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()> {
     let gate = named(draft, gate_id)?.clone();
     let open = matches!(gate.state, GateState::Open | GateState::Deferred { .. });
@@ -283,7 +310,7 @@ fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()
         Answer::Answer { .. } => !gate.kind.is_approval(),
         Answer::Defer { .. } => true,
     };
-    if !open || !fits {
+    if !open {
         let verb = match answer {
             Answer::Approve => "be approved",
             Answer::Deny { .. } => "be denied",
@@ -291,6 +318,9 @@ fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()
             Answer::Defer { .. } => "be deferred",
         };
         return Err(no_move(&gate, verb));
+    }
+    if !fits {
+        return Err(other_answer(&gate));
     }
     match answer {
         Answer::Answer { text } if !gate.options.is_empty() => {

@@ -533,7 +533,7 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
 /// Whether another Turn of the Goal executes in the same work tree.
 fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
     for other in draft.facts().live_turns(draft.goal_id())? {
-        let same = other.workspace == turn.workspace && other.turn_id != turn.turn_id;
+        let same = turn.shares_tree(other) && other.turn_id != turn.turn_id;
         if same && end::executes(draft.facts(), other)? {
             return Ok(true);
         }

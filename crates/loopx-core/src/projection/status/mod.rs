@@ -161,7 +161,7 @@ pub struct GoalStatus {
     /// What needs somebody, most urgent first.
     pub attention: Vec<Attention>,
     /// What the agent that was asked for should do now.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::moments::named")]
     pub decision: Option<Decided>,
     /// What deserves a second look, though nothing refuses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]

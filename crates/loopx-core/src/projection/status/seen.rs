@@ -138,7 +138,10 @@ impl<'a> Seen<'a> {
             .filter(|(_, own)| own.scopes.is_empty() && own.workspace.is_some())
             .collect();
         for (place, (todo, own)) in undeclared.iter().enumerate() {
-            let shares = undeclared.iter().skip(place + 1).find(|(_, other)| other.workspace == own.workspace);
+            let shares = undeclared.iter().skip(place + 1).find(|(_, other)| match (&own.workspace, &other.workspace) {
+                (Some(one), Some(other)) => one.shares_tree(other),
+                (Some(_) | None, _) => false,
+            });
             if let Some((other, _)) = shares {
                 warnings.push(format!(
                     "{} and {} are worked on in one work tree, and neither says what it writes",

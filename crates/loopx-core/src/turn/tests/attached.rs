@@ -76,7 +76,7 @@ fn a_verb_cut_off_between_its_commits_goes_on_where_it_was() {
     let around = bench.site().around(turn_id).unwrap();
     let step = turn::attached::candidate_step(&mut bench.site(), &wish, &around).unwrap();
     let id = wish.operation_id.step("candidate").unwrap();
-    bench.authority.submit_step(turn::attached::operation(&wish, id, step)).unwrap();
+    bench.authority.submit_step(&super::bench::AnyTurn(step.turn_id()), turn::attached::operation(&wish, id, step)).unwrap();
     assert_eq!(bench.row(turn_id).state, TurnState::Candidate);
     // a file changed meanwhile: what was seen is no part of what was asked
     fs::write(bench.tree().join("later"), "x").unwrap();

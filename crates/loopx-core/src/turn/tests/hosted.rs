@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration as Wait};
 
-use super::bench::{Bench, result, text};
+use super::bench::{Bench, result, run, text};
 use crate::{
     authority::{Authority, Envelope, EventFilter, clock::Deadline},
     error::Code,
@@ -112,7 +112,7 @@ fn fault_e08_stopped_turns_leave_no_process() {
         let todo_id = bench.todo(|_| {});
         let (start, host) = (bench.start(&todo_id), bench.host("touch began; (setsid sleep 300 &); sleep 300", |_| {}));
         let began = bench.tree().join("began");
-        let done = turn::run(&mut bench.site(), &start, &host, &|| began.exists()).unwrap();
+        let done = run(&mut bench.site(), &start, &host, &|| began.exists()).unwrap();
         assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
         no_process(done.turn().turn_id);
         fs::remove_file(&began).unwrap();
@@ -163,7 +163,7 @@ fn a_crash_is_tried_again_and_three_are_the_end() {
     let other = bench.todo(|_| {});
     let start = bench.start(&other);
     let host = bench.host("exit 7", |hosting| hosting.attempts_max = 2);
-    let done = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&failed(HostFailure::Crashed), 2));
     assert_eq!(done.turn().slot, Slot::Returned);
 }
@@ -174,7 +174,7 @@ fn a_deadline_ends_the_whole_tree() {
     let todo_id = bench.todo(|_| {});
     let start = bench.start(&todo_id);
     let host = bench.host("setsid sleep 300 & sleep 300", |hosting| hosting.wall_ms = 300);
-    let done = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!(done.turn().state, failed(HostFailure::Timeout));
     let token = process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
     assert!(process::alive_by_token(&token).unwrap().is_empty());
@@ -186,7 +186,7 @@ fn a_missing_program_is_no_crash_that_is_tried_again() {
     let todo_id = bench.todo(|_| {});
     let start = bench.start(&todo_id);
     let host = bench.host("", |hosting| hosting.argv = vec!["/nowhere/host".into()]);
-    let done = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&failed(HostFailure::Crashed), 1));
     assert_eq!(bench.todo_row(&todo_id).last_end.unwrap().note.unwrap().as_str(), "the host program is missing");
 }
@@ -270,7 +270,7 @@ fn the_callers_own_stop_ends_it_as_well() {
     let todo_id = bench.todo(|_| {});
     let (start, host) = (bench.start(&todo_id), bench.host("sleep 300", |_| {}));
     let deadline = Deadline::after(Wait::from_millis(300));
-    let done = turn::run(&mut bench.site(), &start, &host, &|| deadline.left().is_zero()).unwrap();
+    let done = run(&mut bench.site(), &start, &host, &|| deadline.left().is_zero()).unwrap();
     assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
     assert_eq!(done.turn().slot, Slot::Returned);
 }
@@ -280,9 +280,9 @@ fn given_again_the_same_verb_returns_its_last_receipt() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
     let (start, host) = (bench.start(&todo_id), bench.host(&format!("echo . >> runs; {}", result("validated_completion")), |_| {}));
-    let first = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let first = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     let events = bench.events();
-    let again = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let again = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!(again.receipt.operation_id(), first.receipt.operation_id());
     assert!(again.receipt.is_replayed());
     assert_eq!(bench.events(), events);
@@ -334,12 +334,28 @@ fn paths_outside_the_declared_scopes_are_listed_and_a_goal_without_scopes_lets_t
 }
 
 #[test]
+fn a_turn_in_a_folder_of_its_tree_is_seen_wherever_it_writes() {
+    let mut bench = Bench::new(Some("test -d ../.git")).with_git();
+    let sub = bench.tree().join("sub");
+    fs::create_dir(&sub).unwrap();
+    bench.workspace = turn::identify(&bench.machine.machine_id, &sub).unwrap().0;
+    let todo_id = bench.todo(|new| new.requires.write_scopes = [text("src")].into());
+    for (work, expected) in [("mkdir -p src; touch src/a", &[] as &[&str]), ("touch stray ../beside", &["beside", "sub/stray"])] {
+        let (start, script) = (bench.start(&todo_id), format!("{work}; {}", result("validated_progress")));
+        let host = bench.host(&script, |hosting| hosting.folder.clone_from(&sub));
+        let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
+        let outside: Vec<_> = done.turn().candidate.as_ref().unwrap().outside.iter().map(Label::as_str).collect();
+        assert_eq!((outside.as_slice(), &done.turn().state), (expected, &TurnState::Settled), "{work}");
+    }
+}
+
+#[test]
 fn an_agent_that_is_not_registered_runs_nothing() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
     let start = turn::Start { executor: (text("nobody"), text("nobody.cli")), ..bench.start(&todo_id) };
     let host = bench.host("touch ran", |_| {});
-    assert_eq!(turn::run(&mut bench.site(), &start, &host, &|| false).unwrap_err().code(), Code::NotFound);
+    assert_eq!(run(&mut bench.site(), &start, &host, &|| false).unwrap_err().code(), Code::NotFound);
     assert!(bench.ledger.rows().turns.is_empty() && !bench.tree().join("ran").exists());
 }
 
@@ -372,12 +388,12 @@ fn regress_a_verb_given_again_to_a_held_turn_writes_a_verdict_of_its_own() {
     let todo_id = bench.todo(|_| {});
     // The tree before the host is not the driver's any more after a crash; then every change counts.
     let (start, host) = (bench.start(&todo_id), bench.host(&format!("echo y >> runs; {}", result("validated_completion")), |_| {}));
-    let first = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+    let first = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!(first.turn().state, TurnState::Held { tree_busy: true });
     let lines = |bench: &Bench| fs::read_to_string(bench.tree().join("runs")).unwrap().lines().count();
     for _ in 0..3 {
         let (before, events) = (lines(&bench), bench.events());
-        let again = turn::run(&mut bench.site(), &start, &host, &|| false).unwrap();
+        let again = run(&mut bench.site(), &start, &host, &|| false).unwrap();
         assert!(matches!(again.turn().state, TurnState::Held { .. }), "{:?}", again.turn().state);
         let ran = lines(&bench) - before;
         assert!(ran <= 2, "{ran} examinations");

@@ -141,6 +141,8 @@ fn dispatched_without_a_result_is_tried_again_only_where_nothing_can_have_change
         fs::write(bench.tree().join("half"), "").unwrap();
         let done = resume(&mut bench, turn_id).unwrap();
         assert_eq!(done.turn().state, TurnState::Unresolved { why: Unresolved::Lost, executor_gone: true });
+        // what was looked into in vain is a person's
+        assert_eq!(turn::way_out(&mut bench.site(), turn_id).unwrap(), format!("turn abandon {turn_id} --reason TEXT"));
         assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::TurnUnresolved);
         // put back, it can be told
         fs::remove_file(bench.tree().join("half")).unwrap();
@@ -219,6 +221,12 @@ fn a_living_driver_is_never_recovered_over() {
     assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::ExecutorActive);
     assert!(turn::prove_all(&mut bench.site(), None).unwrap().is_empty());
     assert_eq!(bench.events(), events);
+    // no step is taken without its lock, nor with another's
+    assert!(turn::lock::Driverless::of(&bench.row(turn_id)).is_err());
+    let other = DriverLock::take(bench.locks(), TurnId::from_bytes([9; 16])).unwrap();
+    let step = Step::Prove { turn_id, executor_gone: true, tree: None };
+    let operation = bench.operation(Actor::System, step);
+    assert_eq!(bench.authority.submit_step(&other, operation).unwrap_err().code(), Code::Internal);
     drop(lock);
     assert!(prove(&mut bench, turn_id).is_ok());
 }
@@ -246,6 +254,12 @@ fn an_inconclusive_verdict_is_found_again_once_its_validator_is_back() {
         turn::tried(&mut bench.private, &turns).unwrap().contains(&turn_id)
     };
     assert!(!tried(&mut bench));
+    let way_out = |bench: &mut Bench| turn::way_out(&mut bench.site(), turn_id).unwrap();
+    let (look, give_up) = (format!("turn recover {turn_id} --resume"), format!("turn abandon {turn_id} --reason TEXT"));
+    assert_eq!(way_out(&mut bench), look);
+    let here = std::mem::replace(&mut bench.machine.machine_id, text("fff"));
+    assert_eq!(way_out(&mut bench), give_up, "another machine cannot look");
+    bench.machine.machine_id = here;
     // Looked into twice in vain, it stands as before, and nobody is sent again.
     for _ in 0..2 {
         assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, lost);

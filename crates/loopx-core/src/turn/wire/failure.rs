@@ -14,18 +14,18 @@ use crate::{
 pub struct Failure {
     /// The class, which decides what becomes of the Turn.
     pub class: HostFailure,
-    /// The reason. Invariant: it never holds a word of the host.
+    /// The reason. Invariant: of the host it holds at most the name of a key, never a value.
     pub reason: Reason,
     /// What the reader said, which may quote the host.
     pub internal: Option<Private<String>>,
 }
 
 impl Failure {
-    pub(super) const fn new(class: HostFailure, reason: Reason) -> Self {
+    pub(super) fn new(class: HostFailure, reason: Reason) -> Self {
         Self { class, reason, internal: None }
     }
 
-    pub(super) const fn invalid(reason: Reason) -> Self {
+    pub(super) fn invalid(reason: Reason) -> Self {
         Self::new(HostFailure::ResultInvalid, reason)
     }
 
@@ -36,7 +36,7 @@ impl Failure {
 }
 
 /// Why an output is no result; fields are the wire's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// There is no output.
     Empty,
@@ -44,8 +44,14 @@ pub enum Reason {
     TooLarge,
     /// It is not exactly one JSON object.
     NotOneObject,
-    /// A key is unknown, missing or given twice, or a value has the wrong type or is none of the known words.
+    /// Something in it is not the wire's, and no key of its own is to blame: a key inside a value that is given twice.
     Malformed,
+    /// It has a key that nobody reads; named where it is a plain word.
+    Unknown(Option<String>),
+    /// This key is given twice.
+    Twice(&'static str),
+    /// What this key has is not what it has to be.
+    NotA(&'static str, &'static str),
     /// This required key is missing.
     Missing(&'static str),
     /// It names another schema version.
@@ -69,6 +75,10 @@ impl fmt::Display for Reason {
             Self::TooLarge => f.write_str("the result is larger than its limit"),
             Self::NotOneObject => f.write_str("the output is not exactly one JSON object"),
             Self::Malformed => f.write_str("a key or value of the result is not the wire's"),
+            Self::Unknown(Some(key)) => write!(f, "the result has a key nobody reads: {key}"),
+            Self::Unknown(None) => f.write_str("the result has a key nobody reads"),
+            Self::Twice(key) => write!(f, "the result has {key} twice"),
+            Self::NotA(key, rule) => write!(f, "{key} is not {rule}"),
             Self::Missing(key) => write!(f, "the result has no {key}"),
             Self::OtherVersion => f.write_str("the result has another schema version"),
             Self::OtherTurn => f.write_str("the result names another Turn"),

@@ -4,6 +4,7 @@
 //! [`TurnResult`]: a proposal still, never a fact. Source: the Turn's "generic command host"; the reference page is
 //! `docs/reference/wire.md`, the examples are `docs/wire/*.json`.
 
+mod blame;
 mod envelope;
 mod failure;
 mod request;

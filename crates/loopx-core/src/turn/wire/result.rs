@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
 use super::{
+    blame::blame,
     failure::{Failure, Reason},
     request::schema_version,
     screened::Screen,
@@ -233,28 +234,6 @@ pub(super) struct RawProposal {
     pub(super) reason: String,
 }
 
-/// The keys that every result has.
-const REQUIRED: [&str; 11] = [
-    "schema_version",
-    "turn_key",
-    "result_kind",
-    "summary",
-    "classification",
-    "next_action",
-    "recommended_action",
-    "completed_phases",
-    "delivery_batch_scale",
-    "delivery_outcome",
-    "path_delta_mode",
-];
-
-/// Which required key the reader missed, by the wire's own name: the rest of its message may quote the host.
-fn missing(error: &serde_json::Error) -> Option<&'static str> {
-    let text = error.to_string();
-    let name = text.strip_prefix("missing field `")?.split_once('`')?.0;
-    REQUIRED.into_iter().find(|key| *key == name)
-}
-
 /// Whether stdout already is one whole JSON object, so that a host that goes on is only lingering.
 pub fn is_complete(stdout: &[u8]) -> bool {
     let text = stdout.trim_ascii();
@@ -281,7 +260,7 @@ pub fn parse_result(stdout: &[u8], turn_key: &Digest) -> Result<TurnResult, Fail
         } else if schema_version(stdout).is_some_and(|version| version != "loopx_turn_result_v0") {
             Failure::new(HostFailure::IncompatibleVersion, Reason::OtherVersion)
         } else {
-            Failure::invalid(missing(&error).map_or(Reason::Malformed, Reason::Missing))
+            Failure::invalid(blame(stdout, &error))
         };
         failure.because(&error)
     })?;

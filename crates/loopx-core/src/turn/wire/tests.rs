@@ -159,7 +159,36 @@ fn an_unknown_word_is_refused() {
 #[test]
 fn a_key_given_twice_is_refused() {
     let twice = RESULT.replacen("\"wake\":", "\"classification\": \"x\", \"wake\":", 1);
-    assert_eq!(reason(parse_result(twice.as_bytes(), &key())), Reason::Malformed);
+    assert_eq!(reason(parse_result(twice.as_bytes(), &key())), Reason::Twice("classification"));
+}
+
+#[test]
+fn the_key_to_blame_is_named_and_its_value_never() {
+    let secret = "hunter2 says ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    for (key, _) in example(RESULT).as_object().unwrap().clone() {
+        for bad in [json!({ secret: secret }), json!([[secret]]), json!(1.5), json!(true)] {
+            if key == "schema_version" {
+                continue;
+            }
+            let said = reason(with(&key, bad.clone())).to_string();
+            assert!(said.starts_with(&key) && !said.contains("hunter") && !said.contains("1.5"), "{key} {bad}: {said}");
+        }
+    }
+    let missing = |key: &str| {
+        let mut result = example(RESULT);
+        result.as_object_mut().unwrap().remove(key);
+        reason(read(&result)).to_string()
+    };
+    assert_eq!(missing("summary"), "the result has no summary");
+    assert_eq!(reason(with("result_kind", json!("finished"))).to_string(), "result_kind is not one of the words for it");
+    // a key of the host's own is named where it is a plain word, and no secret
+    assert_eq!(reason(with("outcome", json!(secret))).to_string(), "the result has a key nobody reads: outcome");
+    for hidden in [secret, "A key", "", "/home/ana/x", &"x".repeat(41)] {
+        assert_eq!(reason(with(hidden, json!(1))), Reason::Unknown(None), "{hidden}");
+    }
+    // what lies inside a value is told by the key that holds it
+    let nested = with("evidence", json!([{ "kind": "note", "pointer": "a", "colour": "red" }]));
+    assert_eq!(reason(nested).to_string(), "evidence is not a list of objects of kind, pointer and digest");
 }
 
 #[test]
@@ -194,7 +223,7 @@ fn another_version_and_another_turn_are_told_apart() {
     assert_eq!((failure.class, failure.reason), (HostFailure::IncompatibleVersion, Reason::OtherVersion));
     let other = Digest::of(b"another Turn");
     assert_eq!(reason(parse_result(RESULT.as_bytes(), &other)), Reason::OtherTurn);
-    assert_eq!(reason(with("turn_key", json!("3b7c"))), Reason::Malformed);
+    assert_eq!(reason(with("turn_key", json!("3b7c"))), Reason::NotA("turn_key", "64 hexadecimal digits"));
 }
 
 #[test]
@@ -249,7 +278,7 @@ fn fields_that_contradict_are_refused() {
     for (field, value) in table {
         assert_eq!(reason(with(field, value.clone())), Reason::Inconsistent(field), "{value}");
     }
-    assert_eq!(reason(with("usage", json!([{ "seq": -1 }]))), Reason::Malformed);
+    assert_eq!(reason(with("usage", json!([{ "seq": -1 }]))).to_string(), "usage is not a list of objects of seq and counts");
     let result = with("wake", json!("after:1800000000000")).unwrap();
     assert_eq!(result.wake, Some(Wake::After(Timestamp::from_ms(1_800_000_000_000))));
 }

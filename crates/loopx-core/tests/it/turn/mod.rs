@@ -5,7 +5,10 @@
     reason = "what a test's place cannot do fails the test"
 )]
 
+mod folders;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+mod output;
+mod parallel;
 mod place;
 mod verbs;

@@ -107,6 +107,19 @@ impl Place {
     }
 
     pub(crate) fn command(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Command {
+        let mut command = self.plain(actor, words);
+        command
+            .args(
+                ["--json", "--goal", "g"]
+                    .iter()
+                    .take(if words.first() == Some(&"init") { 1 } else { 3 }),
+            )
+            .envs(env.iter().copied());
+        command
+    }
+
+    /// A command that answers a person.
+    pub(crate) fn plain(&self, actor: &str, words: &[&str]) -> Command {
         #[expect(
             clippy::disallowed_methods,
             reason = "a test looks at the binary from outside"
@@ -119,18 +132,12 @@ impl Place {
             .env("XDG_RUNTIME_DIR", self.root())
             .current_dir(self.tree())
             .args(words)
-            .args(
-                ["--json", "--goal", "g"]
-                    .iter()
-                    .take(if words.first() == Some(&"init") { 1 } else { 3 }),
-            )
             .stdin(Stdio::null());
         match actor.strip_prefix("proven:") {
             // The first user's token, which `init` left.
             Some(_) => command.env("LOOPX_TOKEN", self.token()),
             None => command.env("LOOPX_ACTOR", actor),
         };
-        command.envs(env.iter().copied());
         command
     }
 

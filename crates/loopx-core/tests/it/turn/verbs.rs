@@ -245,7 +245,19 @@ fn a_stop_from_another_process_ends_host_and_turn() {
     let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
     assert_eq!(stopped.text("/turn/state"), "stopped");
     let ended = answer(&run.wait_with_output().unwrap());
-    assert_eq!((ended.exit, ended.text("/turn/why")), (Some(1), "stop"));
+    assert_eq!(
+        (ended.exit, ended.code()),
+        (Some(1), "not_ready"),
+        "{}",
+        ended.json
+    );
+    assert_eq!(ended.text("/error/details/turn/why"), "stop");
+    let receipt = ended.text("/error/details/receipt/operation_id");
+    assert!(
+        receipt.starts_with("r1/"),
+        "the receipt is part of the no: {receipt}"
+    );
+    assert_eq!(ended.text("/error/details/operation_id"), "r1");
     assert!(place.survivors().is_empty());
 }
 
@@ -257,8 +269,75 @@ fn ctrl_c_ends_the_group_and_the_turn() {
     until("the host began", || place.root().join("began").exists());
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     let ended = answer(&run.wait_with_output().unwrap());
-    assert_eq!((ended.exit, ended.text("/turn/state")), (Some(1), "stopped"));
+    assert_eq!(
+        (ended.exit, ended.text("/error/details/turn/state")),
+        (Some(1), "stopped")
+    );
     assert!(place.survivors().is_empty());
+}
+
+#[test]
+fn every_end_that_is_not_zero_is_one_error_object_with_the_code_of_its_class() {
+    // how a Turn can end that ran, and how it is proved
+    let table = [
+        ("exit 1", "true", 1, "validation_failed"),
+        ("exit 127", "true", 5, "turn_unresolved"),
+        ("exit 0", "exit 3", 3, "host_unavailable"),
+        ("exit 0", "exit 0", 3, "host_unavailable"),
+    ];
+    for (check, work, exit, code) in table {
+        let place = Place::new(check);
+        place.host(work);
+        let run: Vec<&str> = place.run("r1").into_iter().chain(["--attempts", "1"]).collect();
+        let ended = place.call("user:ana", &run);
+        let told = (ended.exit, ended.text("/schema_version"), ended.code());
+        assert_eq!(told, (Some(exit), "loopx_error_v1", code), "{check} {work}");
+        assert!(
+            ended
+                .text("/error/details/receipt/operation_id")
+                .starts_with("r1/"),
+            "{}",
+            ended.json
+        );
+        assert_eq!(ended.text("/error/details/operation_id"), "r1");
+    }
+    // a no that was written is printed inside the error, for a run as for a claim
+    let place = Place::new("exit 0");
+    place
+        .call(
+            "proven:ana",
+            &["goal", "update", "g", "--needs-approval", "path:src"],
+        )
+        .ok();
+    place
+        .call("user:ana", &["todo", "add", "two", "--scope", "src"])
+        .ok();
+    place.host("true");
+    let words = [
+        "turn",
+        "run",
+        "--todo",
+        "g.2",
+        "--agent",
+        "a",
+        "--host",
+        "sh host.sh",
+    ];
+    let asked = place.call("user:ana", &words);
+    assert_eq!(
+        (asked.exit, asked.code()),
+        (Some(6), "gate_opened"),
+        "{}",
+        asked.json
+    );
+    assert!(
+        asked
+            .text("/error/hint")
+            .starts_with("loopx-core gate show gate_"),
+        "{}",
+        asked.json
+    );
+    assert!(!asked.text("/error/details/receipt/operation_id").is_empty());
 }
 
 #[test]
@@ -319,6 +398,17 @@ fn an_unresolved_turn_is_given_up_by_a_proven_person_alone() {
     let lost = place.call("user:ana", &place.run("r1"));
     assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"));
     let turn_id = place.turn_id();
+    // a claim says what can help from here, and no longer what was tried in vain
+    let hint = || {
+        let refused = place.call("agent:b", &["todo", "claim", "g.1"]);
+        assert_eq!((refused.exit, refused.code()), (Some(5), "turn_unresolved"));
+        refused.text("/error/hint").to_owned()
+    };
+    assert_eq!(hint(), format!("loopx-core turn recover {turn_id} --resume"));
+    let again = place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]);
+    assert_eq!((again.exit, again.code()), (Some(5), "turn_unresolved"));
+    assert!(!again.text("/error/details/receipt/operation_id").is_empty());
+    assert_eq!(hint(), format!("loopx-core turn abandon {turn_id} --reason TEXT"));
     let words = [
         "turn",
         "abandon",

@@ -27,24 +27,7 @@ pub(super) fn authority(home: &Path) -> Result<Authority> {
 
 /// An operation of a person with proof, or of an agent.
 pub(super) fn operation(id: &str, actor: &str, command: Wish) -> Operation<Wish> {
-    let actor: Actor = actor.parse().unwrap();
-    let assurance = if actor.is_user() {
-        Assurance::Proven
-    } else {
-        Assurance::Stated
-    };
-    Operation {
-        operation_id: id.parse().unwrap(),
-        provenance: Provenance {
-            door: Door::Library,
-            assurance,
-            contained: None,
-        },
-        actor,
-        goal_id: goal(),
-        command,
-        expected: Expected::default(),
-    }
+    Operation::embedded(id.parse().unwrap(), actor.parse().unwrap(), goal(), command)
 }
 
 /// Founds a ledger with a Goal and no agent.

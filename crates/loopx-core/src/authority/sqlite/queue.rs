@@ -1,8 +1,8 @@
-//! Owns the gate before the write lock: writers wait here, where waiting disturbs nobody.
+//! Owns the queue before the write lock, a lock of its own: writers wait here, where waiting disturbs nobody.
 //!
 //! Knows nothing of the transaction. A writer that asks SQLite again and again takes a reader's lock each time,
 //! so the log could never begin anew while several write, and every commit past its usual length would pay for a
-//! checkpoint. So who finds the gate locked asks the gate. It is a courtesy and no lock: who has waited long, behind
+//! checkpoint. So who finds the queue's lock taken asks for that one. It is a courtesy and guards nothing: who has waited long, behind
 //! a stopped process for one, passes by, and the lock of the database decides as ever.
 
 use std::{
@@ -15,26 +15,26 @@ use std::{
 /// How long a writer waits here before it passes by: longer than 32 busy writers keep one waiting.
 pub(super) const PASS_BY_AFTER: Duration = Duration::from_millis(500);
 
-/// A connection's way through the gate.
+/// A connection's place in the queue.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(super) struct QueueLock {
     file: Option<File>,
     inside: bool,
 }
 
-fn gate_path(db: &Path) -> PathBuf {
+fn queue_path(db: &Path) -> PathBuf {
     let mut name = db.as_os_str().to_owned();
     name.push("-gate");
     PathBuf::from(name)
 }
 
-impl Gate {
-    /// Goes through, if nobody is inside. Where no file can be made there is no gate.
+impl QueueLock {
+    /// Goes in, if nobody is inside. Where no file can be made there is no queue.
     pub(super) fn enter(&mut self, db: &Path) -> bool {
         if self.file.is_none() {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(false).mode(0o600);
-            self.file = options.open(gate_path(db)).ok();
+            self.file = options.open(queue_path(db)).ok();
         }
         let Some(file) = &self.file else { return true };
         self.inside = self.inside || file.try_lock().is_ok();
@@ -61,7 +61,7 @@ mod tests {
     fn one_is_inside_and_the_next_follows() {
         let dir = tempfile::tempdir().unwrap();
         let db = dir.path().join("t.db");
-        let (mut one, mut other) = (Gate::default(), Gate::default());
+        let (mut one, mut other) = (QueueLock::default(), QueueLock::default());
         assert!(one.enter(&db) && one.enter(&db), "who is inside stays inside");
         assert!(!other.enter(&db));
         // who was never inside lets nobody in by leaving
@@ -76,8 +76,8 @@ mod tests {
     }
 
     #[test]
-    fn where_no_file_can_be_made_there_is_no_gate() {
-        let (mut one, mut other) = (Gate::default(), Gate::default());
+    fn where_no_file_can_be_made_there_is_no_queue() {
+        let (mut one, mut other) = (QueueLock::default(), QueueLock::default());
         let db = Path::new("/nowhere/t.db");
         assert!(one.enter(db) && other.enter(db));
         one.leave();

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of the transaction. A writer in a loop leaves the lock free for microseconds, and on a loaded
 //! machine a sleeper is woken too late for that gap, again and again. So a writer that has waited long locks a
-//! file beside the database, and others pause while it is locked. It is a courtesy and no lock: who does not
+//! file beside the database, and others pause while it is locked. It is a courtesy and guards nothing: who does not
 //! take its turn within `COURTESY`, a stopped process for one, is passed by. No file means that nobody starved.
 
 use std::{
@@ -28,7 +28,7 @@ type Word = [u8; 8];
 
 /// Held by the one who goes first; dropping it, or dying, ends it.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct PrecedenceLock {
     _lock: File,
 }
 
@@ -39,30 +39,30 @@ pub(super) struct Manners {
     ignored: Option<(Word, Deadline)>,
 }
 
-fn turn_path(db: &Path) -> PathBuf {
+fn precedence_path(db: &Path) -> PathBuf {
     let mut name = db.as_os_str().to_owned();
     name.push("-turn");
     PathBuf::from(name)
 }
 
 /// Asks the others to step back; `None` when another one has asked first, or no file can be made.
-pub(super) fn ask(db: &Path) -> Option<Turn> {
+pub(super) fn ask(db: &Path) -> Option<PrecedenceLock> {
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .open(turn_path(db))
+        .open(precedence_path(db))
         .ok()?;
     file.try_lock().ok()?;
     // A word that cannot be written only makes others less patient.
     let _ = random::number().map(|word| file.write_all_at(&word.to_le_bytes(), 0));
-    Some(Turn { _lock: file })
+    Some(PrecedenceLock { _lock: file })
 }
 
 /// The word of who asks at this moment.
 fn asked(db: &Path) -> Option<Word> {
-    let file = File::open(turn_path(db)).ok()?;
+    let file = File::open(precedence_path(db)).ok()?;
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then(|| {
         let mut word = Word::default();
         // Too short a file is that of an asker who has not written yet.
@@ -116,7 +116,7 @@ mod tests {
         let mut manners = Manners::default();
         // given nobody ever asked, no file is made
         stepping_back(&mut manners, &db);
-        assert!(!turn_path(&db).exists());
+        assert!(!precedence_path(&db).exists());
         // when one asks and never takes its turn, the others step back in vain, once
         let turn = ask(&db).unwrap();
         assert!(ask(&db).is_none(), "only one goes first");

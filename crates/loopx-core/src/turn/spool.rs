@@ -1,0 +1,186 @@
+//! Owns what is kept of a host's and a validator's own words, and reading it back for the owner.
+//!
+//! Knows nothing of what the words mean. Invariant: they lie in the private store of this machine and in no fact, and
+//! are kept before any fact points at them.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::site::Site;
+use crate::{
+    boundary::OwnerView,
+    error::{Code, Error, Result},
+    model::{Attempt, Turn, TurnId},
+    private::{Body, Kind, PrivateStore},
+    process::{Ended, Outcome},
+};
+
+/// How an attempt of a host ended, as its driver saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ending {
+    /// In words: the exit status, the signal, or why it was ended.
+    pub ended: String,
+    /// From start to proved end, in milliseconds.
+    pub wall_ms: u64,
+    /// All that came on stdout, in bytes.
+    pub stdout_seen_bytes: u64,
+    /// All that came on stderr, in bytes.
+    pub stderr_seen_bytes: u64,
+    /// What it left running and had to be ended, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outlived: Vec<String>,
+}
+
+/// Whose words they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// The host, in this attempt.
+    Attempt(u8),
+    /// The validators, when they last ran.
+    Validators,
+}
+
+/// What was kept of one speaker; none of it says that nothing was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Whose.
+    pub speaker: Speaker,
+    /// How it ended; not of validators, whose end is a fact.
+    pub ending: Option<Ending>,
+    /// What it printed as its result.
+    pub stdout: Option<Vec<u8>>,
+    /// What it printed beside it; of validators, all they printed.
+    pub diagnostics: Option<Vec<u8>>,
+}
+
+impl Kept {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.ending.is_none() && self.stdout.is_none() && self.diagnostics.is_none()
+    }
+}
+
+/// Keeps what a host said, before any fact points at it. Who ended well and said nothing leaves nothing.
+pub(super) fn keep(site: &mut Site<'_>, turn_id: TurnId, number: u8, outcome: &Outcome) -> Result<()> {
+    let id = spool_id(turn_id, number);
+    let mut bodies: Vec<Body> = Vec::new();
+    if !outcome.stdout.is_empty() {
+        bodies.push(Site::body(Kind::Result, id.clone(), turn_id, outcome.stdout.clone())?);
+    }
+    if !outcome.stderr.is_empty() {
+        bodies.push(Site::body(Kind::Diagnostics, id.clone(), turn_id, outcome.stderr.clone())?);
+    }
+    if !bodies.is_empty() || outcome.ended != Ended::Exited(0) {
+        let ending = Ending {
+            ended: outcome.ended.to_string(),
+            wall_ms: outcome.wall_ms,
+            stdout_seen_bytes: outcome.stdout_seen_bytes,
+            stderr_seen_bytes: outcome.stderr_seen_bytes,
+            outlived: outcome.outlived.iter().take(8).map(|process| process.name.clone()).collect(),
+        };
+        let bytes = serde_json::to_vec(&ending).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        bodies.push(Site::body(Kind::Ending, id, turn_id, bytes)?);
+    }
+    site.private.put_all(&bodies).map(drop)
+}
+
+/// Keeps what validators printed, before their verdict; nothing, unless what they printed before would pass for it.
+pub(super) fn keep_proof(site: &mut Site<'_>, turn_id: TurnId, output: &[u8]) -> Result<()> {
+    let id = proof_id(turn_id);
+    if output.is_empty() {
+        let before = site.private.latest(Kind::Diagnostics, &id)?;
+        if before.is_none_or(|body| body.bytes.is_empty()) {
+            return Ok(());
+        }
+    }
+    let body = Site::body(Kind::Diagnostics, id, turn_id, output.to_vec())?;
+    site.private.put_all(&[body]).map(drop)
+}
+
+/// What an attempt printed as its result, if it was kept.
+pub(super) fn result(site: &mut Site<'_>, turn_id: TurnId, number: u8) -> Result<Option<Body>> {
+    site.private.latest(Kind::Result, &spool_id(turn_id, number))
+}
+
+/// Reads what was kept of a Turn's attempts and validators, for its owner.
+///
+/// The words of a taken result are left out: its facts are in the Turn, the rest was for LoopX alone. Errors:
+/// `store_*`.
+pub fn kept(private: &mut PrivateStore, turn: &Turn) -> Result<OwnerView<Vec<Kept>>> {
+    let mut all = Vec::new();
+    for attempt in turn.attempts.iter().filter(|_| turn.is_driven()) {
+        all.push(of_attempt(private, turn, attempt)?);
+    }
+    if turn.verdict.is_some() {
+        let diagnostics = said(private, Kind::Diagnostics, &proof_id(turn.turn_id))?;
+        all.push(Kept { speaker: Speaker::Validators, ending: None, stdout: None, diagnostics });
+    }
+    Ok(OwnerView::new(all))
+}
+
+fn of_attempt(private: &mut PrivateStore, turn: &Turn, attempt: &Attempt) -> Result<Kept> {
+    let id = spool_id(turn.turn_id, attempt.number);
+    let ending = private.latest(Kind::Ending, &id)?.map(|body| {
+        serde_json::from_slice(&body.bytes)
+            .map_err(|e| Error::new(Code::StoreCorrupt, "how an attempt ended cannot be read").internal(e))
+    });
+    let is_taken = attempt.end.as_ref().is_some_and(|end| end.failure.is_none());
+    Ok(Kept {
+        speaker: Speaker::Attempt(attempt.number),
+        ending: ending.transpose()?,
+        stdout: if is_taken { None } else { said(private, Kind::Result, &id)? },
+        diagnostics: said(private, Kind::Diagnostics, &id)?,
+    })
+}
+
+fn said(private: &mut PrivateStore, kind: Kind, id: &str) -> Result<Option<Vec<u8>>> {
+    Ok(private.latest(kind, id)?.map(|body| body.bytes).filter(|bytes| !bytes.is_empty()))
+}
+
+/// The texts of a Turn that lie in the private store, with their sizes in bytes; the texts are not read out.
+///
+/// Errors: `store_*`.
+pub fn bodies(private: &mut PrivateStore, turn: &Turn) -> Result<Vec<(Kind, String, usize)>> {
+    let mut ids: Vec<(Kind, String)> = Vec::new();
+    for attempt in &turn.attempts {
+        let id = spool_id(turn.turn_id, attempt.number);
+        ids.extend([(Kind::Result, id.clone()), (Kind::Diagnostics, id)]);
+    }
+    ids.push((Kind::Diagnostics, proof_id(turn.turn_id)));
+    let mut found = Vec::new();
+    for (kind, id) in ids {
+        if let Some(bytes) = said(private, kind, &id)? {
+            found.push((kind, id, bytes.len()));
+        }
+    }
+    Ok(found)
+}
+
+/// The id under which what an attempt said is kept.
+fn spool_id(turn_id: TurnId, number: u8) -> String {
+    format!("{turn_id}.{number}")
+}
+
+/// The id under which what the validators of a Turn said is kept.
+fn proof_id(turn_id: TurnId) -> String {
+    format!("{turn_id}.v")
+}
+
+/// One validator's part of what is kept: its name and end, then what it printed; none when it printed nothing.
+pub(super) fn proof_part(name: &str, ended: &str, outcome: &Outcome) -> Vec<u8> {
+    if outcome.stdout.is_empty() && outcome.stderr.is_empty() {
+        return Vec::new();
+    }
+    let mut head = String::new();
+    let _ = writeln!(head, "[{name}: {ended}]");
+    let mut part = head.into_bytes();
+    for stream in [&outcome.stdout, &outcome.stderr] {
+        part.extend_from_slice(stream);
+        if stream.last().is_some_and(|last| *last != b'\n') {
+            part.push(b'\n');
+        }
+    }
+    part
+}
