@@ -102,11 +102,10 @@ impl Worker {
         for _ in 0..self.count {
             let began_ns = now_ns();
             let status = self.authority.look(|view, terms| {
-                let tried = BTreeSet::new();
                 let eyes = projection::Eyes {
                     machine_id: None,
                     driver: &|_| None,
-                    tried: &tried,
+                    tried: &|_| Ok(BTreeSet::new()),
                 };
                 projection::status(view, terms, Some(&goal), None, &eyes)
             })?;

@@ -43,8 +43,11 @@ pub enum Read {
     Approvals(GoalId),
     /// The Todos, of any Goal, that are owned in a work tree, whatever folder of it, and their Turns.
     Writers(Workspace),
-    /// The Todos that depend on one.
-    Dependants(TodoId),
+    /// The done Todos that depend on one: the first by number, up to [`Facts::LISTED`], and how many there are; no row
+    /// is loaded.
+    DoneDependants(TodoId),
+    /// The cancelled Todos that one depends on, as much of them; no row is loaded.
+    CancelledDeps(TodoId),
     /// A Todo and everything it waits for, through Todos that are not cancelled, up to [`Facts::WALK_MAX`].
     Ancestors(TodoId),
     /// Some live Todos of a Goal that keep it from being achieved: advance, blocker, replan.
@@ -97,6 +100,13 @@ pub struct Terms {
     pub strict: bool,
 }
 
+impl Terms {
+    /// Whether an ownership has run out: it no longer keeps others out.
+    pub fn is_expired(&self, ownership: &Ownership) -> bool {
+        !ownership.frozen && !self.clock_jump && ownership.expires_at <= self.now
+    }
+}
+
 /// The rows a decision may look at and change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
@@ -107,6 +117,7 @@ pub struct Facts {
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
     authors: BTreeMap<TodoId, AgentId>,
+    listed: BTreeMap<Read, IdList>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
     /// The Todos that were seen waiting for a Todo or a gate; some may wait no more.
     waiting: BTreeMap<Target, BTreeSet<TodoId>>,
@@ -121,6 +132,15 @@ pub struct Used {
     pub slots: u64,
     /// The oldest bucket that holds one.
     pub oldest: Option<Bucket>,
+}
+
+/// What a question that loads no row answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IdList {
+    /// The first Todos, by number.
+    pub ids: Vec<TodoId>,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// Rows by their ids.
@@ -210,6 +230,9 @@ impl Facts {
     /// How many Todos of a sort are loaded to say that something keeps a Goal from being achieved.
     pub const UNFINISHED: usize = 8;
 
+    /// How many ids a question that loads no row lists.
+    pub const LISTED: usize = 32;
+
     /// How many Todos a walk along dependencies may visit.
     pub const WALK_MAX: usize = 10_000;
 
@@ -222,6 +245,7 @@ impl Facts {
             rows: Rows::default(),
             used: BTreeMap::new(),
             authors: BTreeMap::new(),
+            listed: BTreeMap::new(),
             dependants: BTreeMap::new(),
             waiting: BTreeMap::new(),
             changed: Changed::default(),
@@ -320,6 +344,21 @@ impl Facts {
         }
         self.asked(&Read::Author(todo_id.clone()))?;
         Ok(self.authors.get(todo_id))
+    }
+
+    /// Takes in the answer of a question that loads no row.
+    pub fn load_listed(&mut self, read: Read, listed: IdList) {
+        self.listed.insert(read, listed);
+    }
+
+    /// The answer of a question that loads no row.
+    pub fn listed(&self, read: &Read) -> Result<&IdList> {
+        self.listed.get(read).ok_or_else(|| unasked("list", format_args!("{read:?}")))
+    }
+
+    /// A cancelled Todo that one depends on, where that was asked.
+    pub(super) fn cancelled_dep(&self, todo_id: &TodoId) -> Option<&TodoId> {
+        self.listed.get(&Read::CancelledDeps(todo_id.clone()))?.ids.first()
     }
 
     /// What a meter holds since a bucket.
@@ -435,7 +474,7 @@ impl Facts {
 
     /// Whether an ownership has run out: it no longer keeps others out.
     pub fn is_expired(&self, ownership: &Ownership) -> bool {
-        !ownership.frozen && !self.terms.clock_jump && ownership.expires_at <= self.terms.now
+        self.terms.is_expired(ownership)
     }
 
     /// The live Turn of a Todo, if it has one.

@@ -6,6 +6,7 @@
 
 mod actors;
 mod agent;
+mod asks;
 mod batch;
 pub mod claim;
 mod delta;
@@ -28,28 +29,32 @@ use serde::{Deserialize, Serialize};
 pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
+pub use asks::{
+    ASKS_MAX, Ask, close_asks, close_reads, gate_ask, held_asks, held_reads, may_be_told, person_ask, recover_command,
+    todo_asks, unresolved_ask,
+};
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
-pub use facts::{Depth, Facts, Read, Rows, Terms, Used, Writes};
+pub use facts::{Depth, Facts, IdList, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command};
-pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal};
+pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
-pub use next::{Action, Ask, Asker, Decided, Obligation, Seen, decide_first, decide_next, next_reads};
+pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
-pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason};
+pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
-    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, causes as turn_causes,
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, causes as turn_causes, is_provable,
 };
 
 use crate::{
     error::{Code, Error, Result},
-    model::{EvidenceId, Gate, GateId, Goal, Operation, OwnId, Timestamp, TodoId, TurnId},
+    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, Timestamp, TodoId, TurnId},
 };
 use draft::Draft;
 
@@ -184,9 +189,12 @@ pub struct Outcome {
     /// The Todos it made or moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo_ids: Vec<TodoId>,
-    /// Todos the caller should look at: dependants that were done already.
+    /// Todos the caller should look at: dependants that were done already; the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affected: Vec<TodoId>,
+    /// How many those are, where they are not all listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affected_count: Option<u64>,
     /// The token of the ownership it made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_id: Option<OwnId>,
@@ -225,6 +233,13 @@ impl<'f> Wanted<'f> {
     fn want(&mut self, read: Read) {
         if !self.facts.has(&read) {
             self.missing.insert(read);
+        }
+    }
+
+    /// Asks for the live Turns of an agent, unless all of the Goal are here.
+    fn want_agent_turns(&mut self, goal: &GoalId, agent: &AgentId) {
+        if !self.facts.has(&Read::LiveTurns(goal.clone())) {
+            self.want(Read::AgentTurns(goal.clone(), agent.clone()));
         }
     }
 

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Facts, Read, claim, turn};
+use super::{Facts, Read, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Blocks, Cause, GateState, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
+        AgentId, Blocks, Cause, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
         TurnId, TurnState, Wake, Workspace,
     },
 };
@@ -130,6 +130,43 @@ impl Reason {
     }
 }
 
+/// What [`reason`] must read of some Todos that is not loaded yet, for a viewer; asked at most twice.
+pub fn reason_reads<'i>(todos: impl IntoIterator<Item = &'i TodoId>, viewer: &Viewer<'_>, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    for todo_id in todos {
+        wanted.want(Read::Goal(todo_id.goal().clone()));
+        match wanted.rows().todos.get(todo_id) {
+            Some(todo) => reads(todo, viewer.agent_id, viewer.workspace, &mut wanted),
+            None => wanted.want(Read::Todo(todo_id.clone())),
+        }
+    }
+    wanted.missing
+}
+
+/// Asks for what [`reason`] looks at, beside the Todo and its Turn, once the Goal is known.
+///
+/// Invariant: the one list of it; whoever asks for a reason asks for this.
+pub(super) fn reads(todo: &Todo, agent: &AgentId, workspace: Option<&Workspace>, wanted: &mut Wanted<'_>) {
+    let goal_id = todo.todo_id.goal();
+    let Some(goal) = wanted.rows().goals.get(goal_id) else { return };
+    if let Some(reviewed) = &todo.reviews {
+        wanted.want(Read::Author(reviewed.clone()));
+        wanted.want_agent_turns(goal_id, agent);
+    }
+    let writes = !claim::declared_scopes(goal, todo).is_empty();
+    if let Some(workspace) = workspace.or(goal.workspace.as_ref()).filter(|_| writes) {
+        wanted.want(Read::Writers(workspace.tree()));
+    }
+    if !needed_approvals(goal, todo).is_empty() {
+        wanted.want(Read::Approvals(goal_id.clone()));
+    }
+    // What holds its Turn is part of the answer.
+    let turn = todo.turn_id.and_then(|turn_id| wanted.rows().turns.get(&turn_id));
+    if let Some(turn) = turn.filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
+        turn::want_causes(turn, wanted);
+    }
+}
+
 /// Finds the one reason of a Todo for a viewer.
 pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason> {
     if let Some(why) = persons(facts, todo, viewer)? {
@@ -166,19 +203,27 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
     Ok(Reason::Claimable)
 }
 
+/// What a person has to do about a Todo before any agent can take it, whoever asks; none where nothing is.
+pub fn waits_for_person(facts: &Facts, todo: &Todo) -> Option<UserWhy> {
+    anybodys(todo).or_else(|| lost(facts, todo))
+}
+
+/// What a person has to do before all else, whoever asks.
+fn anybodys(todo: &Todo) -> Option<UserWhy> {
+    match (&todo.state, todo.kind) {
+        (TodoState::Done { .. } | TodoState::Cancelled { .. }, _) => Some(UserWhy::Ended),
+        (TodoState::Blocked { .. }, _) => Some(UserWhy::Blocked),
+        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Action) => Some(UserWhy::Action),
+        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Blocker) => Some(UserWhy::Blocker),
+        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => {
+            todo.hold.then_some(UserWhy::Hold)
+        }
+    }
+}
+
 fn persons(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<UserWhy>> {
-    match todo.state {
-        TodoState::Done { .. } | TodoState::Cancelled { .. } => return Ok(Some(UserWhy::Ended)),
-        TodoState::Blocked { .. } => return Ok(Some(UserWhy::Blocked)),
-        TodoState::Open | TodoState::Deferred { .. } => {}
-    }
-    match todo.kind {
-        TodoKind::Action => return Ok(Some(UserWhy::Action)),
-        TodoKind::Blocker => return Ok(Some(UserWhy::Blocker)),
-        TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan => {}
-    }
-    if todo.hold {
-        return Ok(Some(UserWhy::Hold));
+    if let Some(why) = anybodys(todo) {
+        return Ok(Some(why));
     }
     let excluded = todo.excluded_agents.contains(viewer.agent_id) || reviews_itself(facts, todo, viewer)?;
     Ok(excluded.then_some(UserWhy::Excluded))
@@ -279,13 +324,17 @@ fn of_scopes(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<R
     }))
 }
 
-/// The keys a Todo uses that need an approval nobody gave.
+/// The keys a Todo uses that need an approval.
+fn needed_approvals(goal: &Goal, todo: &Todo) -> Vec<Key> {
+    let needs = |key: &Key| goal.boundary.needs_approval.iter().any(|need| need.matches(key));
+    todo.requires.keys().into_iter().filter(needs).collect()
+}
+
+/// Of those, the ones nobody gave.
 fn missing_approvals(facts: &Facts, todo: &Todo) -> Result<Vec<Key>> {
     let goal_id = todo.todo_id.goal();
     let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::Internal))?;
-    let keys = todo.requires.keys();
-    let needed: Vec<_> =
-        keys.into_iter().filter(|key| goal.boundary.needs_approval.iter().any(|need| need.matches(key))).collect();
+    let needed = needed_approvals(goal, todo);
     if needed.is_empty() {
         return Ok(needed);
     }

@@ -269,8 +269,6 @@ pub enum Stopped {
     ScopesTaken,
     /// A person denied what it needs.
     Denied,
-    /// The Todo was taken back, or completed by a person.
-    Withdrawn,
 }
 
 /// What failed a Turn.

@@ -29,7 +29,7 @@ pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
-pub use turn::{TurnQuery, TurnRow, causes_of, turns, word};
+pub use turn::{TurnQuery, TurnRow, turns, word};
 pub use words::plain;
 
 #[cfg(test)]

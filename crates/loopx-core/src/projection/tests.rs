@@ -62,7 +62,7 @@ impl World {
     }
 
     fn status(&mut self) -> GoalStatus {
-        self.authority.look(|view, terms| Ok(status(view, terms, None, None, &blind(&BTreeSet::new()))?.goals.remove(0))).unwrap()
+        self.authority.look(|view, terms| Ok(status(view, terms, None, None, &blind())?.goals.remove(0))).unwrap()
     }
 
     fn waits(&mut self) -> (WaitingOn, Option<String>) {
@@ -72,8 +72,8 @@ impl World {
 }
 
 /// Who sees nothing but the ledger.
-fn blind(tried: &BTreeSet<TurnId>) -> Eyes<'_> {
-    Eyes { machine_id: None, driver: &|_| None, tried }
+fn blind() -> Eyes<'static> {
+    Eyes { machine_id: None, driver: &|_| None, tried: &|_| Ok(BTreeSet::new()) }
 }
 
 fn advance(title: &str) -> NewTodo {
@@ -101,7 +101,7 @@ fn what_a_goal_waits_for_follows_what_happened_to_it() {
     assert_eq!(world.waits(), on(WaitingOn::User, "goal close g --achieved"));
     assert_eq!(world.status().last_run.unwrap().text, "g.1 stopped: cancelled");
     world.user(Command::Goal(GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() }));
-    let closed = world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None, &blind(&BTreeSet::new()))).unwrap();
+    let closed = world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None, &blind())).unwrap();
     assert_eq!(closed.goals[0].waiting_on, WaitingOn::Nobody);
 }
 
@@ -145,6 +145,18 @@ fn time_quota_gates_and_people_are_told_apart() {
     assert_eq!(world.status().waiting_on, WaitingOn::Agent);
     world.user(Command::Todo(TodoCommand::Hold { todo_id: text("g.2") }));
     assert_eq!(world.waits(), (WaitingOn::User, Some("todo unhold g.2".to_owned())));
+}
+
+#[test]
+fn what_is_offered_first_is_what_a_decision_offers_first() {
+    let mut world = World::with_agent();
+    world.add(advance("work"));
+    world.add(NewTodo::titled(text("watch"), TodoKind::Monitor));
+    // A monitor that is due comes before other work of its priority, whatever its number.
+    assert_eq!(world.waits(), (WaitingOn::Agent, Some("todo claim g.2 --as agent:a".to_owned())));
+    let agent: AgentId = text("a");
+    let asked = world.authority.look(|view, terms| status(view, terms, None, Some(&agent), &blind())).unwrap();
+    assert_eq!(asked.goals[0].first.as_ref().unwrap().command, "todo claim g.2 --as agent:a");
 }
 
 #[test]
@@ -254,7 +266,7 @@ fn looking_costs_the_same_at_a_hundred_todos_and_at_four_thousand() {
         world.user(Command::Batch((0..count).map(new).collect()));
         let cost = world.authority.look(|view, terms| {
             let mut counting = Counting { view, rows: 0 };
-            status(&mut counting, terms, None, None, &blind(&BTreeSet::new()))?;
+            status(&mut counting, terms, None, None, &blind())?;
             let goal: GoalId = text("g");
             let query = TodoQuery {
                 goal: &goal,

@@ -49,7 +49,7 @@ impl OwnerRow {
             turn_id: own.turn_id,
             acquired_at_ms: own.acquired_at,
             expires_at_ms: own.expires_at,
-            expired: !own.frozen && !terms.clock_jump && own.expires_at <= terms.now,
+            expired: terms.is_expired(own),
             frozen: own.frozen,
         }
     }

@@ -9,8 +9,7 @@ use super::page::{Listed, Slice, bad_cursor, collect};
 use crate::{
     authority::{TurnFilter, View},
     error::Result,
-    kernel::{Facts, Read, Terms, turn},
-    model::{AgentId, Cause, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
+    model::{AgentId, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
 };
 
 /// A Turn in a list.
@@ -120,14 +119,4 @@ pub fn word(value: &impl Serialize) -> String {
         Ok(other) => other.to_string(),
         Err(_) => String::new(),
     }
-}
-
-/// What holds a held Turn now; empty when nothing does.
-pub fn causes_of(view: &mut dyn View, terms: &Terms, turn: &Turn) -> Result<BTreeSet<Cause>> {
-    let mut facts = Facts::new(terms.clone());
-    let mut reads = BTreeSet::from([Read::Goal(turn.goal_id.clone()), Read::Turn(turn.turn_id)]);
-    reads.extend(turn.todo_id().cloned().map(Read::TodoGates));
-    reads.extend(turn.acceptance_gate.map(Read::Gate));
-    view.load(&reads, &mut facts)?;
-    turn::causes(&facts, turn)
 }

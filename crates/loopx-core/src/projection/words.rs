@@ -74,6 +74,7 @@ pub fn plain(code: &str) -> &str {
         "reconcile" => "find out what a Turn did",
         "ask_user" => "ask a person",
         "closed" => "nothing, the Goal is closed",
+        "no_todo" => "the Goal has no Todo yet",
         "ready_to_close" => "the Goal can be closed",
         "acceptance_gap" => "a criterion is not shown yet",
         other => other,

@@ -13,8 +13,8 @@ use crate::{
     authority::{Authority, TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
-    model::{Actor, Cause, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
+    kernel::{self, AgentCommand, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
+    model::{Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -85,7 +85,8 @@ fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a command can take away what holds a result, so that [`prove_after`] is worth its reads.
+/// Whether a command can take away what holds a result, so that [`prove_after`] is worth its reads: a question, a pause, a
+/// dependency, or the work that another waits for, its agent or its work tree.
 pub fn may_free(command: &Command) -> bool {
     match command {
         Command::Gate(_) | Command::Batch(_) => true,
@@ -94,10 +95,17 @@ pub fn may_free(command: &Command) -> bool {
             | TodoCommand::Update { .. }
             | TodoCommand::Unlink { .. }
             | TodoCommand::Complete { .. }
-            | TodoCommand::Resolve { .. } => true,
-            _ => false, // wildcard: no other verb of a Todo takes a hold, a gate or a dependency away
+            | TodoCommand::Resolve { .. }
+            // What ends an attached Turn leaves its agent free and its work tree still.
+            | TodoCommand::Cancel { .. }
+            | TodoCommand::Defer { .. }
+            | TodoCommand::Block { .. } => true,
+            TodoCommand::Add(_)
+            | TodoCommand::Link { .. }
+            | TodoCommand::Unblock { .. }
+            | TodoCommand::Hold { .. }
+            | TodoCommand::Reopen { .. } => false,
         },
-        // What ends a Turn may leave a work tree still that another waits for.
         Command::Claim(command) => match command {
             ClaimCommand::Release { .. } | ClaimCommand::ForceRelease { .. } | ClaimCommand::Transfer { .. } => true,
             ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
@@ -106,7 +114,12 @@ pub fn may_free(command: &Command) -> bool {
             TurnCommand::Stop { .. } | TurnCommand::Abandon { .. } => true,
             TurnCommand::Accept { .. } => false,
         },
-        Command::Goal(_) | Command::Agent(_) | Command::Quota(_) | Command::Evidence(_) => false,
+        Command::Agent(command) => match command {
+            AgentCommand::Retire { .. } => true,
+            AgentCommand::Add { .. } => false,
+        },
+        // A Goal that is closed ends all that is held with it.
+        Command::Goal(_) | Command::Quota(_) | Command::Evidence(_) => false,
     }
 }
 
@@ -150,7 +163,7 @@ pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> 
     for turn in live(site, goal)? {
         if matches!(turn.state, TurnState::Held { .. }) {
             let causes = site.around(turn.turn_id)?.causes;
-            if causes.iter().all(|cause| *cause == Cause::TreeBusy) {
+            if kernel::is_provable(&causes) {
                 done.extend(try_prove(site, &turn)?);
             }
         }

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     error::{Class, Code, Error, Result},
     failpoint,
-    kernel::{Found, Step},
-    model::{Attempt, Cause, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
+    kernel::{self, Found, Step},
+    model::{Attempt, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
     private::Kind,
 };
 
@@ -35,7 +35,7 @@ pub fn resume(
 ) -> Result<Done> {
     watcher.sees(Phase::Admitted { turn_id });
     let around = site.around(turn_id)?;
-    let done = if around.turn.is_driven() || around.turn.is_terminal() {
+    let mut done = if around.turn.is_driven() || around.turn.is_terminal() {
         go_on(site, turn_id, base, host, watcher)
     } else {
         resume_attached(site, &around, base, watcher)
@@ -43,6 +43,10 @@ pub fn resume(
     let was_looked_into = done.as_ref().map_or_else(|error| error.code() == Code::TurnUnresolved, |_| true);
     if was_looked_into {
         tries::note(site, turn_id)?;
+        // What is to be done about it may be another thing now.
+        if let Ok(done) = &mut done {
+            done.around = site.around(turn_id)?;
+        }
     }
     done
 }
@@ -110,7 +114,7 @@ impl Recovery<'_> {
             }
             TurnState::Admitted | TurnState::Candidate => Ok(true),
             TurnState::Held { .. } => {
-                if around.causes.iter().all(|cause| *cause == Cause::TreeBusy) {
+                if kernel::is_provable(&around.causes) {
                     self.prove(site, around)?;
                 }
                 Ok(true)

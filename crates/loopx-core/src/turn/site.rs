@@ -3,7 +3,7 @@
 //! Knows nothing of what is done with them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs::read_link,
     path::{Path, PathBuf},
@@ -12,6 +12,7 @@ use std::{
 use super::{
     host::Hosts,
     tree::{self, Tree},
+    tries,
 };
 use crate::{
     authority::{
@@ -20,10 +21,10 @@ use crate::{
         profile::Profile,
     },
     error::{Code, Error, Result},
-    kernel::{self, Facts, READ_ROUNDS, Terms},
+    kernel::{self, Ask, Facts, READ_ROUNDS, Terms},
     model::{
         Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId, Provenance,
-        Receipt, Todo, Turn, TurnId, Validator, Workspace,
+        Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
     },
     private::{Body, PrivateStore},
     process::{self, Token},
@@ -109,20 +110,19 @@ pub struct Around {
     pub todo: Option<Todo>,
     /// Its Goal.
     pub goal: Goal,
-    /// What holds its result now.
-    pub causes: std::collections::BTreeSet<Cause>,
+    /// What keeps it where it is.
+    pub causes: BTreeSet<Cause>,
+    /// What leads out of there, the first thing first.
+    pub asks: Vec<Ask>,
     /// What the read was made under.
     pub terms: Terms,
     pub(super) facts: Facts,
 }
 
 impl Around {
-    /// What proves the Turn's result, in order: the Todo's validators, else the Goal's.
+    /// What proves the Turn's result, in order.
     pub fn validators(&self) -> &[Validator] {
-        match &self.todo {
-            Some(todo) if !todo.validators.is_empty() => &todo.validators,
-            _ => &self.goal.validators,
-        }
+        self.todo.as_ref().map_or(&self.goal.validators, |todo| kernel::validators(&self.goal, todo))
     }
 
     /// Whether the ownership of the Turn has run out.
@@ -163,8 +163,20 @@ impl Site<'_> {
     ///
     /// Errors: `not_found`, `store_*`.
     pub fn around(&mut self, turn_id: TurnId) -> Result<Around> {
-        let Self { authority, .. } = self;
-        read_around(authority, turn_id)
+        let mut around = read_around(self.authority, turn_id)?;
+        around.asks = match around.turn.state {
+            TurnState::Held { .. } => {
+                let asks = kernel::held_asks(&around.facts, &around.turn)?;
+                asks.into_iter().map(|(_, ask)| ask).collect()
+            }
+            TurnState::Unresolved { .. } => {
+                let tried = tries::tried(self.private, std::slice::from_ref(&around.turn))?;
+                let told = kernel::may_be_told(&around.turn, Some(&self.machine.machine_id), &tried);
+                vec![kernel::unresolved_ask(&around.turn, told)]
+            }
+            _ => Vec::new(), // wildcard: nobody waits for what is at work, or has ended
+        };
+        Ok(around)
     }
 
     /// What an operation returned, if it was submitted.
@@ -219,7 +231,7 @@ fn read_around(authority: &mut Authority, turn_id: TurnId) -> Result<Around> {
             None => None,
         };
         let causes = kernel::turn_causes(&facts, &turn)?;
-        Ok(Around { turn, todo, goal, causes, terms: terms.clone(), facts })
+        Ok(Around { turn, todo, goal, causes, asks: Vec::new(), terms: terms.clone(), facts })
     })
 }
 

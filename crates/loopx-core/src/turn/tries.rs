@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use super::site::Site;
 use crate::{
     error::{Code, Error, Result},
-    model::{Turn, TurnId, TurnState, Unresolved},
+    kernel,
+    model::{Turn, TurnId, TurnState},
     private::{Kind, PrivateStore},
 };
 
@@ -49,19 +50,10 @@ pub fn tried(private: &mut PrivateStore, turns: &[Turn]) -> Result<BTreeSet<Turn
 
 /// The arguments of the command that can lead out of an unresolved Turn, from this machine, as it stands.
 ///
-/// Only its own machine can look into a driven one, and one that was looked into in vain, or whose agent alone could
-/// tell, is a person's. Errors: `not_found`, `store_*`.
+/// Errors: `not_found`, `store_*`.
 pub fn way_out(site: &mut Site<'_>, turn_id: TurnId) -> Result<String> {
     let turn = site.around(turn_id)?.turn;
-    let can_look = if turn.is_driven() {
-        turn.machine_id.as_ref() == Some(&site.machine.machine_id)
-    } else {
-        matches!(turn.state, TurnState::Unresolved { why: Unresolved::Inconclusive, .. })
-    };
-    let in_vain = tried(site.private, std::slice::from_ref(&turn))?.contains(&turn_id);
-    Ok(if can_look && !in_vain {
-        format!("turn recover {turn_id} --resume")
-    } else {
-        format!("turn abandon {turn_id} --reason TEXT")
-    })
+    let tried = tried(site.private, std::slice::from_ref(&turn))?;
+    let may_be_told = kernel::may_be_told(&turn, Some(&site.machine.machine_id), &tried);
+    Ok(kernel::unresolved_ask(&turn, may_be_told).command)
 }

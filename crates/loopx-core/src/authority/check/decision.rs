@@ -374,3 +374,33 @@ fn rule_11_what_comes_with_time_is_waited_for_to_the_earliest_moment() {
     world.pass(Duration::from_mins(10));
     assert_eq!(rule(&world.next("a", None).unwrap()), (7, "run"));
 }
+
+#[test]
+fn regress_what_a_todo_depends_on_beside_the_page_asks_for_nothing_itself() {
+    let mut world = World::new();
+    let finish = |world: &mut World, todo_id: TodoId, command: &dyn Fn(TodoId) -> TodoCommand| {
+        world.todo_cmd(command(todo_id)).unwrap();
+    };
+    let it = world.todo("it", |_| {});
+    let reviewed = world.todo("reviewed", |_| {});
+    let dropped = world.todo("dropped", |_| {});
+    // A review that no short page reaches, of what no page holds.
+    for n in 0..20 {
+        world.todo(&format!("before {n}"), |_| {});
+    }
+    let review = world.todo("review", |new| {
+        new.reviews = Some(text("g.2"));
+        new.priority = Priority::P4;
+    });
+    finish(&mut world, reviewed, &|todo_id| TodoCommand::Complete {
+        todo_id,
+        continuation: Continuation::ActiveGoal,
+        waive: Some(text("seen")),
+    });
+    world.claim("a", &it).unwrap();
+    for depends_on in [review, dropped.clone()] {
+        world.todo_cmd(TodoCommand::Link { todo_id: it.clone(), depends_on }).unwrap();
+    }
+    finish(&mut world, dropped, &|todo_id| TodoCommand::Cancel { todo_id, reason: text("no"), superseded_by: None });
+    assert_eq!(rule(&world.next("b", None).unwrap()), (7, "run"));
+}

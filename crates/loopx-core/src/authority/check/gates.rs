@@ -252,7 +252,7 @@ fn a_capability_it_lacks_comes_before_the_approval_it_would_need() {
     let Action::AskUser { asks } = world.next("b", None).unwrap().action else {
         panic!()
     };
-    assert_eq!(asks[0].command, "agent add b --capability 'deploy' --goal g");
+    assert_eq!(asks[0].command, "agent add b --capability deploy --goal g");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Owns what an ownership leaves in its rows: the first attempt, revisions, tokens that were never its own, hand-overs.
 
 use super::{
-    play::{attached, code, refused},
+    attention::status,
+    play::{attached, code, refused, result},
     world::{World, agent, text},
 };
 use crate::{
     error::Result,
-    kernel::{ClaimCommand, Command, Outcome, TodoCommand},
+    kernel::{ClaimCommand, Command, Found, Outcome, Reason, TodoCommand},
     model::*,
 };
 
@@ -258,4 +259,67 @@ fn regress_rule_7_an_ownership_that_ran_out_is_not_armed_again_beside_other_work
     world.candidate("a", &waiting, ResultKind::ValidatedCompletion).unwrap();
     assert_eq!(code(&renew(&mut world, &working)), "executor_active");
     assert_eq!(refused(world.candidate("a", &working, ResultKind::ValidatedProgress)), "executor_active");
+}
+
+/// What keeps a Turn where it is, as status shows it.
+fn causes(world: &mut World, owned: &Outcome) -> Vec<Cause> {
+    let status = status(world, None);
+    let stuck = status.stuck.into_iter().find(|stuck| Some(stuck.turn.turn_id) == owned.turn_id);
+    stuck.unwrap().causes
+}
+
+#[test]
+fn rule_7_what_must_return_to_its_candidate_is_held_by_its_busy_agent_too() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let waiting = held(&mut world, &first);
+    let working = world.claim("a", &second).unwrap();
+    assert_eq!(causes(&mut world, &waiting), [Cause::Hold], "lifted, it settles as it was validated");
+    let change = crate::kernel::Change { title: Some(text("new")), ..Default::default() };
+    world.todo_cmd(TodoCommand::Update { todo_id: first.clone(), change: Box::new(change) }).unwrap();
+    let all = [Cause::Requirement, Cause::Hold, Cause::AgentBusy];
+    assert_eq!(causes(&mut world, &waiting), all);
+    world.todo_cmd(TodoCommand::Unhold { todo_id: first.clone() }).unwrap();
+    let all = [Cause::Requirement, Cause::AgentBusy];
+    assert_eq!(world.reason("b", &first), Reason::Held(waiting.turn_id.unwrap(), all.into()), "to whoever asks");
+    let refused = world.claim_as("b", attached(&first)).unwrap_err();
+    assert_eq!(refused.details()["causes"], serde_json::json!(["requirement", "agent_busy"]));
+    let accept = crate::kernel::TurnCommand::Accept { turn_id: waiting.turn_id.unwrap() };
+    let refused = world.turn_cmd(accept).unwrap_err();
+    assert_eq!(refused.code().as_str(), "executor_active");
+    assert_eq!(refused.details()["causes"], serde_json::json!(["agent_busy"]));
+    assert_eq!(refused.details()["turn_id"], working.turn_id.unwrap().to_string());
+    assert_eq!(refused.details()["until_ms"], working.expires_at_ms.unwrap().as_ms());
+    world.done("a", &working).unwrap();
+    assert_eq!(causes(&mut world, &waiting), [Cause::Requirement], "its agent is free again");
+}
+
+#[test]
+fn rule_7_a_busy_agent_keeps_no_result_from_settling_as_it_was_validated() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let waiting = held(&mut world, &first);
+    world.claim("a", &second).unwrap();
+    world.todo_cmd(TodoCommand::Unhold { todo_id: first }).unwrap();
+    assert_eq!(causes(&mut world, &waiting), [Cause::AgentBusy], "all that can be left to hold it");
+    world.prove(waiting.turn_id.unwrap(), false).unwrap();
+    assert_eq!(world.turn_state(&waiting), "settled");
+}
+
+#[test]
+fn rule_7_an_unresolved_turn_says_that_its_agent_is_busy() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let lost = world.running("a", &first);
+    world.lose("a", &lost, true).unwrap();
+    assert_eq!(causes(&mut world, &lost), []);
+    let working = world.claim("a", &second).unwrap();
+    assert_eq!(causes(&mut world, &lost), [Cause::AgentBusy]);
+    let found = Found::Result(Box::new(result(ResultKind::ValidatedCompletion)));
+    let refused = world.recover("a", &lost, found.clone()).unwrap_err();
+    assert_eq!(refused.details()["causes"], serde_json::json!(["agent_busy"]));
+    world.done("a", &working).unwrap();
+    assert_eq!(causes(&mut world, &lost), []);
+    world.recover("a", &lost, found).unwrap();
+    assert_eq!(world.turn_state(&lost), "candidate");
 }

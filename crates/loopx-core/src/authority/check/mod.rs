@@ -3,6 +3,7 @@
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
 mod actors;
+mod attention;
 mod batch;
 mod completions;
 mod decision;

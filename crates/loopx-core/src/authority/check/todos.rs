@@ -5,7 +5,7 @@ use super::{
     world::{World, agent, text, user, validator},
 };
 use crate::{
-    kernel::{Change, Command, EvidenceCommand, NewTodo, Outcome, Reason, TodoCommand},
+    kernel::{Change, Command, EvidenceCommand, Input, NewTodo, Outcome, Reason, TodoCommand},
     model::*,
 };
 
@@ -139,6 +139,29 @@ fn a_reopened_todo_takes_its_dependants_back() {
     world.todo_cmd(finish(&dep)).unwrap();
     world.prove(owned.turn_id.unwrap(), false).unwrap();
     assert!(world.row(&running).is_done());
+}
+
+#[test]
+fn a_reopen_loads_none_of_its_dependants_and_lists_the_first_that_are_done() {
+    let mut world = World::new();
+    let dep = world.todo("dep", |_| {});
+    let finish = |id: &TodoId| TodoCommand::Complete {
+        todo_id: id.clone(),
+        continuation: Continuation::ActiveGoal,
+        waive: Some(text("seen")),
+    };
+    world.todo_cmd(finish(&dep)).unwrap();
+    let waits = |new: &mut NewTodo| new.depends_on = [text("g.1")].into();
+    let done: Vec<_> = (0..40).map(|n| world.todo(&format!("done {n}"), waits)).collect();
+    let open: Vec<_> = (0..40).map(|n| world.todo(&format!("open {n}"), waits)).collect();
+    for id in &done {
+        world.todo_cmd(finish(id)).unwrap();
+    }
+    let operation = world.operation(user(), Input::Command(Command::Todo(reopen(&dep))));
+    assert_eq!(world.loads(&operation).todos.len(), 1, "counters move by a delta");
+    let reopened: Outcome = world.todo_cmd(reopen(&dep)).unwrap().outcome().unwrap();
+    assert_eq!((reopened.affected.as_slice(), reopened.affected_count), (&done[..32], Some(40)));
+    assert!(open.iter().all(|id| world.row(id).counters.unmet == 1));
 }
 
 #[test]

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::super::{
-    Authority, EventFilter, Head, StepRight,
+    Authority, EventFilter, Head, StepRight, View,
     chain::{self, Envelope},
     clock::{self, Clock as _},
     conformance::{Room as _, StillClock},
-    decision,
+    decision, submit,
 };
 use super::{hints, invariants, kept::Kept};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Action, Asker, Command, Context, Decided, Depth, Facts, GateCommand, GoalCommand, NewGoal,
+        Action, Asker, Command, Context, Decided, Depth, Facts, GateCommand, GoalCommand, Input, NewGoal,
         NewTodo, Outcome, Reason, Rows, Step, Terms, TodoCommand, Viewer, decide_next, reason,
     },
     model::*,
@@ -150,6 +150,17 @@ impl World {
         invariants::rows(&rows, now);
         invariants::settled(before, &rows);
         invariants::meters(&rows, &self.ledger.meters());
+    }
+
+    /// The rows that a command loads before it is decided.
+    pub(super) fn loads(&mut self, operation: &Operation<Input>) -> Rows {
+        let terms = self.terms();
+        let load = |view: &mut dyn View| {
+            let mut facts = Facts::new(terms.clone());
+            submit::load(view, operation, &mut facts)?;
+            Ok(facts.rows().clone())
+        };
+        self.authority.read(load).unwrap()
     }
 
     /// How many events the Goal has; none where there is no such Goal.

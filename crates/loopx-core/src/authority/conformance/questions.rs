@@ -78,12 +78,13 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
         }
         let todos = rows.todos.keys().filter(|id| id.goal() == goal).cloned();
         for id in todos.chain([TodoId::new(goal.clone(), u32::MAX)]) {
-            let each: [fn(TodoId) -> Read; 6] = [
+            let each: [fn(TodoId) -> Read; 7] = [
                 Read::Author,
                 Read::Todo,
                 Read::Text,
                 Read::TodoGates,
-                Read::Dependants,
+                Read::DoneDependants,
+                Read::CancelledDeps,
                 Read::Ancestors,
             ];
             asked.extend(each.map(|read| read(id.clone())));

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{Depth, Facts, Read, Rows, Used, index},
+    kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope, OperationId,
         Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
@@ -39,6 +39,9 @@ impl View for State {
                 && let Some(author) = self.rows.todos.get(id).and_then(Todo::author)
             {
                 facts.load_author(id.clone(), author.clone());
+            }
+            if let Some(listed) = self.listed(read) {
+                facts.load_listed(read.clone(), listed);
             }
             facts.load(found);
             facts.note(read.clone());
@@ -240,7 +243,6 @@ impl State {
             Read::Writers(workspace) => {
                 self.some_todos(|todo| index(todo).writes_in.as_ref() == Some(workspace), usize::MAX, found);
             }
-            Read::Dependants(id) => self.some_todos(|todo| todo.depends_on.contains(id), usize::MAX, found),
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.some_todos(
                 |todo| {
@@ -259,8 +261,27 @@ impl State {
                 self.some_todos(|todo| todo.todo_id.goal() == goal && todo.is_live(), Facts::PAGE, found);
             }
             Read::Ready(goal, agent, depth) => self.ready((goal, agent), *depth, now.as_ms(), found),
-            Read::Used(..) | Read::Author(_) => {}
+            Read::Used(..) | Read::Author(_) | Read::DoneDependants(_) | Read::CancelledDeps(_) => {}
         }
+    }
+
+    /// The answer of a question that loads no row; none for any other question.
+    fn listed(&self, read: &Read) -> Option<IdList> {
+        let todos = &self.rows.todos;
+        let ids: Vec<_> = match read {
+            Read::DoneDependants(id) => {
+                let waits = |todo: &&Todo| todo.depends_on.contains(id) && todo.is_done();
+                todos.values().filter(waits).map(|todo| todo.todo_id.clone()).collect()
+            }
+            Read::CancelledDeps(id) => {
+                let is_cancelled = |todo: &Todo| matches!(todo.state, TodoState::Cancelled { .. });
+                let deps = todos.get(id).into_iter().flat_map(|todo| &todo.depends_on);
+                deps.filter(|dep| todos.get(*dep).is_some_and(is_cancelled)).cloned().collect()
+            }
+            _ => return None, // wildcard: every other question loads rows
+        };
+        let count = ids.len() as u64;
+        Some(IdList { ids: ids.into_iter().take(Facts::LISTED).collect(), count })
     }
 
     fn ancestors(&self, id: &TodoId, found: &mut Rows) {

@@ -280,11 +280,6 @@ impl Profile {
         record::amend(&self.place.profile_json(), &self.place.locks().join("profile.lock"), change)
     }
 
-    /// When the profile was made: wall time, in milliseconds since the Unix epoch.
-    pub fn created_at_ms(&self) -> i64 {
-        self.record.created_at_ms
-    }
-
     /// What the state lies on; anything but `Local` deserves a warning.
     pub fn filesystem(&self) -> Kind {
         self.filesystem

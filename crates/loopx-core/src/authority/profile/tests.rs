@@ -64,7 +64,7 @@ fn a_profile_is_made_once_and_opened_ever_after() {
     assert_eq!(second.profile_id(), first.profile_id());
     let opened = Profile::open(&place, &env, &HostFilesystem).unwrap();
     assert_eq!(opened.machine_id().unwrap(), first.machine_id().unwrap());
-    assert_eq!(opened.created_at_ms(), 1_800_000_000_000);
+    assert_eq!(opened.record.created_at_ms, 1_800_000_000_000);
 
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(place.dir()), 0o700);

@@ -1,14 +1,13 @@
 //! Owns the handler of `status`: four answers a Goal, then what needs somebody.
 
-use std::collections::BTreeSet;
-
-use super::{desk::Desk, names, schema, show, turn_plan};
+use super::{desk::Desk, names, schema, show};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered, render::clipped},
     error::Result,
-    model::{EvidenceId, GateId, Timestamp, TurnId},
+    model::{EvidenceId, GateId, Timestamp, Turn, TurnId},
+    private::PrivateStore,
     projection::{self, Attention, Eyes, GoalStatus, Status},
-    turn::DriverLock,
+    turn::{self, DriverLock},
 };
 
 /// How many rows of attention a Goal shows to a person.
@@ -25,11 +24,9 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         _ => goal,
     };
     let machine_id = desk.profile.machine_id()?.parse()?;
-    let tried = match (&agents_goal, &agent) {
-        (Some(goal), Some(agent)) => turn_plan::tried(&mut desk, goal, agent)?,
-        _ => BTreeSet::new(), // wildcard: only a decision asks
-    };
-    let locks = desk.profile.place().locks();
+    let place = desk.profile.place();
+    let (locks, private) = (place.locks(), place.private_db());
+    let tried = |turns: &[Turn]| turn::tried(&mut PrivateStore::at(&private), turns);
     let driver = |turn_id| DriverLock::seen(&locks, turn_id);
     let eyes = Eyes { machine_id: Some(&machine_id), driver: &driver, tried: &tried };
     let status =

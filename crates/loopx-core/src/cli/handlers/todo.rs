@@ -55,6 +55,8 @@ pub(super) fn answer(id: &TodoId, done: &Written, document: Document) -> Result<
     let mut object = json!({"todo_id": id, "goal_id": id.goal()});
     if let (Some(fields), false) = (object.as_object_mut(), done.outcome.affected.is_empty()) {
         fields.insert("affected".to_owned(), json!(done.outcome.affected));
+        let count = done.outcome.affected_count.unwrap_or(done.outcome.affected.len() as u64);
+        fields.insert("affected_count".to_owned(), count.into());
     }
     written(schema::TODO, "todo", &object, done, &[], document)
 }

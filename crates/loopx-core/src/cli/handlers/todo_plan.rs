@@ -121,5 +121,6 @@ fn moved(id: &TodoId, said: &str, done: &Written) -> Document {
     if affected.is_empty() {
         return document;
     }
-    document.line(format!("done already, though they depend on it: {}", affected.join(", ")))
+    let more = done.outcome.affected_count.map_or_else(String::new, |count| format!(" and others, {count} in all"));
+    document.line(format!("done already, though they depend on it: {}{more}", affected.join(", ")))
 }

@@ -8,8 +8,8 @@ use super::{schema, submit::Written, turn_output};
 use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
-    kernel::Outcome,
-    model::{Cause, FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState, Unresolved},
+    kernel::{Outcome, recover_command},
+    model::{FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState},
     projection::{TurnRow, plain},
     turn::Done,
 };
@@ -26,14 +26,14 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
         TurnState::Stopped { why } => stopped(done, verb, *why),
         TurnState::Admitted | TurnState::Dispatched => {
             let text = format!("the Turn {} is {}; nothing runs it now", turn.turn_id, turn.state.as_str());
-            rendered(done, Some(verb), lines.line(text).line(format!("go on: {program} turn recover {} --resume", turn.turn_id)))
+            rendered(done, Some(verb), lines.line(text).line(format!("go on: {program} {}", recover_command(turn.turn_id))))
         }
         TurnState::Candidate => {
             let text = format!("the Turn {} has a result that nobody has proved yet", turn.turn_id);
-            rendered(done, Some(verb), lines.line(text).line(format!("prove it: {program} turn recover {} --resume", turn.turn_id)))
+            rendered(done, Some(verb), lines.line(text).line(format!("prove it: {program} {}", recover_command(turn.turn_id))))
         }
         TurnState::Held { .. } => Err(with(done, verb, held(done))),
-        TurnState::Unresolved { .. } => Err(with(done, verb, unresolved(turn))),
+        TurnState::Unresolved { .. } => Err(with(done, verb, unresolved(done))),
         TurnState::Failed { how } => Err(with(done, verb, failed(done, *how))),
         TurnState::Fenced => Err(with(
             done,
@@ -49,7 +49,8 @@ pub(super) fn object(done: &Done) -> Result<Value> {
     let mut object = serde_json::to_value(TurnRow::of(turn)).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut object {
         fields.insert("attempts".to_owned(), turn.attempts.len().into());
-        if !done.around.causes.is_empty() && matches!(turn.state, TurnState::Held { .. }) {
+        let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
+        if stuck && !done.around.causes.is_empty() {
             fields.insert("causes".to_owned(), serde_json::to_value(&done.around.causes).unwrap_or_default());
         }
         if let Some(note) = note(done) {
@@ -123,23 +124,21 @@ fn held(done: &Done) -> Error {
     let causes = &done.around.causes;
     let words: Vec<_> = causes.iter().map(crate::projection::word).collect();
     let said: Vec<_> = words.iter().map(|word| plain(word)).collect();
-    let error = Error::new(Code::Held, format!("the result of the Turn {} is held: {}", turn.turn_id, said.join(", ")))
-        .detail("causes", words);
-    match turn.acceptance_gate {
-        Some(gate_id) if causes.contains(&Cause::Acceptance) => error.hint(format!("gate resolve {gate_id} --approve")),
-        Some(_) | None if causes.contains(&Cause::Requirement) => error.hint(format!("turn accept {}", turn.turn_id)),
-        Some(_) | None => error.hint(format!("turn show {}", turn.turn_id)),
-    }
+    Error::new(Code::Held, format!("the result of the Turn {} is held: {}", turn.turn_id, said.join(", ")))
+        .detail("causes", words)
+        .hint(first_ask(done))
 }
 
-fn unresolved(turn: &Turn) -> Error {
+/// What leads on from where the Turn is.
+fn first_ask(done: &Done) -> String {
+    done.around.asks.first().map_or_else(|| format!("turn show {}", done.turn().turn_id), |ask| ask.command.clone())
+}
+
+fn unresolved(done: &Done) -> Error {
+    let turn = done.turn();
     let note = turn.verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
     let why = note.map_or_else(|| "its executor is gone, and what it did cannot be told".to_owned(), ToString::to_string);
-    let id = turn.turn_id;
-    // A look at a lost Turn has just led nowhere; validators may say more once they can run.
-    let lost = matches!(turn.state, TurnState::Unresolved { why: Unresolved::Lost, executor_gone: true });
-    let hint = if lost { format!("turn abandon {id} --reason TEXT") } else { format!("turn recover {id} --resume") };
-    Error::new(Code::TurnUnresolved, format!("the Turn {id} is unresolved: {why}")).hint(hint)
+    Error::new(Code::TurnUnresolved, format!("the Turn {} is unresolved: {why}", turn.turn_id)).hint(first_ask(done))
 }
 
 fn failed(done: &Done, how: FailedBy) -> Error {

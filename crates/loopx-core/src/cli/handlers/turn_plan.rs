@@ -18,6 +18,7 @@ use crate::{
     kernel::{
         Action, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
         claim::{self, Claim, admissible_reads},
+        validators,
     },
     model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
@@ -119,7 +120,7 @@ pub(super) fn decide(
         .filter(|turn| here(turn.machine_id.as_ref()))
         .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
         .collect();
-    let tried = tried(desk, goal, agent)?;
+    let tried = tried(desk, goal)?;
     let workspace = workspace(context, desk)?;
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
@@ -136,10 +137,10 @@ pub(super) fn decide(
     })
 }
 
-/// The unresolved Turns of an agent that were looked into in vain.
-pub(super) fn tried(desk: &mut Desk, goal: &GoalId, agent: &AgentId) -> Result<BTreeSet<TurnId>> {
-    let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
-    let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
+/// The unresolved Turns of a Goal that were looked into in vain.
+fn tried(desk: &mut Desk, goal: &GoalId) -> Result<BTreeSet<TurnId>> {
+    let live = TurnFilter { goal, todo: None, agent: None, live: true };
+    let turns = desk.look(|view, _| view.turns(&live, None, Facts::PAGE))?;
     turn::tried(&mut PrivateStore::at(&desk.profile.place().private_db()), &turns)
 }
 
@@ -205,7 +206,7 @@ fn shown(
     let mut facts = show::Facts::default().add("next", plain(action)).maybe("why", why);
     if let Some(todo) = todo {
         let goal = names::goal_row(desk, todo.todo_id.goal())?;
-        let validators = if todo.validators.is_empty() { &goal.validators } else { &todo.validators };
+        let validators = validators(&goal, todo);
         let proofs: Vec<_> = validators.iter().map(|validator| show::typed(&validator.argv)).collect();
         let deadline_ms = desk.settings.millis("turn.deadline")?;
         facts = facts

@@ -9,7 +9,7 @@ use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::Seen,
+    kernel::{Seen, recover_command},
     model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
@@ -74,25 +74,25 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
 /// One Turn: where it stands, its attempts, what was said of it, its receipts, and where private text lies.
 pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: TurnId) -> Result<Rendered> {
     let turn = names::turn_row(desk, turn_id)?;
-    let (causes, log, now) = desk.look(|view, terms| {
-        let causes = projection::causes_of(view, terms, &turn)?;
+    let (log, now) = desk.look(|view, terms| {
         let query = LogQuery { goal: &turn.goal_id, todo: turn.todo_id(), since: Some(turn.admitted_at) };
         let page = projection::log(view, terms, &query, Slice { after: None, limit: Some(EVENTS_MAX * 4) })?;
-        Ok((causes, page.items, terms.now))
+        Ok((page.items, terms.now))
     })?;
     let of_turn = log.iter().map(OwnerView::for_owner).filter(|row| row.turn_id == Some(turn_id));
     let mut log: Vec<&LogRow> = of_turn.take(EVENTS_MAX).collect();
     log.reverse();
-    let held = matches!(turn.state, TurnState::Held { .. });
+    let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
+    let (causes, asks) = if stuck {
+        let around = Workbench::of(context, desk)?.site(desk).around(turn_id)?;
+        (around.causes, around.asks)
+    } else {
+        (BTreeSet::new(), Vec::new())
+    };
     let kept = kept(desk, &turn)?;
     let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
-    let next = match turn.state {
-        TurnState::Unresolved { .. } => {
-            Some(turn::way_out(&mut Workbench::of(context, desk)?.site(desk), turn_id)?)
-        }
-        _ => next(&turn, driver), // wildcard: every other state says it itself
-    };
-    let words = causes.iter().filter(|_| held).map(|cause| plain(&word(cause)).to_owned()).collect();
+    let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
+    let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
     let document = page(&turn, words, &log, &kept, now, context.program, next);
     let body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
     let mut body = projection::with_units(body);
@@ -101,7 +101,7 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
         if let Some(why) = TurnRow::of(&turn).why {
             fields.insert("why".to_owned(), why.into());
         }
-        if held {
+        if !causes.is_empty() || matches!(turn.state, TurnState::Held { .. }) {
             fields.insert("causes".to_owned(), serde_json::to_value(&causes).unwrap_or_default());
         }
         // The owner's token is the owner's alone.
@@ -189,21 +189,17 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that moves a Turn on, where its state alone tells; none while a driver of this machine does.
+/// The command that brings on a Turn that nobody is asked about; none while a driver of this machine does.
 fn next(turn: &Turn, driver: Option<Seen>) -> Option<String> {
-    let id = turn.turn_id;
     if turn.is_driven() && driver == Some(Seen::Alive) {
         return None;
     }
     match &turn.state {
-        TurnState::Held { .. } => Some(match turn.acceptance_gate {
-            Some(gate) => format!("gate show {gate}"),
-            None => format!("turn recover {id} --prove"),
-        }),
-        TurnState::Candidate => Some(format!("turn recover {id} --resume")),
-        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(format!("turn recover {id} --resume")),
+        TurnState::Candidate => Some(recover_command(turn.turn_id)),
+        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(recover_command(turn.turn_id)),
         TurnState::Admitted
         | TurnState::Dispatched
+        | TurnState::Held { .. }
         | TurnState::Unresolved { .. }
         | TurnState::Settled
         | TurnState::Stopped { .. }

@@ -13,9 +13,9 @@ pub use event::Event;
 
 pub(super) use admit::{Admission, admit, admit_next, would_end};
 pub(super) use own::{Presented, check, present, rearm_at, renew};
-pub(super) use scopes::{conflict, of_claim, wanted_in as wanted_scopes};
+pub(super) use scopes::{conflict, of_claim, wanted as declared_scopes, wanted_in as wanted_scopes};
 
-use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, todo, turn};
+use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, reason, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -233,25 +233,8 @@ pub(super) fn admission_reads(
         wanted,
     );
     quota::reads(goal, agent, wanted);
-    let rows = wanted.rows();
-    let (Some(goal_row), Some(todo)) = (rows.goals.get(goal), rows.todos.get(todo_id)) else { return };
-    let reviewed = todo.reviews.clone();
-    let writes = scopes::wanted(goal_row, todo);
-    let workspace = workspace.or(goal_row.workspace.as_ref()).cloned();
-    let needs = goal_row.boundary.needs_approval.iter().any(|need| todo.requires.keys().iter().any(|k| k.matches(need)));
-    if let Some(workspace) = workspace.filter(|_| !writes.is_empty()) {
-        wanted.want(Read::Writers(workspace.tree()));
-    }
-    let owned = todo.turn_id.is_some();
-    if let Some(reviewed) = reviewed {
-        wanted.want(Read::Author(reviewed));
-    }
-    if needs {
-        wanted.want(Read::Approvals(goal.clone()));
-    }
-    if owned {
-        // What holds its Turn is part of the refusal.
-        wanted.want(Read::TodoGates(todo_id.clone()));
+    if let Some(todo) = wanted.rows().todos.get(todo_id) {
+        reason::reads(todo, agent, workspace, wanted);
     }
 }
 

@@ -266,10 +266,15 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
     Ok(done())
 }
 
-/// Whether something proves a Todo: validators of its own, or the Goal's.
+/// What proves a Todo, in order: its own validators, else the Goal's.
+pub fn validators<'r>(goal: &'r Goal, todo: &'r Todo) -> &'r [Validator] {
+    if todo.validators.is_empty() { &goal.validators } else { &todo.validators }
+}
+
+/// Whether something proves a Todo.
 pub(super) fn has_validators(facts: &Facts, todo: &Todo) -> Result<bool> {
-    let goal = facts.goal(todo.todo_id.goal())?;
-    Ok(!todo.validators.is_empty() || goal.is_some_and(|goal| !goal.validators.is_empty()))
+    let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
+    Ok(!validators(goal, todo).is_empty())
 }
 
 fn check_lists(lengths: &[usize]) -> Result<()> {

@@ -17,7 +17,7 @@ pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
-use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, claim, turn};
+use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -210,7 +210,7 @@ impl Command {
             }
             Self::Reopen { todo_id } => {
                 wanted.want(Read::Todo(todo_id.clone()));
-                wanted.want(Read::Dependants(todo_id.clone()));
+                wanted.want(Read::DoneDependants(todo_id.clone()));
                 let cancelled = |todo: &Todo| matches!(todo.state, TodoState::Cancelled { .. });
                 if wanted.rows().todos.get(todo_id).is_some_and(cancelled) {
                     wanted.want(Read::Ancestors(todo_id.clone()));
@@ -248,9 +248,10 @@ impl Command {
                 cancel(draft, todo_id, reason, superseded_by.as_ref())?;
             }
             Self::Reopen { todo_id } => {
-                let affected = moves::reopen(draft, todo_id)?;
-                let outcome = Outcome { todo_ids: vec![todo_id.clone()], affected, ..Outcome::default() };
-                return Ok((outcome, None));
+                let IdList { ids: affected, count } = moves::reopen(draft, todo_id)?;
+                let affected_count = Some(count).filter(|count| affected.len() as u64 != *count);
+                let todo_ids = vec![todo_id.clone()];
+                return Ok((Outcome { todo_ids, affected, affected_count, ..Outcome::default() }, None));
             }
             Self::Complete { todo_id, continuation, waive } => {
                 complete(draft, todo_id, continuation, waive.as_ref())?;

@@ -3,7 +3,7 @@
 use super::{Event, add, check_maker, check_open_for_agents, links, named, no_move};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Outcome, Read, claim::{self, Presented}, turn},
+    kernel::{Draft, IdList, Outcome, Read, claim::{self, Presented}, turn},
     model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, TurnState, Wake},
 };
 
@@ -135,8 +135,9 @@ pub(in crate::kernel) fn cancel(
     })
 }
 
-/// Takes back a done or cancelled Todo; returns its dependants that are done already.
-pub(super) fn reopen(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<Vec<TodoId>> {
+/// Takes back a done or cancelled Todo; returns its dependants that are done already. The others' counters move without
+/// their rows.
+pub(super) fn reopen(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<IdList> {
     let todo = named(draft, todo_id)?;
     if todo.is_live() {
         return Err(match draft.facts().live_turn(todo)?.map(|turn| (turn.turn_id, &turn.state)) {
@@ -145,18 +146,11 @@ pub(super) fn reopen(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<Vec<Todo
         });
     }
     let facts = draft.facts();
-    facts.asked(&Read::Dependants(todo_id.clone()))?;
     if matches!(todo.state, TodoState::Cancelled { .. }) {
         // Cancelled Todos are walked over when a link is made, so one may stand in a cycle that this would revive.
         links::check_revival(facts, todo)?;
     }
-    let mut done = Vec::new();
-    for id in facts.loaded_dependants(todo_id) {
-        if facts.todo(id)?.is_some_and(Todo::is_done) {
-            done.push(id.clone());
-        }
-    }
+    let done = facts.listed(&Read::DoneDependants(todo_id.clone()))?.clone();
     draft.emit(Event::Reopened { todo_id: todo_id.clone() })?;
-    done.truncate(32);
     Ok(done)
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{end::executes, turn_reads};
+use super::{
+    end::{executes, ownership},
+    turn_reads,
+};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Wanted, quota},
-    model::{Cause, Turn, TurnId, TurnKind, TurnState},
+    kernel::{Facts, Read, Wanted, asks, quota},
+    model::{Cause, Turn, TurnId, TurnKind, TurnState, Unresolved},
 };
 
 /// What an edge must read to see a Turn whole: its rows, what blocks it, and the budget of its agent.
@@ -14,24 +17,66 @@ pub fn around(turn_id: TurnId, facts: &Facts) -> BTreeSet<Read> {
     let mut wanted = Wanted { facts, missing: BTreeSet::new() };
     turn_reads(turn_id, &mut wanted);
     if let Some(turn) = wanted.rows().turns.get(&turn_id) {
-        let (goal, agent) = (turn.goal_id.clone(), turn.agent_id.clone());
-        let (gate, todo) = (turn.acceptance_gate, turn.todo_id().cloned());
-        wanted.want(Read::Goal(goal.clone()));
+        let (goal, agent) = (&turn.goal_id, &turn.agent_id);
+        asks::want_held(turn, &mut wanted);
         wanted.want(Read::Agent(goal.clone(), agent.clone()));
-        wanted.want(Read::GoalGates(goal.clone()));
-        if let Some(gate_id) = gate {
-            wanted.want(Read::Gate(gate_id));
+        if let Some(todo_id) = turn.todo_id() {
+            wanted.want(Read::Text(todo_id.clone()));
         }
-        if let Some(todo_id) = todo {
-            wanted.want(Read::Text(todo_id));
-        }
-        quota::reads(&goal, &agent, &mut wanted);
+        quota::reads(goal, agent, &mut wanted);
     }
     wanted.missing
 }
 
-/// What keeps the candidate of a Turn from being settled now; empty when nothing does.
+/// Asks for what [`causes`] looks at beside the Turn.
+pub(in crate::kernel) fn want_causes(turn: &Turn, wanted: &mut Wanted<'_>) {
+    wanted.want(Read::Goal(turn.goal_id.clone()));
+    wanted.want_agent_turns(&turn.goal_id, &turn.agent_id);
+    if let Some(gate_id) = turn.acceptance_gate {
+        wanted.want(Read::Gate(gate_id));
+    }
+    let Some(todo_id) = turn.todo_id() else { return };
+    wanted.want(Read::TodoGates(todo_id.clone()));
+    if !wanted.rows().todos.contains_key(todo_id) {
+        wanted.want(Read::Todo(todo_id.clone()));
+    }
+}
+
+/// What keeps a Turn where it is: its candidate from being settled, or an unresolved one from its candidate; empty when
+/// nothing does.
 pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
+    let (mut causes, returns) = match turn.state {
+        TurnState::Held { .. } => {
+            let causes = of_result(facts, turn)?;
+            // What only waits is settled by a proof; a moved requirement or tree is validated again, as is the rest where
+            // a proof finds another tree.
+            let again = causes.contains(&Cause::Requirement) || causes.contains(&Cause::TreeBusy);
+            let returns = again || causes.is_empty();
+            (causes, returns)
+        }
+        TurnState::Unresolved { why: Unresolved::Lost | Unresolved::Inconclusive, .. } => (BTreeSet::new(), true),
+        TurnState::Unresolved { why: Unresolved::Incarnation, .. } => (BTreeSet::new(), false),
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Candidate
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => (of_result(facts, turn)?, false),
+    };
+    if returns && busy_with(facts, turn)?.is_some() {
+        causes.insert(Cause::AgentBusy);
+    }
+    Ok(causes)
+}
+
+/// Whether nothing but a tree or an agent that may be free by now holds a Turn, so that a proof may lead it on.
+pub fn is_provable(causes: &BTreeSet<Cause>) -> bool {
+    causes.iter().all(|cause| matches!(cause, Cause::TreeBusy | Cause::AgentBusy))
+}
+
+/// What keeps the result of a Turn from being true.
+fn of_result(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     let mut causes = BTreeSet::new();
     if matches!(turn.state, TurnState::Held { tree_busy: true }) {
         causes.insert(Cause::TreeBusy);
@@ -62,23 +107,29 @@ pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
 
 /// Refuses a move after which an agent would execute two pieces of work.
 ///
-/// Errors: `executor_active`.
+/// Errors: `executor_active`, with the other Turn and until when it keeps others out.
 pub(in crate::kernel) fn check_agent_free(facts: &Facts, turn: &Turn) -> Result<()> {
-    if !agent_busy(facts, turn)? {
-        return Ok(());
-    }
-    let turn_id = turn.turn_id;
-    Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {turn_id} executes another"))
-        .hint(format!("turn show {turn_id}")))
+    let Some(other) = busy_with(facts, turn)? else { return Ok(()) };
+    let (id, agent) = (other.turn_id, &turn.agent_id);
+    let message = format!("the agent {agent} executes the Turn {id}, so {} has to wait", turn.turn_id);
+    let error = Error::new(Code::ExecutorActive, message)
+        .detail("turn_id", id.to_string())
+        .detail("causes", serde_json::json!([Cause::AgentBusy]))
+        .hint(format!("turn show {id}"));
+    let until = ownership(facts, other)?.filter(|own| !own.frozen).map(|own| own.expires_at);
+    Err(match until.or_else(|| super::may_live_until(other)) {
+        Some(until) => error.detail("until_ms", until.as_ms()),
+        None => error,
+    })
 }
 
-/// Whether the agent of a held Turn executes other work, so that this one cannot go back to its candidate.
-pub(super) fn agent_busy(facts: &Facts, turn: &Turn) -> Result<bool> {
+/// The other work that the agent of a Turn executes, so that this one cannot go back to its candidate.
+pub(super) fn busy_with<'f>(facts: &'f Facts, turn: &Turn) -> Result<Option<&'f Turn>> {
     for other in facts.agent_turns(&turn.goal_id, &turn.agent_id)? {
         let work = matches!(other.kind, TurnKind::Work { .. });
         if other.turn_id != turn.turn_id && work && executes(facts, other)? {
-            return Ok(true);
+            return Ok(Some(other));
         }
     }
-    Ok(false)
+    Ok(None)
 }

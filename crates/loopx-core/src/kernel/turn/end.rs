@@ -120,7 +120,7 @@ pub(in crate::kernel) fn ownership<'f>(facts: &'f Facts, turn: &Turn) -> Result<
 /// Whether a Turn executes: its executor may be at work.
 ///
 /// Invariant: the executing Turns of an agent in a Goal have one endpoint, and at most one of them is work.
-pub(in crate::kernel) fn executes(facts: &Facts, turn: &Turn) -> Result<bool> {
+pub fn executes(facts: &Facts, turn: &Turn) -> Result<bool> {
     let kept = || -> Result<bool> { Ok(ownership(facts, turn)?.is_some_and(|own| !facts.is_expired(own))) };
     match turn.state {
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => kept(),

@@ -11,13 +11,14 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use causes::check_agent_free;
-pub use causes::{around, causes};
+pub use causes::{around, causes, is_provable};
+pub(super) use causes::{check_agent_free, want_causes};
 pub use event::Event;
 pub use steps::{Found, Step};
 
+pub use end::executes;
 pub(super) use end::{
-    clear, clear_for, executes, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership,
+    clear, clear_for, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership,
     running, stop, stop_denied,
 };
 
@@ -97,15 +98,9 @@ impl Command {
 pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
     wanted.want(Read::Turn(turn_id));
     let Some(turn) = wanted.rows().turns.get(&turn_id) else { return };
-    let (goal, agent, todo_id) = (turn.goal_id.clone(), turn.agent_id.clone(), turn.todo_id().cloned());
-    let asked = turn.acceptance_gate;
-    wanted.want(Read::AgentTurns(goal, agent));
-    if let Some(gate_id) = asked {
-        wanted.want(Read::Gate(gate_id));
-    }
-    if let Some(todo_id) = todo_id {
-        wanted.want(Read::TodoGates(todo_id.clone()));
-        claim::owner_reads(&todo_id, wanted);
+    want_causes(turn, wanted);
+    if let Some(todo_id) = turn.todo_id() {
+        claim::owner_reads(todo_id, wanted);
     }
 }
 

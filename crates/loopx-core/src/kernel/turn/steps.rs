@@ -9,7 +9,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Concluded, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
     model::{
-        Actor, Attempt, Candidate, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
+        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
         Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome, Wake,
     },
 };
@@ -275,7 +275,7 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
     let allowed = match turn.state {
         TurnState::Admitted => true,
         TurnState::Dispatched => closed && left,
-        TurnState::Held { .. } => left && causes(draft.facts(), turn)?.contains(&crate::model::Cause::Requirement),
+        TurnState::Held { .. } => left && causes(draft.facts(), turn)?.contains(&Cause::Requirement),
         TurnState::Candidate
         | TurnState::Unresolved { .. }
         | TurnState::Settled
@@ -286,8 +286,8 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
     if !allowed {
         return Err(no_move(turn, "be dispatched"));
     }
-    if matches!(turn.state, TurnState::Held { .. }) && causes::agent_busy(draft.facts(), turn)? {
-        return Err(Error::new(Code::ExecutorActive, format!("the agent of the Turn {} executes another", turn.turn_id)));
+    if matches!(turn.state, TurnState::Held { .. }) {
+        causes::check_agent_free(draft.facts(), turn)?;
     }
     let requirement_revision = todo_of(draft, turn)?.requirement_revision;
     let now = draft.now();
@@ -506,11 +506,14 @@ fn nothing_to_prove(turn: &Turn) -> Error {
 fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Result<()> {
     let turn_id = turn.turn_id;
     let mut causes = causes(draft.facts(), turn)?;
-    let tree_busy = causes.remove(&crate::model::Cause::TreeBusy);
+    let tree_busy = causes.remove(&Cause::TreeBusy);
+    // What is as it was validated settles, whatever its agent does meanwhile.
+    let agent_busy = causes.remove(&Cause::AgentBusy);
     if tree_busy && workspace_busy(draft, turn)? {
-        causes.insert(crate::model::Cause::TreeBusy);
+        causes.insert(Cause::TreeBusy);
     }
     if !causes.is_empty() {
+        causes.extend(agent_busy.then_some(Cause::AgentBusy));
         return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held"))
             .detail("causes", serde_json::to_value(&causes).unwrap_or_default())
             .hint(format!("turn show {turn_id}")));
@@ -520,9 +523,10 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
     if as_validated || settle::looked(turn).is_some() {
         return settle::settle(draft, turn_id);
     }
-    if causes::agent_busy(draft.facts(), turn)? {
+    if let Some(other) = causes::busy_with(draft.facts(), turn)? {
         return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held: its agent executes another"))
-            .detail("causes", serde_json::json!(["agent_busy"]))
+            .detail("causes", serde_json::json!([Cause::AgentBusy]))
+            .detail("turn_id", other.turn_id.to_string())
             .hint(format!("turn show {turn_id}")));
     }
     let expires_at = end::rearmed(draft.facts(), turn)?;

@@ -2,41 +2,41 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attention, Stuck, seen::Seen, waiting::Wait};
-use crate::projection::words::plain;
-use crate::kernel::answer_command;
-use crate::error::Code;
-use crate::model::{
-    Blocks, Cause, Gate, GateState, GoalState, Todo, TodoKind, TodoState, Turn, TurnState,
+use super::{Attention, seen::Seen, waiting::Wait};
+use crate::{
+    error::{Code, Result},
+    kernel::{Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, unresolved_ask, waits_for_person},
+    model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
+    projection::{turn::word, words::plain},
 };
 
-/// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a person has to
-/// move, work that is due.
-pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Vec<Attention> {
+/// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a
+/// person has to move, work that is due.
+pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
     if matches!(seen.goal.state, GoalState::Closed { .. }) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut rows = Vec::new();
     rows.extend(clock(seen));
-    let unresolved = |stuck: &&Stuck| stuck.turn.state == "unresolved";
-    rows.extend(seen.stuck.iter().filter(unresolved).map(|stuck| unresolved_row(seen, stuck)));
+    rows.extend(seen.live.iter().filter_map(|turn| unresolved_row(seen, turn)));
     rows.extend(seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(gone_row));
-    rows.extend(seen.stuck.iter().filter(|stuck| !unresolved(stuck)).map(|stuck| held_row(seen, stuck)));
+    for turn in seen.live.iter().filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
+        rows.extend(held_rows(seen, turn)?);
+    }
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
         let id = &seen.goal.goal_id;
         rows.push(row("goal", id, format!("{id} is stopped"), format!("goal resume {id}")));
     }
-    let named = |gate: &&Gate| !seen.stuck.iter().any(|stuck| gate.accepts == Some(stuck.turn.turn_id));
-    rows.extend(seen.gates.iter().filter(named).map(gate_row));
+    rows.extend(seen.gates.iter().map(gate_row));
     rows.extend(no_agent(seen));
-    rows.extend(seen.persons.iter().chain(seen.open.iter().filter(|todo| is_persons(todo))).map(|todo| todo_row(seen, todo)));
+    rows.extend(seen.persons.iter().chain(&seen.open).filter_map(|todo| todo_row(seen, todo)));
     rows.extend(due(wait));
-    rows.extend(over(seen, wait));
+    rows.extend(wait.asks.iter().map(|ask| asked_row(seen, ask)));
     // What two rules find is said once.
     let mut said = BTreeSet::new();
-    rows.retain(|row| said.insert((row.about.clone(), row.command.clone())));
-    rows
+    rows.retain(|row| said.insert(row.command.clone()));
+    Ok(rows)
 }
 
 /// What must happen first: where an agent can go on, its work; else the most urgent row.
@@ -57,59 +57,46 @@ fn clock(seen: &Seen<'_>) -> Option<Attention> {
     seen.terms.clock_jump.then(|| row("clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
 }
 
-fn unresolved_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
-    let turn = seen.live.iter().find(|turn| turn.turn_id == stuck.turn.turn_id);
-    let id = stuck.turn.turn_id;
-    let why = plain(stuck.turn.why.as_deref().unwrap_or("unknown"));
-    let old = turn.is_some_and(|turn| {
-        matches!(turn.state, TurnState::Unresolved { why: crate::model::Unresolved::Incarnation, .. })
-    });
-    let command = match turn {
-        Some(turn) if turn.is_driven() && !old => format!("turn recover {id} --resume"),
-        Some(_) | None => format!("turn abandon {id} --reason TEXT"),
-    };
-    let text = format!("what the Turn on {} did is not known: {why}", about(stuck));
-    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row(Code::TurnUnresolved.as_str(), &id, text, command) }
+fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
+    let TurnState::Unresolved { why, .. } = turn.state else { return None };
+    let text = format!("what the Turn on {} did is not known: {}", about(turn), plain(&word(&why)));
+    let command = unresolved_ask(turn, seen.told.contains(&turn.turn_id)).command;
+    let row = row(Code::TurnUnresolved.as_str(), &turn.turn_id, text, command);
+    Some(Attention { since_ms: Some(turn.admitted_at), ..row })
 }
 
 /// A Turn at work whose driver is not.
 fn gone_row(turn: &Turn) -> Attention {
-    let id = turn.turn_id;
-    let todo = turn.todo_id().map_or_else(|| id.to_string(), ToString::to_string);
-    let text = format!("what drove the Turn on {todo} is gone");
-    let command = format!("turn recover {id} --resume");
-    Attention { since_ms: Some(turn.admitted_at), ..row("driver_gone", &id, text, command) }
+    let text = format!("what drove the Turn on {} is gone", about(turn));
+    let row = row("driver_gone", &turn.turn_id, text, recover_command(turn.turn_id));
+    Attention { since_ms: Some(turn.admitted_at), ..row }
 }
 
-fn about(stuck: &Stuck) -> String {
-    stuck.turn.todo_id.as_ref().map_or_else(|| stuck.turn.turn_id.to_string(), ToString::to_string)
+fn about(turn: &Turn) -> String {
+    turn.todo_id().map_or_else(|| turn.turn_id.to_string(), ToString::to_string)
 }
 
-fn held_row(seen: &Seen<'_>, stuck: &Stuck) -> Attention {
-    let id = stuck.turn.turn_id;
-    let todo = about(stuck);
-    let asks = seen.gates.iter().find(|gate| gate.accepts == Some(id)).map(|gate| gate.gate_id);
-    // The first cause that a command lifts; an empty set only has to be proved.
-    let (text, command) = match (stuck.causes.first(), asks) {
-        (Some(Cause::Requirement), _) => {
-            (format!("{todo} changed while it was worked on"), format!("turn accept {id}"))
-        }
-        (Some(Cause::Acceptance), Some(gate)) => {
-            (format!("the result on {todo} waits to be accepted"), format!("gate resolve {gate} --approve"))
-        }
-        (Some(Cause::Gate | Cause::Acceptance), _) => {
-            (format!("a question holds the result on {todo}"), format!("gate list --todo {todo}"))
-        }
-        (Some(Cause::Hold), _) => (format!("the result on {todo} is on hold"), format!("todo unhold {todo}")),
-        (Some(Cause::Deps), _) => {
-            (format!("the result on {todo} waits for what it depends on"), format!("todo show {todo}"))
-        }
-        (Some(Cause::TreeBusy | Cause::AgentBusy), _) => {
-            (format!("the result on {todo} waits for other work to end"), format!("turn show {id}"))
-        }
-        (None, _) => (format!("the result on {todo} is to be proved"), format!("turn recover {id} --prove")),
+fn held_rows(seen: &Seen<'_>, turn: &Turn) -> Result<Vec<Attention>> {
+    let todo = about(turn);
+    let held = |text: String, command: String| {
+        Attention { since_ms: Some(turn.admitted_at), ..row("turn_held", &turn.turn_id, text, command) }
     };
-    Attention { since_ms: Some(stuck.turn.admitted_at_ms), ..row("turn_held", &id, text, command) }
+    let asks = held_asks(&seen.facts, turn)?;
+    if asks.is_empty() {
+        // What it waits for is asked about there.
+        let text = format!("the result on {todo} waits for what it depends on");
+        return Ok(vec![held(text, format!("todo show {todo}"))]);
+    }
+    let text = |cause| match cause {
+        Some(Cause::Requirement) => format!("{todo} changed while it was worked on"),
+        Some(Cause::Acceptance) => format!("the result on {todo} waits to be accepted"),
+        Some(Cause::Gate) => format!("a question holds the result on {todo}"),
+        Some(Cause::Hold) => format!("the result on {todo} is on hold"),
+        Some(Cause::Deps) => format!("the result on {todo} waits for what was cancelled"),
+        Some(Cause::TreeBusy | Cause::AgentBusy) => format!("the result on {todo} waits for other work to end"),
+        None => format!("the result on {todo} is to be proved"),
+    };
+    Ok(asks.into_iter().map(|(cause, ask)| held(text(cause), ask.command)).collect())
 }
 
 /// Ownerships that ran out.
@@ -128,15 +115,15 @@ fn lapsed(seen: &Seen<'_>) -> Vec<Attention> {
 }
 
 fn gate_row(gate: &Gate) -> Attention {
-    let id = gate.gate_id;
-    let is_denied = matches!(gate.state, GateState::Denied { .. });
-    let command = answer_command(&id.to_string(), gate.kind, &gate.options, is_denied);
     let blocks = match &gate.blocks {
         Blocks::Goal => gate.goal_id.to_string(),
         Blocks::Todos(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    let text = format!("{}, blocks {blocks}: {}", if is_denied { "denied" } else { "asked" }, gate.question);
-    Attention { since_ms: Some(gate.opened_at), ..row("gate", &id, text, command) }
+    let text = match &gate.state {
+        GateState::Denied { .. } => format!("denied, blocks {blocks}: {}", gate.question),
+        _ => format!("asked, blocks {blocks}: {}", gate.question), // the other blocking ones wait for an answer
+    };
+    Attention { since_ms: Some(gate.opened_at), ..row("gate", &gate.gate_id, text, gate_ask(gate).command) }
 }
 
 fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
@@ -146,30 +133,23 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
     (work > 0 && seen.agents.is_empty()).then(|| row("agent", id, text(), format!("agent add AGENT --goal {id}")))
 }
 
-/// Whether an open Todo is a person's to move, though its kind is an agent's.
-pub(super) fn is_persons(todo: &Todo) -> bool {
-    todo.hold || todo.counters.cancelled_deps > 0 || todo.counters.wake_lost
-}
-
-fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Attention {
-    let id = &todo.todo_id;
-    let title = &todo.title;
-    let (text, command) = match (&todo.state, todo.kind) {
-        (TodoState::Blocked { reason }, _) => (format!("{id} is blocked: {reason}"), format!("todo unblock {id}")),
-        (_, TodoKind::Action) => (format!("{id} is yours: {title}"), format!("todo done {id}")),
-        (_, TodoKind::Blocker) => (format!("{id} is in the way: {title}"), format!("todo resolve {id}")),
-        (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) if todo.hold => {
-            (format!("{id} is on hold: {title}"), format!("todo unhold {id}"))
-        }
-        (_, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => match seen.cancelled.get(id) {
-            Some(dep) => {
-                let text = format!("{id} waits for {dep}, which was cancelled: {title}");
-                (text, format!("todo unlink {id} --depends-on {dep}"))
-            }
-            None => (format!("{id} waits for what cannot come true: {title}"), format!("todo unblock {id}")),
+fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
+    let why = waits_for_person(&seen.facts, todo)?;
+    let (id, title) = (&todo.todo_id, &todo.title);
+    let ask = person_ask(&seen.facts, why, todo);
+    let text = match why {
+        UserWhy::Blocked => match &todo.state {
+            TodoState::Blocked { reason } => format!("{id} is blocked: {reason}"),
+            _ => format!("{id} is blocked"), // no other state is
         },
+        UserWhy::Action => format!("{id} is yours: {title}"),
+        UserWhy::Blocker => format!("{id} is in the way: {title}"),
+        UserWhy::Hold => format!("{id} is on hold: {title}"),
+        UserWhy::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
+        UserWhy::WakeLost => format!("{id} waits for what cannot come true: {title}"),
+        UserWhy::Ended | UserWhy::Excluded => return None,
     };
-    Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, command) }
+    Some(Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, ask.command) })
 }
 
 fn due(wait: &Wait) -> Option<Attention> {
@@ -178,25 +158,20 @@ fn due(wait: &Wait) -> Option<Attention> {
     Some(row("due", todo, text, format!("todo claim {todo} --as agent:{agent}")))
 }
 
-fn over(seen: &Seen<'_>, wait: &Wait) -> Option<Attention> {
-    let id = &seen.goal.goal_id;
-    if wait.capability {
-        let text = "no agent has the capabilities that are needed".to_owned();
-        return Some(row("agent", id, text, format!("agent list --goal {id}")));
-    }
-    if !wait.is_over {
-        return None;
-    }
-    let open = seen.goal.acceptance.iter().position(|criterion| criterion.state.is_open());
-    let started = seen.counts.values().any(|count| *count > 0);
-    Some(match (started, open) {
-        (false, _) => row("goal", id, format!("{id} has no Todo yet"), format!("todo add TITLE --goal {id}")),
-        (true, Some(place)) => {
-            let number = place + 1;
-            let text = format!("criterion {number} of {id} is not shown yet");
-            let command = format!("evidence add POINTER --kind note --criterion {number} --goal {id}");
-            row("goal", id, text, command)
-        }
-        (true, None) => row("goal", id, format!("{id} can be closed"), format!("goal close {id} --achieved")),
-    })
+/// What was found to be a person's, once nothing can be taken.
+fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
+    let about = &ask.about;
+    let (kind, text) = match ask.why {
+        "no_todo" => ("goal", format!("{about} has no Todo yet")),
+        "ready_to_close" => ("goal", format!("{about} can be closed")),
+        "acceptance_gap" => match seen.goal.acceptance.iter().position(|criterion| criterion.state.is_open()) {
+            Some(place) => ("goal", format!("criterion {} of {about} is not shown yet", place + 1)),
+            None => ("goal", format!("{about} cannot be closed yet")),
+        },
+        "capability" => ("agent", format!("{about} needs what no agent has")),
+        "gate" => ("gate", format!("{about} waits for an approval")),
+        "user" => ("todo", format!("{about} waits for a person")),
+        why => ("todo", format!("{about}: {}", plain(why))),
+    };
+    row(kind, about, text, ask.command.clone())
 }

@@ -1,13 +1,16 @@
 //! Owns whether an agent can take something now. The rules are the kernel's; this loads what they ask for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Eyes, seen::Seen};
 use crate::{
     authority::{self, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, room, room_reads},
-    model::{Agent, AgentId, Timestamp, Todo, TodoId},
+    kernel::{
+        ASKS_MAX, Ask, Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason, reason_reads,
+        room, room_reads, todo_asks,
+    },
+    model::{Agent, AgentId, Timestamp, TodoId},
 };
 
 /// What some agent can take, or why none can.
@@ -23,8 +26,8 @@ pub(super) enum Can {
         until: Option<Timestamp>,
         /// Whether time alone, or another Todo, is waited for at all.
         waits: bool,
-        /// Whether an agent lacks a capability.
-        capability: bool,
+        /// What a person can do so that an agent can take something.
+        asks: Vec<Ask>,
     },
 }
 
@@ -37,36 +40,52 @@ pub(super) fn decision(view: &mut dyn View, seen: &Seen<'_>, agent: &AgentId, ey
     view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
     let row = facts.agent(&(goal.clone(), agent.clone()))?;
     let capabilities = row.map(|row| row.capabilities.clone()).unwrap_or_default();
-    let own = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
-    let turns = view.turns(&own, None, Facts::PAGE)?;
+    let live = view.turns(&TurnFilter { goal, todo: None, agent: None, live: true }, None, Facts::PAGE)?;
+    let own = live.iter().filter(|turn| turn.agent_id == *agent);
     let asker = Asker {
         viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
         endpoint: &agent.default_endpoint(),
         machine_id: eyes.machine_id,
-        seen: turns.iter().filter_map(|turn| Some((turn.turn_id, eyes.of(turn)?))).collect(),
-        tried: eyes.tried.clone(),
+        seen: own.filter_map(|turn| Some((turn.turn_id, eyes.of(turn)?))).collect(),
+        tried: (eyes.tried)(&live)?,
     };
     authority::next(view, seen.terms, goal, &asker)
 }
 
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when
 /// none of them will do.
-pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
+pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Result<Can> {
+    let goal = &seen.goal.goal_id;
     let mut later = None;
     let mut rest = Rest::default();
     for agent in &seen.agents {
+        let asker = Asker {
+            viewer: Viewer {
+                agent_id: &agent.agent_id,
+                capabilities: agent.capabilities.clone(),
+                own_id: None,
+                workspace: None,
+            },
+            endpoint: &agent.agent_id.default_endpoint(),
+            machine_id: eyes.machine_id,
+            seen: BTreeMap::new(),
+            tried: BTreeSet::new(),
+        };
         let mut facts = Facts::new(seen.terms.clone());
-        let candidates = load(view, seen, agent, &mut facts, &seen.open)?;
-        let mut found = first(&facts, agent, candidates, &mut rest)?;
+        let open: Vec<_> = seen.open.iter().map(|todo| todo.todo_id.clone()).collect();
+        load(view, seen, &asker.viewer, &mut facts, &open)?;
+        let mut found = first(&facts, agent, &asker, &open, &mut rest)?;
         if found.is_none() && may_be_ready(seen) {
-            let ready = BTreeSet::from([Read::Ready(seen.goal.goal_id.clone(), agent.agent_id.clone(), Depth::Whole)]);
+            let ready = BTreeSet::from([Read::Ready(goal.clone(), agent.agent_id.clone(), Depth::Whole)]);
             view.load(&ready, &mut facts)?;
-            let more: Vec<_> = facts.rows().todos.values().cloned().collect();
-            let candidates = load(view, seen, agent, &mut facts, &more)?;
-            found = first(&facts, agent, candidates, &mut rest)?;
+            // Who writes in the same work tree was loaded too, of whatever Goal.
+            let ours = |id: &&TodoId| id.goal() == goal;
+            let more: Vec<_> = facts.rows().todos.keys().filter(ours).cloned().collect();
+            load(view, seen, &asker.viewer, &mut facts, &more)?;
+            found = first(&facts, agent, &asker, &more, &mut rest)?;
         }
         let Some(todo_id) = found else { continue };
-        match room(&facts, &seen.goal.goal_id, &agent.agent_id) {
+        match room(&facts, goal, &agent.agent_id) {
             Ok(()) => return Ok(Can::Take(agent.agent_id.clone(), todo_id)),
             Err(error) if error.code() == Code::QuotaExhausted => {
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
@@ -75,10 +94,13 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>) -> Result<Can> {
             Err(error) => return Err(error),
         }
     }
-    Ok(match later {
-        Some(until) => Can::Later(until),
-        None => Can::Nothing { until: rest.until, waits: rest.waits, capability: rest.capability },
-    })
+    if let Some(until) = later {
+        return Ok(Can::Later(until));
+    }
+    let mut said = BTreeSet::new();
+    rest.asks.retain(|ask| said.insert(ask.command.clone()));
+    rest.asks.truncate(ASKS_MAX);
+    Ok(Can::Nothing { until: rest.until, waits: rest.waits, asks: rest.asks })
 }
 
 /// Whether the ready index can hold what the first page does not.
@@ -99,68 +121,46 @@ fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 struct Rest {
     until: Option<Timestamp>,
     waits: bool,
-    capability: bool,
+    asks: Vec<Ask>,
 }
 
-/// Loads what the reasons of some Todos look at.
-fn load(view: &mut dyn View, seen: &Seen<'_>, agent: &Agent, facts: &mut Facts, todos: &[Todo]) -> Result<Vec<TodoId>> {
-    let goal = seen.goal;
-    let mut reads: BTreeSet<_> = todos.iter().map(|todo| Read::Todo(todo.todo_id.clone())).collect();
-    let scoped = goal.boundary.exclusive_workspace || todos.iter().any(|todo| !todo.requires.write_scopes.is_empty());
-    if let Some(workspace) = goal.workspace.clone().filter(|_| scoped) {
-        reads.insert(Read::Writers(workspace.tree()));
-    }
-    if !goal.boundary.needs_approval.is_empty() {
-        reads.insert(Read::Approvals(goal.goal_id.clone()));
-    }
-    let reviewed: Vec<_> = todos.iter().filter_map(|todo| todo.reviews.clone()).collect();
-    if !reviewed.is_empty() {
-        reads.insert(Read::AgentTurns(goal.goal_id.clone(), agent.agent_id.clone()));
-    }
-    reads.extend(reviewed.into_iter().map(Read::Author));
-    reads.extend(todos.iter().filter(|todo| todo.turn_id.is_some()).map(|todo| Read::TodoGates(todo.todo_id.clone())));
-    reads.retain(|read| !facts.has(read));
-    view.load(&reads, facts)?;
+/// Loads what the reasons of some Todos look at, and the agent's budget.
+fn load(view: &mut dyn View, seen: &Seen<'_>, viewer: &Viewer<'_>, facts: &mut Facts, todos: &[TodoId]) -> Result<()> {
     for _ in 0..READ_ROUNDS {
-        let missing = room_reads(&goal.goal_id, &agent.agent_id, facts);
+        let mut missing = reason_reads(todos, viewer, facts);
+        missing.extend(room_reads(&seen.goal.goal_id, viewer.agent_id, facts));
         if missing.is_empty() {
-            break;
+            return Ok(());
         }
         view.load(&missing, facts)?;
     }
-    Ok(todos.iter().map(|todo| todo.todo_id.clone()).collect())
+    Ok(())
 }
 
 /// The best of some Todos that an agent can take.
-fn first(facts: &Facts, agent: &Agent, candidates: Vec<TodoId>, rest: &mut Rest) -> Result<Option<TodoId>> {
-    let viewer = Viewer {
-        agent_id: &agent.agent_id,
-        capabilities: agent.capabilities.clone(),
-        own_id: None,
-        workspace: None,
-    };
-    let mut best: Option<(crate::model::Priority, TodoId)> = None;
-    for id in candidates {
-        let Some(todo) = facts.todo(&id)? else { continue };
-        match reason(facts, todo, &viewer)? {
-            Reason::Claimable => {
-                let found = (todo.priority, id);
-                best = Some(best.map_or(found.clone(), |best| best.min(found)));
-            }
+fn first(facts: &Facts, agent: &Agent, asker: &Asker<'_>, todos: &[TodoId], rest: &mut Rest) -> Result<Option<TodoId>> {
+    let mut claimable = Vec::new();
+    for id in todos {
+        let Some(todo) = facts.todo(id)? else { continue };
+        let reason = reason(facts, todo, &asker.viewer)?;
+        match &reason {
+            Reason::Claimable => claimable.push(todo),
             Reason::Time(at) => {
                 rest.waits = true;
-                rest.until = earlier(rest.until, at);
+                rest.until = earlier(rest.until, *at);
             }
             Reason::Deps => rest.waits = true,
-            Reason::Capability => rest.capability = true,
+            // What is another's, or everybody's, to free is seen by itself.
+            Reason::Capability | Reason::Approval(_) | Reason::User(UserWhy::Excluded) => {
+                rest.asks.extend(todo_asks(facts, asker, todo, &reason)?);
+            }
             Reason::User(_)
             | Reason::Unresolved(_)
             | Reason::Held(..)
             | Reason::Mine(_)
             | Reason::Peer { .. }
-            | Reason::Gate
-            | Reason::Approval(_) => {}
+            | Reason::Gate => {}
         }
     }
-    Ok(best.map(|(_, id)| id))
+    Ok(best(Some(agent), claimable).map(|todo| todo.todo_id.clone()))
 }

@@ -102,7 +102,7 @@ pub struct Stuck {
     /// The Turn.
     #[serde(flatten)]
     pub turn: TurnRow,
-    /// What holds it, if it is held.
+    /// What keeps it there.
     pub causes: Vec<Cause>,
 }
 
@@ -190,8 +190,8 @@ pub struct Eyes<'e> {
     pub machine_id: Option<&'e MachineId>,
     /// What the locks of this machine say of the driver of a Turn; none: unknown.
     pub driver: &'e dyn Fn(TurnId) -> Option<Sighted>,
-    /// Unresolved Turns that were looked into in vain.
-    pub tried: &'e BTreeSet<TurnId>,
+    /// Which of some Turns were looked into in vain.
+    pub tried: &'e dyn Fn(&[Turn]) -> Result<BTreeSet<TurnId>>,
 }
 
 impl std::fmt::Debug for Eyes<'_> {
@@ -249,9 +249,9 @@ fn of_goal(
     let decision = agent.map(|agent| can::decision(view, &seen, agent, eyes)).transpose()?;
     let wait = match (agent, &decision) {
         (Some(agent), Some(decision)) => waiting::for_agent(&seen, agent, decision),
-        (None, _) | (_, None) => waiting::for_all(view, &seen)?,
+        (None, _) | (_, None) => waiting::for_all(view, &seen, eyes)?,
     };
-    let attention = attention::rows(&seen, &wait);
+    let attention = attention::rows(&seen, &wait)?;
     let first = attention::first(&attention, &wait);
     let first = first.map(|row| Next { text: row.text.clone(), command: row.command.clone() });
     Ok(GoalStatus {

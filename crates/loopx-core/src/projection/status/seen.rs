@@ -1,17 +1,17 @@
 //! Owns what the status of one Goal looks at: a bounded page of each sort of row.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Eyes, LastRun, Owned, Sighted, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::Result,
-    kernel::{Facts, Read, Terms},
-    model::{Agent, Gate, Goal, Ownership, Todo, TodoId, TodoState, Turn, TurnId, TurnState, VerdictOutcome, Workspace},
+    kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
+    model::{Agent, Gate, Goal, Ownership, Todo, Turn, TurnId, TurnState, VerdictOutcome, Workspace},
     projection::{
         todo::OwnerRow,
         gate,
-        turn::{TurnRow, causes_of, word},
+        turn::{TurnRow, word},
         words::plain,
     },
 };
@@ -34,8 +34,8 @@ pub(super) struct Seen<'a> {
     pub(super) live: Vec<Turn>,
     /// Of those, the ones whose driver was on this machine and is gone.
     pub(super) gone: Vec<TurnId>,
-    /// The Todos of those.
-    owned: Vec<Todo>,
+    /// Their Todos, and what holds those that are held.
+    pub(super) facts: Facts,
     /// Todos of other Goals that are owned in the work trees of those.
     beside: Vec<Todo>,
     /// Turns that are held or unresolved.
@@ -48,8 +48,8 @@ pub(super) struct Seen<'a> {
     pub(super) persons: Vec<Todo>,
     /// The first open Todos that nobody owns.
     pub(super) open: Vec<Todo>,
-    /// Of those, a dependency that was cancelled.
-    pub(super) cancelled: BTreeMap<TodoId, TodoId>,
+    /// The unresolved Turns of which a look from here may still tell something.
+    pub(super) told: Vec<TurnId>,
 }
 
 impl<'a> Seen<'a> {
@@ -59,21 +59,6 @@ impl<'a> Seen<'a> {
         let turns = |live| TurnFilter { goal: id, todo: None, agent: None, live };
         let live = view.turns(&turns(true), None, PAGE)?;
         let last = view.turns(&turns(false), None, FEW)?.into_iter().find(has_something_to_say);
-        let mut stuck = Vec::new();
-        for turn in &live {
-            let causes = match turn.state {
-                TurnState::Held { .. } => causes_of(view, terms, turn)?.into_iter().collect(),
-                TurnState::Unresolved { .. } => Vec::new(),
-                TurnState::Admitted
-                | TurnState::Dispatched
-                | TurnState::Candidate
-                | TurnState::Settled
-                | TurnState::Stopped { .. }
-                | TurnState::Failed { .. }
-                | TurnState::Fenced => continue,
-            };
-            stuck.push(Stuck { turn: TurnRow::of(turn), causes });
-        }
         let mut some = |bucket: &'static str, limit: usize| {
             if counts.get(bucket).is_none_or(|count| *count == 0) {
                 return Ok(Vec::new());
@@ -83,16 +68,25 @@ impl<'a> Seen<'a> {
         let mut persons = some("action", FEW)?;
         persons.extend(some("blocker", FEW)?);
         persons.extend(some("blocked", FEW)?);
+        let deferred = some("deferred", PAGE)?;
         let mut open = some("open", PAGE)?;
         open.extend(some("monitor", FEW)?);
-        let owned = todos_of(view, terms, &live)?;
+        let facts = load(view, terms, &live, deferred.iter().chain(&open))?;
+        // What was put off may be a person's too: his own work, or what can no longer come true.
+        persons.extend(deferred.into_iter().filter(|todo| waits_for_person(&facts, todo).is_some()));
+        let mut stuck = Vec::new();
+        for turn in live.iter().filter(|turn| is_stuck(turn)) {
+            stuck.push(Stuck { turn: TurnRow::of(turn), causes: turn::causes(&facts, turn)?.into_iter().collect() });
+        }
+        let tried = (eyes.tried)(&live)?;
+        let told = live.iter().filter(|turn| may_be_told(turn, eyes.machine_id, &tried)).map(|turn| turn.turn_id);
         Ok(Self {
             goal,
             terms,
-            beside: beside(view, goal, &owned)?,
-            cancelled: cancelled(view, terms, &open)?,
+            told: told.collect(),
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
-            owned,
+            beside: beside(view, goal, live.iter().filter_map(|turn| facts.rows().todos.get(turn.todo_id()?)))?,
+            facts,
             gates: blocking(view, terms, goal)?,
             counts,
             gone: live.iter().filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone)).map(|turn| turn.turn_id).collect(),
@@ -110,20 +104,23 @@ impl<'a> Seen<'a> {
     }
 
     /// The Todo a live Turn works on.
-    pub(super) fn todo_of(&self, turn: &Turn) -> Option<&Todo> {
-        let id = turn.todo_id()?;
-        self.owned.iter().find(|todo| todo.todo_id == *id)
+    fn todo_of(&self, turn: &Turn) -> Option<&Todo> {
+        self.facts.rows().todos.get(turn.todo_id()?)
     }
 
-    /// Whether a live Turn has an executor that still keeps others out.
-    pub(super) fn executes(&self, turn: &Turn) -> bool {
+    /// The Todos that live Turns work on, in the order of those.
+    fn owned(&self) -> impl Iterator<Item = &Todo> {
+        self.live.iter().filter_map(|turn| self.todo_of(turn))
+    }
+
+    /// Whether a live Turn is at work as far as is known: what is unresolved may be, and is told apart.
+    pub(super) fn is_at_work(&self, turn: &Turn) -> Result<bool> {
         let running = is_running(turn) && !self.gone.contains(&turn.turn_id);
-        let owner = self.todo_of(turn).and_then(|todo| todo.ownership.as_ref());
-        running && owner.is_none_or(|own| !OwnerRow::of(own, self.terms).expired)
+        Ok(running && turn::executes(&self.facts, turn)?)
     }
 
     pub(super) fn owners(&self) -> Vec<Owned> {
-        let rows = self.owned.iter().filter_map(|todo| {
+        let rows = self.owned().filter_map(|todo| {
             let owner = OwnerRow::of(todo.ownership.as_ref()?, self.terms);
             Some(Owned { todo_id: todo.todo_id.clone(), title: todo.title.to_string(), owner })
         });
@@ -138,7 +135,7 @@ impl<'a> Seen<'a> {
     /// Owners that share a work tree without saying what they write there.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let undeclared: Vec<_> = self.owned.iter().filter_map(silent).collect();
+        let undeclared: Vec<_> = self.owned().filter_map(silent).collect();
         let beside: Vec<_> = self.beside.iter().filter_map(silent).collect();
         for (place, (todo, own)) in undeclared.iter().enumerate() {
             let others = undeclared.iter().skip(place + 1).chain(&beside);
@@ -168,8 +165,8 @@ fn silent(todo: &Todo) -> Option<(&Todo, &Ownership)> {
 }
 
 /// Todos of other Goals that are owned where these are; a few of each work tree.
-fn beside(view: &mut dyn View, goal: &Goal, owned: &[Todo]) -> Result<Vec<Todo>> {
-    let trees: BTreeSet<_> = owned.iter().filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
+fn beside<'t>(view: &mut dyn View, goal: &Goal, owned: impl Iterator<Item = &'t Todo>) -> Result<Vec<Todo>> {
+    let trees: BTreeSet<_> = owned.filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
     let mut found = Vec::new();
     for tree in trees {
         let here = view.owned_in(&tree, PAGE)?;
@@ -202,32 +199,19 @@ fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal) -> Result<Vec<Gate>
     Ok(found)
 }
 
-/// Loads the Todos of Turns.
-fn todos_of(view: &mut dyn View, terms: &Terms, turns: &[Turn]) -> Result<Vec<Todo>> {
-    let mut facts = Facts::new(terms.clone());
-    view.load(&turns.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect(), &mut facts)?;
-    let mut todos = Vec::with_capacity(turns.len());
-    for id in turns.iter().filter_map(Turn::todo_id) {
-        todos.extend(facts.todo(id)?.cloned());
-    }
-    Ok(todos)
+fn is_stuck(turn: &Turn) -> bool {
+    matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. })
 }
 
-/// For Todos that wait for something cancelled, one such thing.
-fn cancelled(view: &mut dyn View, terms: &Terms, open: &[Todo]) -> Result<BTreeMap<TodoId, TodoId>> {
-    let waiting: Vec<_> = open.iter().filter(|todo| todo.counters.cancelled_deps > 0).take(FEW).collect();
+/// Loads the Todos of live Turns, what holds those that are held, and what was cancelled under those that wait.
+fn load<'t>(view: &mut dyn View, terms: &Terms, live: &[Turn], open: impl Iterator<Item = &'t Todo>) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
-    let deps = waiting.iter().flat_map(|todo| todo.depends_on.iter().cloned());
-    view.load(&deps.map(Read::Todo).collect(), &mut facts)?;
-    let mut found = BTreeMap::new();
-    for todo in waiting {
-        for dep in &todo.depends_on {
-            if facts.todo(dep)?.is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. })) {
-                found.entry(todo.todo_id.clone()).or_insert_with(|| dep.clone());
-            }
-        }
-    }
-    Ok(found)
+    let mut reads: BTreeSet<_> = live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect();
+    reads.extend(live.iter().filter(|turn| is_stuck(turn)).flat_map(|turn| held_reads(turn, &facts)));
+    let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
+    reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));
+    view.load(&reads, &mut facts)?;
+    Ok(facts)
 }
 
 fn has_something_to_say(turn: &Turn) -> bool {

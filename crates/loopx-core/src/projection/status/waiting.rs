@@ -1,14 +1,14 @@
 //! Owns what a Goal waits for, in one word and one line.
 
 use super::{
-    WaitingOn,
+    Eyes, WaitingOn,
     can::{Can, can},
     seen::Seen,
 };
 use crate::{
     authority::View,
     error::{Code, Result},
-    kernel::{Action, Decided},
+    kernel::{Action, Ask, Decided, Facts, READ_ROUNDS, close_asks, close_reads, waits_for_person},
     model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
 };
 
@@ -21,10 +21,8 @@ pub(super) struct Wait {
     pub(super) may_continue: bool,
     /// What an agent can take now.
     pub(super) take: Option<(AgentId, TodoId)>,
-    /// Whether nothing is left to do but to close it.
-    pub(super) is_over: bool,
-    /// Whether agents lack a capability.
-    pub(super) capability: bool,
+    /// What a person can do, where nothing can be taken.
+    pub(super) asks: Vec<Ask>,
 }
 
 impl Wait {
@@ -35,20 +33,22 @@ impl Wait {
             until: None,
             may_continue: false,
             take: None,
-            is_over: false,
-            capability: false,
+            asks: Vec::new(),
         }
     }
 }
 
 /// What a Goal waits for, whoever asks.
-pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
+pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Result<Wait> {
     match seen.goal.state {
         GoalState::Closed { .. } => return Ok(Wait::new(WaitingOn::Nobody, "it is closed")),
         GoalState::Stopped => return Ok(Wait::new(WaitingOn::User, "it is stopped")),
         GoalState::Active => {}
     }
-    let running = seen.live.iter().filter(|turn| seen.executes(turn)).count();
+    let mut running = 0;
+    for turn in &seen.live {
+        running += usize::from(seen.is_at_work(turn)?);
+    }
     if running > 0 {
         let because = match running {
             1 => "an agent works".to_owned(),
@@ -59,8 +59,7 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
     if seen.goal.goal_gates > 0 {
         return Ok(Wait::new(WaitingOn::User, "a question blocks the whole Goal"));
     }
-    let can = can(view, seen)?;
-    let (until, waits, capability) = match can {
+    let (until, waits, asks) = match can(view, seen, eyes)? {
         Can::Take(agent, todo) => {
             let because = format!("{agent} can take {todo}");
             let take = Some((agent, todo));
@@ -69,7 +68,7 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
         Can::Later(until) => {
             return Ok(Wait { until, ..Wait::new(WaitingOn::Quota, "the budget of Turns is used up") });
         }
-        Can::Nothing { until, waits, capability } => (until, waits, capability),
+        Can::Nothing { until, waits, asks } => (until, waits, asks),
     };
     if !seen.gone.is_empty() {
         return Ok(Wait::new(WaitingOn::Repair, "what drove a Turn is gone"));
@@ -77,17 +76,32 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>) -> Result<Wait> {
     if seen.live.iter().any(|turn| matches!(turn.state, TurnState::Unresolved { .. })) {
         return Ok(Wait::new(WaitingOn::Repair, "what a Turn did is not known"));
     }
-    if let Some(because) = persons(seen, capability) {
-        return Ok(Wait { capability, ..Wait::new(WaitingOn::User, because) });
+    if let Some(because) = persons(seen, &asks) {
+        return Ok(Wait { asks, ..Wait::new(WaitingOn::User, because) });
     }
     if waits || seen.count("deferred") > 0 || seen.count("monitor") > 0 {
         return Ok(Wait { until, ..Wait::new(WaitingOn::Time, "everything left waits for its time") });
     }
-    Ok(Wait { is_over: true, ..Wait::new(WaitingOn::User, over(seen)) })
+    let asks = at_end(view, seen)?;
+    Ok(Wait { asks, ..Wait::new(WaitingOn::User, over(seen)) })
+}
+
+/// What is left of a Goal that has nothing to do.
+fn at_end(view: &mut dyn View, seen: &Seen<'_>) -> Result<Vec<Ask>> {
+    let goal = &seen.goal.goal_id;
+    let mut facts = Facts::new(seen.terms.clone());
+    for _ in 0..READ_ROUNDS {
+        let missing = close_reads(goal, &facts);
+        if missing.is_empty() {
+            break;
+        }
+        view.load(&missing, &mut facts)?;
+    }
+    close_asks(&facts, goal)
 }
 
 /// Why a Goal waits for a person, if it does.
-fn persons(seen: &Seen<'_>, capability: bool) -> Option<String> {
+fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     let work = seen.count("open") + seen.count("monitor") + seen.count("deferred");
     if work > 0 && seen.agents.is_empty() {
         return Some("no agent is registered".to_owned());
@@ -101,10 +115,12 @@ fn persons(seen: &Seen<'_>, capability: bool) -> Option<String> {
     if let Some(todo) = seen.persons.first() {
         return Some(format!("{} is a person's to move", todo.todo_id));
     }
-    if let Some(todo) = seen.open.iter().find(|todo| super::attention::is_persons(todo)) {
+    if let Some(todo) = seen.open.iter().find(|todo| waits_for_person(&seen.facts, todo).is_some()) {
         return Some(format!("{} is a person's to move", todo.todo_id));
     }
-    capability.then(|| "no agent has what is needed".to_owned())
+    let first = asks.first()?;
+    let lacks = asks.iter().any(|ask| ask.why == "capability");
+    Some(if lacks { "no agent has what is needed".to_owned() } else { format!("{} waits for a person", first.about) })
 }
 
 fn over(seen: &Seen<'_>) -> &'static str {
@@ -148,7 +164,7 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
         Action::AskUser { asks } => {
             let is_over = asks.iter().any(|ask| matches!(ask.why, "ready_to_close" | "acceptance_gap"));
             let because = if is_over { over(seen) } else { "a person has to act" };
-            Wait { is_over, ..Wait::new(WaitingOn::User, because) }
+            Wait { asks: asks.clone(), ..Wait::new(WaitingOn::User, because) }
         }
         Action::Closed => Wait::new(WaitingOn::Nobody, "it is closed"),
     }

@@ -79,6 +79,21 @@ impl Place {
         fs::write(self.tree().join(name), text).unwrap();
     }
 
+    /// Makes the work tree a git repository with one commit, in which a file has changed since.
+    pub(crate) fn with_git(self) -> Self {
+        let script = "git init -q && echo 1 > tracked && git add . \
+                      && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 >> tracked";
+        #[expect(clippy::disallowed_methods, reason = "a test prepares its own place")]
+        let mut shell = Command::new("sh");
+        let done = shell
+            .args(["-c", script])
+            .current_dir(self.tree())
+            .status()
+            .unwrap();
+        assert!(done.success());
+        self
+    }
+
     /// A host that counts its runs beside the tree, does what it is told, and reports.
     pub(crate) fn host(&self, work: &str) {
         self.script(

@@ -113,6 +113,33 @@ fn a_hold_that_is_taken_away_settles_what_it_held() {
 }
 
 #[test]
+fn regress_what_ends_the_work_that_another_waits_for_lets_that_go_on() {
+    let ends: [(&str, &[&str]); 4] = [
+        ("user:ana", &["todo", "cancel", "g.2", "--reason", "no"]),
+        ("user:ana", &["todo", "defer", "g.2", "--wake", "after:1h"]),
+        ("user:ana", &["todo", "block", "g.2", "--reason", "no"]),
+        ("proven:ana", &["agent", "retire", "b"]),
+    ];
+    for (actor, words) in ends {
+        // The validators move the tree under themselves, so the result is held until nobody else works there.
+        let place = Place::new("echo $$ >> tracked").with_git();
+        place.call("user:ana", &["todo", "add", "beside it"]).ok();
+        let own = place.own("agent:a");
+        place.call("agent:b", &["todo", "claim", "g.2"]).ok();
+        let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
+        let causes = held.json.pointer("/error/details/causes").cloned();
+        assert_eq!(
+            (held.code(), causes),
+            ("held", Some(serde_json::json!(["tree_busy"]))),
+            "{}",
+            held.json
+        );
+        place.call(actor, words).ok();
+        assert_eq!(place.turns()[0]["state"], "candidate", "{words:?}");
+    }
+}
+
+#[test]
 fn fault_h02_of_two_recoverers_one_recovers() {
     let place = Place::new("exit 0");
     place.host("if [ ! -f ../began ]; then touch ../began; sleep 300; fi");

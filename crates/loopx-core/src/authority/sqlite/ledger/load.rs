@@ -10,7 +10,7 @@ use super::state::{Sql, State, body, column, corrupt, limited, number, row_id, s
 use crate::{
     authority::{Meta, StoredReceipt, clock::Stamp},
     error::Result,
-    kernel::{Depth, Facts, Read, Rows, Used},
+    kernel::{Depth, Facts, IdList, Read, Rows, Used},
     model::{
         Agent, AgentId, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, MeterScope,
         OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
@@ -37,9 +37,22 @@ const GOAL_GATES: Sql =
 const APPROVALS: Sql =
     sql!("SELECT gate_id, body FROM gates INDEXED BY gate_approves WHERE goal=?1 AND approves=1");
 const WRITERS: Sql = sql!(todos!("INDEXED BY todo_writers WHERE writes_in=?1"));
-const DEPENDANTS: Sql = sql!(todos!(
-    "WHERE id IN (SELECT todo FROM deps INDEXED BY deps_back WHERE dep=?1)"
-));
+const DONE_DEPENDANTS: Sql = sql!(
+    "SELECT t.id FROM deps d INDEXED BY deps_back CROSS JOIN todos t ON t.id=d.todo
+     WHERE d.dep=?1 AND t.bucket='done' ORDER BY d.todo LIMIT ?2"
+);
+const COUNT_DONE_DEPENDANTS: Sql = sql!(
+    "SELECT count(*) FROM deps d INDEXED BY deps_back CROSS JOIN todos t ON t.id=d.todo
+     WHERE d.dep=?1 AND t.bucket='done'"
+);
+const CANCELLED_DEPS: Sql = sql!(
+    "SELECT t.id FROM deps d CROSS JOIN todos t ON t.id=d.dep
+     WHERE d.todo=?1 AND t.bucket='cancelled' ORDER BY d.dep LIMIT ?2"
+);
+const COUNT_CANCELLED_DEPS: Sql = sql!(
+    "SELECT count(*) FROM deps d CROSS JOIN todos t ON t.id=d.dep
+     WHERE d.todo=?1 AND t.bucket='cancelled'"
+);
 const UNFINISHED: Sql = sql!(todos!(
     "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
      ORDER BY id LIMIT ?3"
@@ -129,18 +142,20 @@ impl State<'_> {
 
     pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
         let now = facts.now();
-        let (mut used, mut authors) = (Vec::new(), Vec::new());
+        let (mut used, mut authors, mut lists) = (Vec::new(), Vec::new(), Vec::new());
         let mut found = Found {
             rows: Rows::default(),
             have: facts.rows(),
         };
         for read in reads {
-            if let Read::Used(scope, since) = read {
-                used.push((scope.clone(), *since, self.used(scope, *since)?));
-            } else if let Read::Author(id) = read {
-                authors.extend(self.author(id)?.map(|author| (id.clone(), author)));
-            } else {
-                self.answer(read, now, &mut found)?;
+            match read {
+                Read::Used(scope, since) => used.push((scope.clone(), *since, self.used(scope, *since)?)),
+                Read::Author(id) => authors.extend(self.author(id)?.map(|author| (id.clone(), author))),
+                Read::DoneDependants(id) => {
+                    lists.push((read, self.listed(DONE_DEPENDANTS, COUNT_DONE_DEPENDANTS, id)?));
+                }
+                Read::CancelledDeps(id) => lists.push((read, self.listed(CANCELLED_DEPS, COUNT_CANCELLED_DEPS, id)?)),
+                _ => self.answer(read, now, &mut found)?, // wildcard: every other question loads rows
             }
         }
         let rows = found.rows;
@@ -149,6 +164,9 @@ impl State<'_> {
         }
         for (id, author) in authors {
             facts.load_author(id, author);
+        }
+        for (read, listed) in lists {
+            facts.load_listed(read.clone(), listed);
         }
         rows.turns.keys().for_each(|id| self.saw_turn(*id));
         self.saw_todos(rows.todos.values());
@@ -206,21 +224,29 @@ impl State<'_> {
                 let todos = self.all(WRITERS, [workspace.as_str()], todo)?;
                 self.with_turns(todos, found)
             }
-            Read::Dependants(id) => {
-                let Some(key) = self.todo_key(id)? else {
-                    return Ok(());
-                };
-                let todos = self.all(DEPENDANTS, [key], todo)?;
-                self.with_turns(todos, found)
-            }
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
             Read::Gated(goal) => self.gated_todos(goal, found),
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
             Read::Ready(goal, agent, depth) => self.ready_todos(goal, agent, *depth, now, found),
             // Answered by who calls this.
-            Read::Used(..) | Read::Author(_) => Ok(()),
+            Read::Used(..) | Read::Author(_) | Read::DoneDependants(_) | Read::CancelledDeps(_) => Ok(()),
         }
+    }
+
+    /// The first Todos that stand beside one, and how many do; no row is decoded.
+    fn listed(&mut self, first: Sql, count: Sql, id: &TodoId) -> Result<IdList> {
+        let Some(key) = self.todo_key(id)? else {
+            return Ok(IdList::default());
+        };
+        let take = |row: &Row<'_>| Ok(TodoId::new(id.goal().clone(), number(column(row, 0)?)));
+        let ids = self.all(first, params![key, limited(Facts::LISTED)], take)?;
+        let count = if ids.len() < Facts::LISTED {
+            ids.len() as u64
+        } else {
+            self.one(count, [key], |row| unsigned(row, 0))?.unwrap_or_default()
+        };
+        Ok(IdList { ids, count })
     }
 
     /// The live Turns of a Goal, of one agent if one is given.

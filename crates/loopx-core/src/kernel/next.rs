@@ -1,27 +1,24 @@
-//! Owns the decision: what an agent should do now, by ordered rules, the first that matches. What those rules ask of a
-//! person stands in `asks`.
+//! Owns the decision: what an agent should do now, by ordered rules, the first that matches.
 //!
 //! Pure and total; it writes nothing and never obliges an agent to what an admission would refuse.
-
-mod asks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use asks::{abandon_ask, asks, close_asks, goal_gate_asks, held_asks};
-
-use super::{Depth, Facts, Read, Reason, Viewer, Wanted, claim, quota, reason, turn};
+use super::{
+    ASKS_MAX, Ask, Depth, Facts, Read, Reason, Viewer, Wanted,
+    asks::{close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask},
+    claim, quota, reason, turn,
+};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind, Turn, TurnId, TurnKind,
+        Agent, EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind, Turn, TurnId, TurnKind,
         TurnState,
     },
 };
 
-/// How many asks a decision names.
-const ASKS_MAX: usize = 32;
 /// Why a Turn of the asker that executes somewhere else makes it wait.
 const ELSEWHERE: &str = "turn_elsewhere";
 
@@ -115,17 +112,6 @@ impl Action {
     }
 }
 
-/// One thing a person has to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ask {
-    /// Why.
-    pub why: &'static str,
-    /// The id it is about.
-    pub about: String,
-    /// The command that moves it.
-    pub command: String,
-}
-
 /// What a decision obliges the asker to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Obligation {
@@ -162,45 +148,18 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
     }
     wanted.want(Read::GoalGates(goal.clone()));
     quota::reads(goal, agent, &mut wanted);
-    let rows = wanted.rows();
-    let Some(goal_row) = rows.goals.get(goal) else { return wanted.missing };
-    let workspace = asker.viewer.workspace.or(goal_row.workspace.as_ref()).cloned();
-    // What is loaded for the sake of another Todo asks for nothing itself.
-    let paged = |todo: &&Todo| {
-        let id = &todo.todo_id;
-        id.goal() == goal && todo.is_live() && !facts.has(&Read::Todo(id.clone()))
-    };
-    let dropped: Vec<_> = rows
-        .todos
-        .values()
-        .filter(|todo| paged(todo) && todo.counters.cancelled_deps > 0)
-        .take(ASKS_MAX)
-        .flat_map(|todo| todo.depends_on.iter().filter(|dep| !rows.todos.contains_key(*dep)).cloned())
-        .collect();
-    let reviewed: Vec<_> = rows.todos.values().filter(paged).filter_map(|todo| todo.reviews.clone()).collect();
-    let needs = !goal_row.boundary.needs_approval.is_empty();
-    let gated: Vec<_> = rows
-        .todos
-        .values()
-        .filter(|todo| paged(todo) && (todo.turn_id.is_some() || todo.counters.blocking_gates > 0))
-        .map(|todo| todo.todo_id.clone())
-        .collect();
-    if let Some(workspace) = workspace {
-        wanted.want(Read::Writers(workspace.tree()));
+    let live = |todo: &&Todo| todo.todo_id.goal() == goal && todo.is_live();
+    for todo in wanted.rows().todos.values().filter(live) {
+        reason::reads(todo, agent, asker.viewer.workspace, &mut wanted);
+        if todo.counters.blocking_gates > 0 {
+            wanted.want(Read::TodoGates(todo.todo_id.clone()));
+        }
     }
-    if needs {
-        wanted.want(Read::Approvals(goal.clone()));
-    }
-    for id in dropped {
-        wanted.want(Read::Todo(id));
-    }
-    for id in reviewed {
-        wanted.want(Read::Author(id));
+    let dropped = wanted.rows().todos.values().filter(live).filter(|todo| todo.counters.cancelled_deps > 0);
+    for todo in dropped.take(ASKS_MAX) {
+        wanted.want(Read::CancelledDeps(todo.todo_id.clone()));
     }
     turn::asked_reads(|turn| turn.goal_id == *goal, &mut wanted);
-    for id in gated {
-        wanted.want(Read::TodoGates(id));
-    }
     wanted.missing
 }
 
@@ -229,9 +188,10 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
     }
     let reasons = reasons(facts, goal_id, asker)?;
     let Room { admitted, .. } = room(facts, goal_id, asker, &reasons)?;
-    let Some(todo) = best(facts, goal_id, asker, &admitted)? else { return Ok(None) };
+    let agent = agent_of(facts, goal_id, asker)?;
+    let Some(todo) = best(agent, admitted) else { return Ok(None) };
     let is_certain = match &todo.monitor {
-        Some(_) => !looked_last(facts, goal_id, asker)?,
+        Some(_) => agent.is_some_and(|agent| !agent.looked_last),
         None => super::index(todo).ready_at == 0,
     };
     Ok(is_certain.then(|| decided(7, work(todo), counted(&reasons))))
@@ -312,7 +272,7 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
     if let (Err(error), true) = (left, admitted.is_empty()) {
         return Ok((6, no_slot(facts, goal_id, asker, &error)?));
     }
-    if let Some(todo) = best(facts, goal_id, asker, &admitted)? {
+    if let Some(todo) = best(agent_of(facts, goal_id, asker)?, admitted) {
         return Ok((7, work(todo)));
     }
     let asks = asks(facts, asker, reasons)?;
@@ -336,6 +296,19 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
         _ => None, // wildcard: only one reason matters here
     });
     Ok((11, Action::Wait { why: "time", until }))
+}
+
+/// Rule 9: what a person has to do, each with the command that frees it.
+fn asks(facts: &Facts, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<Vec<Ask>> {
+    let mut asks: Vec<Ask> = Vec::new();
+    for (todo, reason) in reasons {
+        asks.extend(todo_asks(facts, asker, todo, reason)?);
+        if asks.len() >= ASKS_MAX {
+            break;
+        }
+    }
+    asks.truncate(ASKS_MAX);
+    Ok(asks)
 }
 
 /// Rule 2: a Turn of this agent executes already.
@@ -388,14 +361,13 @@ fn is_unresolved(turn: &Turn) -> bool {
 }
 
 fn reconcile(turn: &Turn) -> Action {
-    Action::Reconcile { turn_id: turn.turn_id, command: format!("turn recover {} --resume", turn.turn_id) }
+    Action::Reconcile { turn_id: turn.turn_id, command: recover_command(turn.turn_id) }
 }
 
 /// Rule 3: an unresolved Turn of this agent that can be looked into from here, and was not yet.
 fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
-    let here = |turn: &&Turn| turn.machine_id.is_none() || turn.machine_id.as_ref() == asker.machine_id;
     let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
-    let turn = turns.into_iter().filter(here).find(|turn| is_unresolved(turn) && !asker.tried.contains(&turn.turn_id));
+    let turn = turns.into_iter().find(|turn| may_be_told(turn, asker.machine_id, &asker.tried));
     Ok(turn.map(reconcile))
 }
 
@@ -407,8 +379,10 @@ fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) ->
     let mut asks = Vec::new();
     for turn in quota::holders(facts, goal_id, asker.viewer.agent_id)? {
         match turn.state {
-            TurnState::Held { .. } => asks.extend(held_asks(facts, turn)?),
-            TurnState::Unresolved { .. } => asks.push(abandon_ask(turn.turn_id)),
+            TurnState::Held { .. } => asks.extend(held_asks(facts, turn)?.into_iter().map(|(_, ask)| ask)),
+            TurnState::Unresolved { .. } => {
+                asks.push(unresolved_ask(turn, may_be_told(turn, asker.machine_id, &asker.tried)));
+            }
             TurnState::Admitted
             | TurnState::Dispatched
             | TurnState::Candidate
@@ -425,26 +399,18 @@ fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) ->
     Ok(Action::Wait { why: "quota", until: until.map(Timestamp::from_ms) })
 }
 
-/// Whether the last thing this agent took was a look at a monitor.
-fn looked_last(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<bool> {
-    let agent = facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))?;
-    Ok(agent.is_some_and(|agent| agent.looked_last))
+fn agent_of<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<&'f Agent>> {
+    facts.agent(&(goal_id.clone(), asker.viewer.agent_id.clone()))
 }
 
-/// Rule 7: the best Todo that can be taken. After a look at a monitor, other work comes first.
-fn best<'f>(
-    facts: &Facts,
-    goal_id: &GoalId,
-    asker: &Asker<'_>,
-    claimable: &[&'f Todo],
-) -> Result<Option<&'f Todo>> {
-    let looked_last = looked_last(facts, goal_id, asker)?;
-    let order = |todo: &&&Todo| {
+/// Rule 7's order: the best of some Todos that an agent can take. After a look at a monitor, other work comes first.
+pub fn best<'f>(agent: Option<&Agent>, claimable: impl IntoIterator<Item = &'f Todo>) -> Option<&'f Todo> {
+    let looked_last = agent.is_some_and(|agent| agent.looked_last);
+    claimable.into_iter().min_by_key(|todo| {
         let looked_at = todo.monitor.as_ref().map(|monitor| monitor.looked_at);
         let in_turn = looked_last && looked_at.is_some();
         (in_turn, todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
-    };
-    Ok(claimable.iter().min_by_key(order).copied())
+    })
 }
 
 fn work(todo: &Todo) -> Action {

@@ -1,0 +1,239 @@
+//! Owns which command frees what waits: a gate, a Turn that is held or unresolved, a Todo that is a person's, a Goal at
+//! its end.
+//!
+//! Knows nothing of the order in which they are asked about; that stands with the rules of a decision, and with status.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{Asker, Facts, Read, Reason, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
+use crate::{
+    error::{Code, Error, Result, shell_line},
+    model::{Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoState, Turn, TurnId, TurnState, Unresolved},
+};
+
+/// How many asks are named at once.
+pub const ASKS_MAX: usize = 32;
+
+/// One thing a person has to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ask {
+    /// Why.
+    pub why: &'static str,
+    /// The id it is about.
+    pub about: String,
+    /// The command that moves it.
+    pub command: String,
+}
+
+fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
+    Ask { why, about: about.to_string(), command }
+}
+
+/// What answers a gate that blocks.
+pub fn gate_ask(gate: &Gate) -> Ask {
+    let id = gate.gate_id;
+    let is_denied = matches!(gate.state, GateState::Denied { .. });
+    ask("gate", &id, answer_command(&id.to_string(), gate.kind, &gate.options, is_denied))
+}
+
+/// What answers the gates that block a whole Goal.
+pub(super) fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
+    let blocks = |gate: &&Gate| {
+        gate.goal_id == *goal_id && gate.blocks == Blocks::Goal && gate.is_blocking()
+    };
+    facts.rows().gates.values().filter(blocks).map(gate_ask).collect()
+}
+
+/// The command that looks into a Turn, and brings it on from where it was left.
+pub fn recover_command(turn_id: TurnId) -> String {
+    format!("turn recover {turn_id} --resume")
+}
+
+/// Whether a look from a machine may still tell what an unresolved Turn did, and nobody has looked into it as it stands.
+///
+/// Only its own machine can look into a driven one; of an attached one a check can be run again, and what its agent
+/// did is told by nobody else.
+pub fn may_be_told(turn: &Turn, machine_id: Option<&MachineId>, tried: &BTreeSet<TurnId>) -> bool {
+    let TurnState::Unresolved { why, .. } = turn.state else { return false };
+    let can_look = if turn.is_driven() {
+        turn.machine_id.is_none() || turn.machine_id.as_ref() == machine_id
+    } else {
+        why == Unresolved::Inconclusive
+    };
+    can_look && !tried.contains(&turn.turn_id)
+}
+
+/// What leads out of an unresolved Turn: a look while one may tell, then a person's word.
+pub fn unresolved_ask(turn: &Turn, may_be_told: bool) -> Ask {
+    let id = turn.turn_id;
+    let command = if may_be_told { recover_command(id) } else { format!("turn abandon {id} --reason TEXT") };
+    ask("unresolved", &id, command)
+}
+
+/// What [`held_asks`] must read that is not loaded yet; asked once.
+pub fn held_reads(turn: &Turn, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    want_held(turn, &mut wanted);
+    wanted.missing
+}
+
+/// Asks for what [`held_asks`] looks at beside the Turn.
+pub(super) fn want_held(turn: &Turn, wanted: &mut Wanted<'_>) {
+    turn::want_causes(turn, wanted);
+    wanted.want(Read::GoalGates(turn.goal_id.clone()));
+    if let Some(todo_id) = turn.todo_id() {
+        wanted.want(Read::CancelledDeps(todo_id.clone()));
+    }
+}
+
+/// What frees a held Turn, cause by cause; nothing left means that a proof settles it. What ends by itself is not named,
+/// nor what comes after a pause.
+pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>> {
+    let id = turn.turn_id;
+    let held = |command: String| ask(Code::Held.as_str(), &id, command);
+    let causes = turn::causes(facts, turn)?;
+    if turn::is_provable(&causes) {
+        return Ok(vec![(causes.first().copied(), held(format!("turn recover {id} --prove")))]);
+    }
+    let mut asks = Vec::new();
+    // What a person paused is asked about before anything else of it, as its reason has it.
+    let paused = causes.contains(&Cause::Hold);
+    for cause in causes.into_iter().filter(|cause| !paused || *cause == Cause::Hold) {
+        let found = match (cause, turn.todo_id()) {
+            (Cause::Requirement, _) => vec![held(format!("turn accept {id}"))],
+            (Cause::Gate, todo_id) => {
+                let mut gates = goal_gate_asks(facts, &turn.goal_id);
+                if let Some(todo_id) = todo_id {
+                    gates.extend(facts.todo_gates(todo_id)?.into_iter().map(gate_ask));
+                }
+                gates
+            }
+            (Cause::Acceptance, _) => {
+                let answer = |gate_id| ask(Code::Held.as_str(), &gate_id, format!("gate resolve {gate_id} --approve"));
+                turn.acceptance_gate.map(answer).into_iter().collect()
+            }
+            (Cause::Hold, Some(todo_id)) => vec![held(format!("todo unhold {todo_id}"))],
+            (Cause::Deps, Some(todo_id)) => {
+                let cut = |dep| held(format!("todo unlink {todo_id} --depends-on {dep}"));
+                facts.cancelled_dep(todo_id).map(cut).into_iter().collect()
+            }
+            (Cause::Hold | Cause::Deps, None) | (Cause::TreeBusy | Cause::AgentBusy, _) => Vec::new(),
+        };
+        asks.extend(found.into_iter().map(|ask| (Some(cause), ask)));
+    }
+    Ok(asks)
+}
+
+/// What frees a Todo from one reason, for the agent that has it; nothing where no person is waited for.
+pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason) -> Result<Vec<Ask>> {
+    let id = &todo.todo_id;
+    let lacks = !todo.requires.capabilities.is_subset(&asker.viewer.capabilities);
+    Ok(match reason {
+        // The author of what a Todo reviews waits for its own result, which is asked about there; later another
+        // agent reviews it, or a person does.
+        Reason::User(UserWhy::Excluded) if !todo.excluded_agents.contains(asker.viewer.agent_id) => {
+            if todo.turn_id.is_some() || reason::works_on_reviewed(facts, todo, &asker.viewer)? {
+                return Ok(Vec::new());
+            }
+            let waive = if goal::has_validators(facts, todo)? { " --waive REASON" } else { "" };
+            vec![ask("user", id, format!("todo done {id}{waive}"))]
+        }
+        Reason::User(why) => vec![person_ask(facts, *why, todo)],
+        Reason::Unresolved(turn_id) => {
+            let told = |turn: &Turn| may_be_told(turn, asker.machine_id, &asker.tried);
+            facts.turn(turn_id)?.map(|turn| unresolved_ask(turn, told(turn))).into_iter().collect()
+        }
+        Reason::Held(turn_id, _) => match facts.turn(turn_id)?.filter(|turn| turn.goal_id == *id.goal()) {
+            Some(turn) => held_asks(facts, turn)?.into_iter().map(|(_, ask)| ask).collect(),
+            // What another Goal holds is shown there.
+            None => vec![ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))],
+        },
+        Reason::Gate if facts.has(&Read::TodoGates(id.clone())) => {
+            facts.todo_gates(id)?.into_iter().map(gate_ask).collect()
+        }
+        Reason::Gate => vec![ask("gate", id, format!("gate list --todo {id}"))],
+        Reason::Capability => vec![capability_ask(asker, todo, lacks)],
+        Reason::Approval(_) if lacks => vec![capability_ask(asker, todo, lacks)],
+        Reason::Approval(_) => vec![ask("gate", id, format!("todo claim {id}"))],
+        Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => Vec::new(),
+    })
+}
+
+/// What frees an agent that cannot take a Todo as it is.
+fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
+    let id = &todo.todo_id;
+    if !lacks {
+        return ask("capability", id, format!("todo claim {id} --workspace ."));
+    }
+    let all: BTreeSet<_> = asker.viewer.capabilities.union(&todo.requires.capabilities).collect();
+    let (agent, goal) = (asker.viewer.agent_id, id.goal());
+    let flags = all.into_iter().flat_map(|key| ["--capability", Label::as_str(key)]);
+    let words = ["agent", "add", agent.as_str()].into_iter().chain(flags).chain(["--goal", goal.as_str()]);
+    // A label holds no NUL.
+    ask("capability", id, shell_line(words).unwrap_or_else(|| "agent add --help".to_owned()))
+}
+
+/// What a person does about a Todo that waits for one, whoever asks.
+pub fn person_ask(facts: &Facts, why: UserWhy, todo: &Todo) -> Ask {
+    let id = &todo.todo_id;
+    let command = match why {
+        UserWhy::Ended => format!("todo reopen {id}"),
+        UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
+        UserWhy::Hold => format!("todo unhold {id}"),
+        // What is put off cannot be done yet; a person may still want it now.
+        UserWhy::Action => match &todo.state {
+            TodoState::Deferred { wake } if !facts.is_awake(wake, todo) => format!("todo unblock {id}"),
+            TodoState::Deferred { .. }
+            | TodoState::Open
+            | TodoState::Blocked { .. }
+            | TodoState::Done { .. }
+            | TodoState::Cancelled { .. } => format!("todo done {id}"),
+        },
+        UserWhy::Blocker => format!("todo resolve {id}"),
+        UserWhy::Excluded => format!("todo update {id} --clear exclude"),
+        UserWhy::DependencyCancelled => match facts.cancelled_dep(id) {
+            Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
+            None => format!("todo show {id}"),
+        },
+    };
+    ask("user", id, command)
+}
+
+/// What [`close_asks`] must read that is not loaded yet; asked at most twice.
+pub fn close_reads(goal_id: &GoalId, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    let each: [fn(GoalId) -> Read; 5] =
+        [Read::Goal, Read::LiveTurns, Read::Unfinished, Read::Gated, Read::GoalGates];
+    for read in each {
+        wanted.want(read(goal_id.clone()));
+    }
+    for todo in wanted.rows().todos.values().filter(|todo| todo.counters.blocking_gates > 0) {
+        wanted.want(Read::TodoGates(todo.todo_id.clone()));
+    }
+    wanted.missing
+}
+
+/// Whether a Goal that has nothing left to do can be closed, or what a close would still meet.
+pub fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
+    let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let mut asks = Vec::new();
+    if goal.next_todo == 1 {
+        asks.push(ask("no_todo", goal_id, format!("todo add TITLE --goal {goal_id}")));
+    }
+    let Some(error) = goal::close_refusal(facts, goal_id)? else {
+        asks.push(ask("ready_to_close", goal_id, format!("goal close {goal_id} --achieved")));
+        return Ok(asks);
+    };
+    let before = asks.len();
+    if error.code() == Code::GateBlocked {
+        let gates = facts.rows().gates.values().filter(|gate| gate.goal_id == *goal_id && gate.is_blocking());
+        asks.extend(gates.take(ASKS_MAX).map(gate_ask));
+    }
+    if asks.len() == before {
+        let command = error.hint_args().map_or_else(|| format!("goal show {goal_id}"), str::to_owned);
+        asks.push(ask("acceptance_gap", goal_id, command));
+    }
+    Ok(asks)
+}
