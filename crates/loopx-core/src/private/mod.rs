@@ -66,7 +66,6 @@ kinds! {
     Ending "ending" 4 * 1024, "How an attempt of a host ended: its exit status or signal.";
     Hosting "hosting" 32 * 1024, "How the host of a Turn is started, so that a recovery can start it again.";
     Tried "tried" 1024, "How an unresolved Turn stood when a recovery last looked into it in vain.";
-    Folder "folder" 4 * 1024, "Where a work tree lies on this machine.";
 }
 
 /// A body to store, or one that was stored.

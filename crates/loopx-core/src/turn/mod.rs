@@ -36,7 +36,7 @@ pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::{tried, way_out};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use watch::{Phase, Watcher};
-pub use workspace::{folder, identify, remember};
+pub use workspace::{Trees, identify};
 
 #[cfg(test)]
 mod tests;

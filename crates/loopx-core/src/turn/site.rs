@@ -12,6 +12,7 @@ use std::{
 use super::{
     host::Hosts,
     tree::{self, Tree},
+    workspace::Trees,
     tries,
 };
 use crate::{
@@ -40,6 +41,8 @@ pub struct Machine {
     pub machine_id: MachineId,
     /// Where the driver locks lie.
     pub locks: PathBuf,
+    /// Where its work trees lie.
+    pub trees: Trees,
     /// What is passed on of the environment.
     pub env: BTreeMap<OsString, OsString>,
     boot_id: Option<Label>,
@@ -52,7 +55,7 @@ impl Machine {
     /// Errors: `not_ready` where the machine has lost its name.
     pub fn of(profile: &Profile, env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self> {
         let place = profile.place();
-        let mut machine = Self::new(profile.machine_id()?.parse()?, place.locks(), env)?;
+        let mut machine = Self::new(profile.machine_id()?.parse()?, place.locks(), Trees::at(place.trees()), env)?;
         let home = place.dir().parent().and_then(Path::parent);
         machine.env.extend(home.map(|home| (OsString::from("LOOPX_HOME"), home.as_os_str().to_owned())));
         machine.env.insert("LOOPX_PROFILE".into(), place.name().into());
@@ -63,6 +66,7 @@ impl Machine {
     pub fn new(
         machine_id: MachineId,
         locks: PathBuf,
+        trees: Trees,
         env: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self> {
         let kept = |(name, _): &(OsString, OsString)| PASSED_ON.iter().any(|one| name == one);
@@ -71,6 +75,7 @@ impl Machine {
         Ok(Self {
             machine_id,
             locks,
+            trees,
             env: env.into_iter().filter(kept).collect(),
             boot_id: boot_id.parse().ok(),
             pid_namespace: namespace.and_then(|link| link.to_string_lossy().parse().ok()),
@@ -186,7 +191,7 @@ impl Site<'_> {
 
     /// Where a Turn works on this machine.
     pub(super) fn folder(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
-        turn.workspace.as_ref().map_or(Ok(None), |workspace| super::workspace::folder(self.private, workspace))
+        turn.workspace.as_ref().map_or(Ok(None), |workspace| self.machine.trees.folder(workspace))
     }
 
     /// What the work tree of a Turn looks like now, the whole of it, whatever folder the Turn works in; none where that
@@ -204,7 +209,7 @@ impl Site<'_> {
 
     fn tree_root(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
         let tree = turn.workspace.as_ref().map(Workspace::tree);
-        tree.map_or(Ok(None), |tree| super::workspace::folder(self.private, &tree))
+        tree.map_or(Ok(None), |tree| self.machine.trees.folder(&tree))
     }
 
     /// A body that belongs to a Turn, made now.

@@ -1,19 +1,23 @@
 //! Owns which folder of this machine a workspace id stands for, and that all spellings of a folder are one.
 //!
-//! Knows nothing of who writes there. Invariant: the ledger holds the id, only the private store the path. A folder of
+//! Knows nothing of who writes there. Invariant: the ledger holds the id; the path is in the owner's profile alone. A folder of
 //! a git work tree is named by the tree's root and its place below that, so that whoever works in one tree meets.
 
 use std::{
     ffi::OsStr,
-    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    fs::{self, File},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, symlink},
+    },
     path::{Path, PathBuf},
 };
 
 use crate::{
-    authority::clock::{Clock as _, SystemClock},
+    authority::profile::unreadable,
     error::{Code, Error, Result},
     model::{Digest, MachineId, Workspace},
-    private::{Body, Kind, PrivateStore},
 };
 
 /// Names a folder of a machine, the same for every process there: the hash of the machine and the real path of the root
@@ -43,36 +47,73 @@ pub fn identify(machine_id: &MachineId, folder: &Path) -> Result<(Workspace, Pat
     Ok((id, real))
 }
 
-/// Remembers where the work tree of a workspace lies, before a fact names it; `folder` is the workspace's own.
+/// Where the work trees lie that this machine knows: in one folder of the profile a link to each, under the name of its
+/// workspace.
 ///
-/// Errors: `store_*`, `disk_full`.
-pub fn remember(private: &mut PrivateStore, workspace: &Workspace, folder: &Path) -> Result<()> {
-    let tree = workspace.tree();
-    if private.latest(Kind::Folder, tree.as_str())?.is_some() {
-        return Ok(());
-    }
-    let depth = workspace.below().map_or(0, |below| below.as_str().split('/').count());
-    let Some(root) = folder.ancestors().nth(depth) else { return Err(Error::from(Code::Internal)) };
-    let body = Body {
-        kind: Kind::Folder,
-        id: tree.as_str().to_owned(),
-        owner_turn: None,
-        created_at_ms: SystemClock::new().read()?.wall_ms,
-        bytes: root.as_os_str().as_bytes().to_vec(),
-    };
-    private.put_all(&[body])
+/// A claim looks here, so a look is one call of the system and opens no database.
+#[derive(Debug, Clone)]
+pub struct Trees {
+    links: PathBuf,
 }
 
-/// Where a workspace lies; none where this machine does not know.
-///
-/// Errors: `store_*`.
-pub fn folder(private: &mut PrivateStore, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let body = private.latest(Kind::Folder, workspace.tree().as_str())?;
-    let root = body.map(|body| PathBuf::from(std::ffi::OsString::from_vec(body.bytes)));
-    Ok(root.map(|root| match workspace.below() {
-        Some(below) => root.join(below.as_str()),
-        None => root,
-    }))
+impl Trees {
+    /// Names the folder of the links; nothing is opened.
+    pub fn at(links: PathBuf) -> Self {
+        Self { links }
+    }
+
+    /// Remembers where the work tree of a workspace lies, before a fact names it; `folder` is the workspace's own.
+    ///
+    /// Errors: `store_*`, `disk_full`.
+    pub fn note(&self, workspace: &Workspace, folder: &Path) -> Result<()> {
+        if self.root(workspace)?.is_some() {
+            return Ok(());
+        }
+        let depth = workspace.below().map_or(0, |below| below.as_str().split('/').count());
+        let Some(root) = folder.ancestors().nth(depth) else { return Err(Error::from(Code::Internal)) };
+        let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(&self.links).and_then(|()| {
+            match symlink(root, self.link(workspace)) {
+                // The name holds the path, so whoever was first has noted the same.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                linked => linked,
+            }
+        });
+        // The new folder's own name has to survive a power cut as well.
+        let synced = made.and_then(|()| sync(&self.links)).and_then(|()| self.links.parent().map_or(Ok(()), sync));
+        synced.map_err(|e| unreadable(&self.links, &e))
+    }
+
+    /// Where a workspace lies; none where this machine does not know.
+    ///
+    /// Errors: `store_unreadable`.
+    pub fn folder(&self, workspace: &Workspace) -> Result<Option<PathBuf>> {
+        Ok(self.root(workspace)?.map(|root| match workspace.below() {
+            Some(below) => root.join(below.as_str()),
+            None => root,
+        }))
+    }
+
+    fn root(&self, workspace: &Workspace) -> Result<Option<PathBuf>> {
+        let link = self.link(workspace);
+        match fs::read_link(&link) {
+            Ok(root) => Ok(Some(root)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                let message = "what lies in the place of a link to a work tree is none";
+                Err(Error::new(Code::StoreUnreadable, message).internal(link.display()))
+            }
+            Err(e) => Err(unreadable(&link, &e)),
+        }
+    }
+
+    fn link(&self, workspace: &Workspace) -> PathBuf {
+        self.links.join(workspace.tree().as_str())
+    }
+}
+
+/// Makes the names in a folder survive a power cut.
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// The root of the git work tree that a folder lies in, if it lies in one.
@@ -96,7 +137,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("tree");
         fs::create_dir_all(root.join("a b/deep")).unwrap();
-        std::os::unix::fs::symlink(root.join("a b"), dir.path().join("link")).unwrap();
+        symlink(root.join("a b"), dir.path().join("link")).unwrap();
         // given a plain folder, its name is its own
         let plain = name(&root.join("a b"));
         assert!(!plain.contains('/') && plain != name(&root));
@@ -120,12 +161,19 @@ mod tests {
         fs::create_dir_all(root.join("one/two")).unwrap();
         fs::create_dir(root.join(".git")).unwrap();
         let machine: MachineId = "abc123".parse().unwrap();
-        let mut private = PrivateStore::at(&dir.path().join("private.db"));
+        let trees = Trees::at(dir.path().join("profile/trees"));
         let (below, real) = identify(&machine, &root.join("one/two")).unwrap();
-        remember(&mut private, &below, &real).unwrap();
-        let (whole, _) = identify(&machine, &root).unwrap();
-        assert_eq!(folder(&mut private, &whole).unwrap(), Some(root.clone()));
-        assert_eq!(folder(&mut private, &below).unwrap(), Some(root.join("one/two")));
+        assert_eq!(trees.folder(&below).unwrap(), None);
+        trees.note(&below, &real).unwrap();
+        let (whole, real) = identify(&machine, &root).unwrap();
+        trees.note(&whole, &real).unwrap();
+        assert_eq!(trees.folder(&whole).unwrap(), Some(root.clone()));
+        assert_eq!(trees.folder(&below).unwrap(), Some(root.join("one/two")));
+        // what is no link tells nothing, and is not taken for one
+        let (plain, real) = identify(&machine, dir.path()).unwrap();
+        fs::write(dir.path().join("profile/trees").join(plain.as_str()), "x").unwrap();
+        assert_eq!(trees.folder(&plain).unwrap_err().code(), Code::StoreUnreadable);
+        assert_eq!(trees.note(&plain, &real).unwrap_err().code(), Code::StoreUnreadable);
     }
 
     #[test]

@@ -302,6 +302,7 @@ fn a_moment_that_a_program_reads_is_named_with_its_unit() {
     let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
     let own = claimed["own_id"].as_str().unwrap();
     desk.json(&["todo", "done", "ship-it.1", "--as", "agent:coder", "--own", own]);
+    std::fs::write(desk.folder().join("a.txt"), "it works").unwrap();
     desk.ok(&["evidence", "add", "a.txt", "--kind", "file", "--criterion", "1"]);
     desk.ok(&["gate", "open", "Which?", "--blocks", "ship-it.2"]);
     desk.ok(&["todo", "add", "look", "--kind", "monitor", "--every", "1h"]);

@@ -122,6 +122,11 @@ impl Place {
         self.dir.join("tokens.json")
     }
 
+    /// The links to work trees.
+    pub fn trees(&self) -> PathBuf {
+        self.dir.join("trees")
+    }
+
     /// Lock files.
     ///
     /// Invariant: a lock's path depends on nothing but the profile's folder, so that every process meets it.

@@ -16,6 +16,7 @@ use crate::{
     kernel::Terms,
     model::{GoalId, ProfileId, Timestamp, uuid_v7},
     private::Tokens,
+    turn::Trees,
 };
 
 /// What a handler works at.
@@ -116,6 +117,11 @@ impl Desk {
     /// Reads one consistent state, under now.
     pub(in crate::cli) fn look<T>(&mut self, job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
         self.authority.look(job)
+    }
+
+    /// The work trees that the profile knows.
+    pub(super) fn trees(&self) -> Trees {
+        Trees::at(self.profile.place().trees())
     }
 
     /// The tokens of the profile.

@@ -18,7 +18,6 @@ use crate::{
     model::{
         CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp, Workspace,
     },
-    private::PrivateStore,
     projection::{self, GoalPage, Slice},
     turn,
 };
@@ -64,8 +63,7 @@ pub(in crate::cli) fn workspace(
     given: Option<&std::path::Path>,
 ) -> Result<Workspace> {
     let (workspace, real) = work_tree(context, desk, given)?;
-    let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    turn::remember(&mut private, &workspace, &real)?;
+    desk.trees().note(&workspace, &real)?;
     Ok(workspace)
 }
 
@@ -175,8 +173,7 @@ fn show_criteria(
         // The close itself says why not; no program is run for who may not close.
         return Ok(());
     }
-    let mut private = PrivateStore::at(&desk.profile.place().private_db());
-    let known = goal.workspace.as_ref().map(|workspace| turn::folder(&mut private, workspace)).transpose()?.flatten();
+    let known = goal.workspace.as_ref().map(|workspace| desk.trees().folder(workspace)).transpose()?.flatten();
     let folder = known.ok_or_else(|| {
         Error::new(Code::NotReady, format!("this machine does not know the work tree of {id}, where its checks run"))
             .hint(format!("goal show {id}"))

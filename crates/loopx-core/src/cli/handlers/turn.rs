@@ -18,7 +18,6 @@ use crate::{
     error::{Class, Code, Error, Result, echo},
     kernel::{Command, TurnCommand},
     model::{AgentId, Duration, EndpointId, TodoId, Turn, TurnId, Workspace},
-    private::PrivateStore,
     turn::{self, Admitted, CommandHost, Done, Host, Hosting, Start},
 };
 
@@ -141,7 +140,6 @@ fn place(
     desk: &mut Desk,
     todo_id: &TodoId,
 ) -> Result<(Workspace, PathBuf)> {
-    let mut private = PrivateStore::at(&desk.profile.place().private_db());
     let given = args.file("workspace").map(std::path::Path::to_owned);
     let here = || tree_of(context.folder().ok()?, desk.project.as_ref());
     let tree = given.or_else(here);
@@ -149,11 +147,11 @@ fn place(
     let Some(workspace) = goals else {
         let (workspace, folder) = goal::work_tree(context, desk, tree.as_deref())?;
         if !args.switch("dry-run") {
-            turn::remember(&mut private, &workspace, &folder)?;
+            desk.trees().note(&workspace, &folder)?;
         }
         return Ok((workspace, folder));
     };
-    let folder = turn::folder(&mut private, &workspace)?.ok_or_else(|| {
+    let folder = desk.trees().folder(&workspace)?.ok_or_else(|| {
         Error::new(Code::NotReady, format!("this machine does not know the work tree of {}", todo_id.goal()))
             .detail("argument", "--workspace")
             .hint("turn run --help")

@@ -18,7 +18,7 @@ use crate::{
     model::*,
     private::PrivateStore,
     registry::Composition,
-    turn::{self, CommandHost, Done, Hosting, Machine, Site, Start, Wish},
+    turn::{self, CommandHost, Done, Hosting, Machine, Site, Start, Trees, Wish},
 };
 
 pub(super) fn text<T: std::str::FromStr>(text: &str) -> T {
@@ -68,11 +68,11 @@ impl Bench {
         let ledger = MemoryLedger::new();
         let mut authority = Authority::with_clock(Box::new(ledger.clone()), clock);
         authority.found().unwrap();
-        let mut private = PrivateStore::at(&dir.path().join("private.db"));
+        let private = PrivateStore::at(&dir.path().join("private.db"));
         let env = [("PATH", "/usr/bin:/bin"), ("SECRET", "x")].map(|(k, v)| (OsString::from(k), OsString::from(v)));
-        let machine = Machine::new(text("abc123"), dir.path().join("locks"), env).unwrap();
+        let machine = Machine::new(text("abc123"), dir.path().join("locks"), Trees::at(dir.path().join("trees")), env).unwrap();
         let (workspace, real) = turn::identify(&machine.machine_id, &tree).unwrap();
-        turn::remember(&mut private, &workspace, &real).unwrap();
+        machine.trees.note(&workspace, &real).unwrap();
         let mut bench = Self { dir, ledger, authority, private, machine, hosts: Composition::linked().unwrap(), workspace, calls: Cell::new(0) };
         let goal = NewGoal {
             validators: script.map(check).into_iter().collect(),
