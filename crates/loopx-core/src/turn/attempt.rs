@@ -100,10 +100,8 @@ impl Driver<'_> {
     ) -> Result<Flow> {
         let turn = &around.turn;
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
-        let wished = site.around(turn_id)?.turn.stop_wish.is_some();
         match judged {
-            // A result that came before the wish to stop was committed still counts for nothing.
-            Judged::Result(result) if !wished => {
+            Judged::Result(result) => {
                 let (candidate, wake) = self.candidate(site, around, &result)?;
                 let step = Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
                 match self.submit(site, lock, around, &format!("candidate.{number}"), step) {
@@ -119,7 +117,7 @@ impl Driver<'_> {
                     }
                 }
             }
-            Judged::Result(_) | Judged::Stopped => self.end(site, lock, around, number, None, false, None),
+            Judged::Stopped => self.end(site, lock, around, number, None, false, None),
             Judged::Failed { failure, retry, note } => {
                 let left = self.host.map_or(Turn::ATTEMPTS_MAX, |host| usize::from(host.hosting().attempts_max));
                 let retry = retry && usize::from(number) < left;

@@ -145,24 +145,32 @@ pub fn negative(receipt: &Receipt) -> Error {
     error.detail("receipt", serde_json::to_value(receipt).unwrap_or_default())
 }
 
-/// The last receipt of a verb that was given again after its Turn had ended.
-fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn) -> Result<Option<Receipt>> {
-    let mut names = Vec::new();
+/// The last receipt that a verb has about a Turn, when it is given again.
+pub(super) fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn) -> Result<Option<Receipt>> {
+    let mut names: Vec<String> =
+        ["stop", "stopped", "prove", "recover", "invalid", "verdict", "verdict.2"].map(String::from).into();
     for number in 1..=turn.attempts.len() {
         names.extend([format!("dispatch.{number}"), format!("end.{number}"), format!("candidate.{number}")]);
         names.extend([format!("verdict.{number}.1"), format!("verdict.{number}.2")]);
     }
-    for name in names.iter().rev() {
-        let mut last = site.receipt(&base.step(name)?)?;
+    let mut last: Option<Receipt> = None;
+    for name in &names {
+        let mut found = site.receipt(&base.step(name)?)?;
         for again in 2..AGAIN_MAX {
-            let Some(found) = last else { break };
-            last = site.receipt(&base.step(&format!("{name}+{again}"))?)?;
-            if last.is_none() {
-                return Ok(Some(found));
+            let Some(receipt) = found else { break };
+            let is_later = last.as_ref().is_none_or(|last| last.accepted_revision() < receipt.accepted_revision());
+            if is_later && is_of(&receipt, turn.turn_id)? {
+                last = Some(receipt);
             }
+            found = site.receipt(&base.step(&format!("{name}+{again}"))?)?;
         }
     }
-    Ok(None)
+    Ok(last)
+}
+
+/// Whether a receipt is of a move of this Turn.
+pub(super) fn is_of(receipt: &Receipt, turn_id: TurnId) -> Result<bool> {
+    Ok(receipt.outcome::<Outcome>()?.turn_id == Some(turn_id))
 }
 
 /// How often one verb, given again and again, may make the same step of one Turn.
@@ -213,7 +221,11 @@ impl Driver<'_> {
         // Three attempts, each with two examinations, and one more after a changed requirement.
         for _ in 0..32 {
             let around = site.around(turn_id)?;
-            if self.step(site, &lock, &around)? == Flow::Rest {
+            let flow = match self.step(site, &lock, &around) {
+                Err(refused) => self.overtaken(site, &lock, refused)?,
+                Ok(flow) => flow,
+            };
+            if flow == Flow::Rest {
                 break;
             }
         }
@@ -261,6 +273,10 @@ impl Driver<'_> {
     /// Ends a Turn on a wish, when no host runs.
     pub(super) fn stop(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
         let turn_id = around.turn.turn_id;
+        // Somebody else may have ended it since it was read, as by giving it up.
+        if site.around(turn_id)?.turn.is_terminal() {
+            return Ok(Flow::Rest);
+        }
         if around.turn.stop_wish.is_none() {
             let command = Command::Turn(TurnCommand::Stop { turn_id, own_id: Some(around.turn.own_id) });
             let operation = around.step(self.base.step("stop")?, command);
@@ -271,6 +287,24 @@ impl Driver<'_> {
             self.last = Some(site.authority.submit_step(lock, operation)?);
         }
         Ok(Flow::Rest)
+    }
+
+    /// Goes on after a refused move, where somebody else stopped the Turn, or wished it, after the last look at it.
+    ///
+    /// What a host said before that counts for nothing.
+    pub(super) fn overtaken(&mut self, site: &mut Site<'_>, lock: &DriverLock, refused: Error) -> Result<Flow> {
+        if !matches!(refused.code(), Code::InvalidTransition | Code::OwnershipExpired | Code::OwnershipSuperseded) {
+            return Err(refused);
+        }
+        let now = site.around(lock.turn_id())?;
+        match (&now.turn.state, &now.turn.stop_wish, now.turn.open_attempt().map(|attempt| attempt.number)) {
+            (TurnState::Stopped { .. }, _, _) => Ok(Flow::Rest),
+            (TurnState::Admitted | TurnState::Dispatched, Some(_), Some(number)) => {
+                self.end(site, lock, &now, number, None, false, None)
+            }
+            (TurnState::Admitted | TurnState::Dispatched, Some(_), None) => self.stop(site, lock, &now),
+            _ => Err(refused), // wildcard: no wish to stop was the reason
+        }
     }
 
     /// Waits before another attempt, 1 s × 2ⁿ; no, when somebody wants it stopped meanwhile.

@@ -20,6 +20,7 @@ pub struct Hosting {
     /// The program and its arguments; no shell.
     pub argv: Vec<String>,
     /// Where it works.
+    #[serde(with = "folder")]
     pub folder: PathBuf,
     /// How long an attempt may take.
     pub wall_ms: u64,
@@ -106,5 +107,57 @@ impl KeptHost {
     /// Reads it back.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
         serde_json::from_slice(bytes).map_err(|e| Error::new(Code::StoreCorrupt, "how a host is started cannot be read").internal(e))
+    }
+}
+
+/// How a folder is kept: as text, and where its name is none, as the bytes it is made of.
+mod folder {
+    use std::{
+        ffi::OsString,
+        path::{Path, PathBuf},
+    };
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Kept {
+        Text(PathBuf),
+        Bytes(OsString),
+    }
+
+    pub(super) fn serialize<S: Serializer>(folder: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        match folder.to_str() {
+            Some(text) => text.serialize(serializer),
+            None => folder.as_os_str().serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        Kept::deserialize(deserializer).map(|kept| match kept {
+            Kept::Text(folder) => folder,
+            Kept::Bytes(folder) => folder.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+
+    use super::*;
+
+    #[test]
+    fn regress_a_host_is_kept_with_any_folder_and_read_back_as_before() {
+        for name in [&b"/home/a/tree"[..], b"/home/a\xff/tree"] {
+            let folder = PathBuf::from(OsStr::from_bytes(name));
+            let hosting = Hosting { argv: vec!["sh".to_owned()], folder, wall_ms: 1, attempts_max: 1 };
+            let kept = KeptHost { name: "command".to_owned(), hosting };
+            assert_eq!(KeptHost::decode(&kept.encode().unwrap()).unwrap().hosting, kept.hosting);
+        }
+        let before = br#"{"name":"command","hosting":{"argv":["sh"],"folder":"/a b","wall_ms":1,"attempts_max":1}}"#;
+        let kept = KeptHost::decode(before).unwrap();
+        assert_eq!(kept.hosting.folder, PathBuf::from("/a b"));
+        assert_eq!(kept.encode().unwrap(), before);
     }
 }

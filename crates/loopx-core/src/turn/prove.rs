@@ -5,6 +5,7 @@
 
 use super::{
     attached::Done,
+    driver::is_of,
     examine::scopes,
     lock::{DriverLock, Driverless},
     site::{Around, Site, attempt_token, sweep, validator_token},
@@ -23,6 +24,13 @@ use crate::{
 /// when there is nothing to prove yet; `invalid_transition` when it has ended.
 pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result<Done> {
     let around = site.around(turn_id)?;
+    let proof_id = base.step("prove")?;
+    // Given again, it returns what it returned: what can be proved by now is another proof.
+    if let Some(receipt) = site.receipt(&proof_id)?
+        && is_of(&receipt, turn_id)?
+    {
+        return Ok(Done { receipt, around, left: Vec::new() });
+    }
     if around.turn.is_driven() && !around.turn.is_terminal() {
         let lock = take(site, &around.turn)?;
         let around = site.around(turn_id)?;
@@ -30,13 +38,13 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
         let step = Step::Prove { turn_id, executor_gone: gone, tree };
-        let receipt = site.authority.submit_step(&lock, around.proof(base.step("prove")?, step))?;
+        let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step))?;
         return finished(site, lock, receipt);
     }
     let tree = present_tree(site, &around)?;
     let step = Step::Prove { turn_id, executor_gone: false, tree };
     let right = Driverless::of(&around.turn)?;
-    let receipt = site.authority.submit_step(&right, around.proof(base.step("prove")?, step))?;
+    let receipt = site.authority.submit_step(&right, around.proof(proof_id, step))?;
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 

@@ -5,7 +5,7 @@
 use super::{
     tries,
     attached::Done,
-    driver::{Driver, unused},
+    driver::{Driver, last_receipt, unused},
     examine::examine,
     host::{Host, Hosting, Judged, KeptHost},
     lock::{DriverLock, Driverless},
@@ -35,6 +35,11 @@ pub fn resume(
 ) -> Result<Done> {
     watcher.sees(Phase::Admitted { turn_id });
     let around = site.around(turn_id)?;
+    // Given again, it returns what it returned, unless it was cut off before its end.
+    let is_over = around.turn.is_terminal() || !around.turn.is_driven() && !matches!(around.turn.state, TurnState::Candidate);
+    if is_over && let Some(receipt) = last_receipt(site, base, &around.turn)? {
+        return Ok(Done { receipt, around, left: Vec::new() });
+    }
     let mut done = if around.turn.is_driven() || around.turn.is_terminal() {
         go_on(site, turn_id, base, host, watcher)
     } else {
@@ -81,7 +86,11 @@ pub(super) fn go_on(
     let host = host.or(kept.as_deref());
     let driver = Driver { base: base.clone(), host, watcher, last: None, before: None, left: Vec::new() };
     let mut recovery = Recovery { driver, lock };
-    if recovery.settle_past(site, &around)? {
+    let goes_on = match recovery.settle_past(site, &around) {
+        Err(refused) => recovery.driver.overtaken(site, &recovery.lock, refused).map(|_| true)?,
+        Ok(goes_on) => goes_on,
+    };
+    if goes_on {
         let Recovery { driver, lock } = recovery;
         return driver.drive(site, lock);
     }

@@ -25,6 +25,8 @@ const BAR_COLUMNS: u64 = 24;
 pub(super) struct Progress<'e, S> {
     err: RefCell<&'e mut dyn Write>,
     draws: bool,
+    /// How wide a drawn line may be, where that is known.
+    columns: Option<u16>,
     stopped: S,
     told: Cell<Told>,
 }
@@ -47,12 +49,12 @@ struct Told {
 pub(super) fn watch<'e, S: Fn() -> bool>(context: &'e mut Context<'_, '_>, stopped: S) -> Progress<'e, S> {
     let is_plain = context.env.get(Var::Term).is_some_and(|term| term == "dumb");
     let draws = context.stdio.err_is_terminal && !is_plain;
-    Progress::to(&mut *context.stdio.err, draws, stopped)
+    Progress::to(&mut *context.stdio.err, draws, context.look.columns_err, stopped)
 }
 
 impl<'e, S: Fn() -> bool> Progress<'e, S> {
-    fn to(err: &'e mut dyn Write, draws: bool, stopped: S) -> Self {
-        Self { err: RefCell::new(err), draws, stopped, told: Cell::new(Told::default()) }
+    fn to(err: &'e mut dyn Write, draws: bool, columns: Option<u16>, stopped: S) -> Self {
+        Self { err: RefCell::new(err), draws, columns, stopped, told: Cell::new(Told::default()) }
     }
 
     /// Tells of the phase if it is due, and gives what is told now.
@@ -66,7 +68,11 @@ impl<'e, S: Fn() -> bool> Progress<'e, S> {
             let full = elapsed_ms.saturating_mul(BAR_COLUMNS).checked_div(wall_ms).unwrap_or(0).min(BAR_COLUMNS);
             let columns = |count: u64| usize::try_from(count).unwrap_or(0);
             let (full, rest) = ("#".repeat(columns(full)), "-".repeat(columns(BAR_COLUMNS - full)));
-            self.print(&format!("\r{what} [{full}{rest}] {times}\u{1b}[K"));
+            // A line that wraps could not be drawn over: the longest form that fits is drawn.
+            let forms = [format!("{what} [{full}{rest}] {times}"), format!("{what}: {times}"), times, String::new()];
+            let width = self.columns.map_or(usize::MAX, usize::from);
+            let line = forms.into_iter().find(|line| line.len() < width).unwrap_or_default();
+            self.print(&format!("\r{line}\u{1b}[K"));
             return Told { is_drawn: true, ..told };
         }
         let name = told.turn_id.filter(|_| !told.is_named).map(|id| format!("the Turn {id} is admitted\n"));
@@ -145,7 +151,7 @@ mod tests {
 
     fn shown(draws: bool, phases: &[Phase]) -> String {
         let mut err = Vec::new();
-        let progress = Progress::to(&mut err, draws, || false);
+        let progress = Progress::to(&mut err, draws, None, || false);
         for phase in phases {
             progress.sees(*phase);
         }
@@ -184,5 +190,22 @@ mod tests {
         let half = Phase::Working { attempt: 1, elapsed_ms: 5000, wall_ms: 10_000 };
         let bar = "\rattempt 1, the host works [############------------] 5s of at most 10s\u{1b}[K";
         assert_eq!(shown(true, &[half]), format!("{bar}\r\u{1b}[K"));
+    }
+
+    #[test]
+    fn regress_what_is_drawn_fits_a_narrow_terminal() {
+        let half = Phase::Working { attempt: 1, elapsed_ms: 5000, wall_ms: 10_000 };
+        for (columns, expected) in [
+            (72, "attempt 1, the host works [############------------] 5s of at most 10s"),
+            (60, "attempt 1, the host works: 5s of at most 10s"),
+            (20, "5s of at most 10s"),
+            (1, ""),
+        ] {
+            let mut err = Vec::new();
+            let progress = Progress::to(&mut err, true, Some(columns), || false);
+            progress.sees(half);
+            drop(progress);
+            assert_eq!(String::from_utf8(err).unwrap(), format!("\r{expected}\u{1b}[K\r\u{1b}[K"), "{columns}");
+        }
     }
 }

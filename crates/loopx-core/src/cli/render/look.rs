@@ -75,6 +75,8 @@ pub struct Look {
     pub colour_err: bool,
     /// The width to fit, where there is one: `COLUMNS`, else the terminal's.
     pub columns: Option<u16>,
+    /// The same for what is drawn on stderr.
+    pub columns_err: Option<u16>,
 }
 
 impl Look {
@@ -91,7 +93,8 @@ impl Look {
             format,
             colour: has_colour(wish, env, stdio.out_is_terminal),
             colour_err: has_colour(wish, env, stdio.err_is_terminal),
-            columns: columns(env, stdio),
+            columns: columns(env, stdio.out_is_terminal, std::io::stdout()),
+            columns_err: columns(env, stdio.err_is_terminal, std::io::stderr()),
         }
     }
 }
@@ -106,18 +109,24 @@ fn has_colour(wish: Option<&str>, env: &Env, is_terminal: bool) -> bool {
     }
 }
 
-fn columns(env: &Env, stdio: &Stdio<'_>) -> Option<u16> {
+fn columns(env: &Env, is_terminal: bool, stream: impl Stream) -> Option<u16> {
     let stated = env.get(Var::Columns).and_then(OsStr::to_str).and_then(|text| text.parse().ok());
-    stated.or_else(|| if stdio.out_is_terminal { terminal_columns() } else { None }).filter(|&width| width > 0)
+    stated.or_else(|| if is_terminal { terminal_columns(stream) } else { None }).filter(|&width| width > 0)
 }
 
 #[cfg(unix)]
-fn terminal_columns() -> Option<u16> {
-    rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col)
+use std::os::fd::AsFd as Stream;
+
+#[cfg(not(unix))]
+use std::io::Write as Stream;
+
+#[cfg(unix)]
+fn terminal_columns(stream: impl Stream) -> Option<u16> {
+    rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col)
 }
 
 #[cfg(not(unix))]
-fn terminal_columns() -> Option<u16> {
+fn terminal_columns(_: impl Stream) -> Option<u16> {
     None
 }
 

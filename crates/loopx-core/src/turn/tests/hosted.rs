@@ -4,7 +4,7 @@ use std::{fs, time::Duration as Wait};
 
 use super::bench::{Bench, result, run, text};
 use crate::{
-    authority::{Authority, Envelope, EventFilter, clock::Deadline},
+    authority::{Authority, Envelope, MemoryLedger, EventFilter, clock::Deadline},
     error::Code,
     kernel::{Command, Event, GoalChange, GoalCommand, TurnCommand, TurnEvent},
     model::*,
@@ -225,6 +225,79 @@ fn regress_a_wish_to_stop_between_two_attempts_ends_the_turn() {
     asking.join().unwrap();
     assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
     assert_eq!(done.turn().attempts.len(), 1, "no other host is started after the wish");
+}
+
+/// A host that has its Turn stopped by somebody else, at the first question after which it is as told.
+struct StoppedAt<'b> {
+    host: turn::CommandHost,
+    ledger: &'b MemoryLedger,
+    is_so: fn(&Turn) -> bool,
+    asked: std::cell::Cell<bool>,
+}
+
+impl std::fmt::Debug for StoppedAt<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoppedAt")
+    }
+}
+
+impl StoppedAt<'_> {
+    fn look(&self) {
+        let found = self.ledger.rows().turns.into_values().find(self.is_so);
+        let Some(turn) = found.filter(|_| !self.asked.replace(true)) else {
+            return self.asked.set(false);
+        };
+        let stop = Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None });
+        let operation = Operation::embedded(text("stop-1"), text("user:ana"), text("g"), stop);
+        Authority::new(Box::new(self.ledger.clone())).submit(operation).unwrap();
+    }
+}
+
+impl turn::Host for StoppedAt<'_> {
+    fn name(&self) -> &'static str {
+        self.host.name()
+    }
+
+    fn hosting(&self) -> &turn::Hosting {
+        self.look();
+        self.host.hosting()
+    }
+
+    fn work(&self, job: &turn::Job<'_>, tick: &mut dyn FnMut(process::Tick) -> process::Control) -> process::Outcome {
+        self.host.work(job, tick)
+    }
+
+    fn judge(&self, outcome: &process::Outcome, turn_key: &Digest) -> turn::Judged {
+        self.look();
+        self.host.judge(outcome, turn_key)
+    }
+
+    fn reread(&self, spooled: &[u8], turn_key: &Digest) -> turn::Judged {
+        self.host.reread(spooled, turn_key)
+    }
+}
+
+#[test]
+fn regress_a_wish_to_stop_that_comes_between_a_look_and_a_commit_ends_the_turn() {
+    let moments: [fn(&Turn) -> bool; 3] = [
+        |turn| turn.state == TurnState::Admitted,
+        |turn| turn.state == TurnState::Dispatched && turn.open_attempt().is_some(),
+        |turn| turn.state == TurnState::Dispatched && turn.open_attempt().is_none(),
+    ];
+    for (at, is_so) in moments.into_iter().enumerate() {
+        let mut bench = Bench::new(Some("exit 0"));
+        let todo_id = bench.todo(|_| {});
+        let start = bench.start(&todo_id);
+        let work = if at == 2 { "exit 7".to_owned() } else { result("validated_completion") };
+        let ledger = bench.ledger.clone();
+        let host = StoppedAt { host: bench.host(&work, |_| {}), ledger: &ledger, is_so, asked: false.into() };
+        let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
+        assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop }, "moment {at}");
+        assert!(bench.todo_row(&todo_id).ownership.is_none());
+        // given again, it returns what it returned
+        let again = run(&mut bench.site(), &start, &host, &|| false).unwrap();
+        assert_eq!(again.receipt.operation_id(), done.receipt.operation_id(), "moment {at}");
+    }
 }
 
 #[test]

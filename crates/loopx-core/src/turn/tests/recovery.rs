@@ -316,3 +316,28 @@ fn a_claim_names_what_a_proof_may_lead_out_of_its_way() {
     assert_eq!(bench.row(turn_id).state, TurnState::Settled);
     assert_eq!(turn::prove_each(&mut bench.site(), &turns).unwrap().len(), 0, "what has ended is no failure");
 }
+
+#[test]
+fn regress_a_recovery_that_is_given_again_returns_what_it_returned() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
+    let (proof, resumed) = (bench.id(), bench.id());
+    let proved = turn::prove(&mut bench.site(), turn_id, &proof).unwrap();
+    spool(&mut bench, turn_id, "validated_completion");
+    let done = turn::resume(&mut bench.site(), turn_id, &resumed, None, &|| false).unwrap();
+    assert_eq!(done.turn().state, TurnState::Settled);
+    let events = bench.events();
+    // when the Turn has gone on, and has ended
+    let proved_again = turn::prove(&mut bench.site(), turn_id, &proof).unwrap();
+    let done_again = turn::resume(&mut bench.site(), turn_id, &resumed, None, &|| false).unwrap();
+    for (first, again) in [(&proved, &proved_again), (&done, &done_again)] {
+        assert_eq!(again.receipt.operation_id(), first.receipt.operation_id());
+        assert!(again.receipt.is_replayed());
+    }
+    assert_eq!(bench.events(), events);
+    // then an id that was used for another Turn still is
+    let other = bench.todo(|_| {});
+    let (other_id, _) = dispatched(&mut bench, &other, "exit 0");
+    assert_eq!(turn::prove(&mut bench.site(), other_id, &proof).unwrap_err().code(), Code::OperationConflict);
+}

@@ -1,8 +1,12 @@
 //! One folder has one name: however it is spelled, whoever works in one git work tree meets there.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
 
-use super::place::Place;
+use super::place::{Place, answer};
 
 /// A git work tree with a folder `sub`, and a link to that.
 fn git_place() -> Place {
@@ -112,4 +116,20 @@ fn a_run_in_a_folder_works_there_and_the_ledger_knows_no_path() {
             "{name} holds the path of the work tree"
         );
     }
+}
+
+#[test]
+fn regress_a_folder_whose_name_is_no_text_is_worked_in() {
+    let place = Place::new("exit 0");
+    let folder = place.root().join(OsStr::from_bytes(b"w\xff"));
+    if fs::create_dir(&folder).is_err() {
+        return; // this file system takes text alone
+    }
+    place.host("true");
+    for name in ["host.sh", "check.sh"] {
+        fs::copy(place.tree().join(name), folder.join(name)).unwrap();
+    }
+    let mut run = place.command("user:ana", &place.run("r1"), &[]);
+    let done = answer(&run.arg("--workspace").arg(&folder).output().unwrap());
+    assert_eq!(done.text("/turn/state"), "settled", "{}", done.json);
 }
