@@ -169,8 +169,8 @@ fn is_unfinished(name: &str) -> bool {
     unique.is_some_and(|unique| unique.len() == 16 && unique.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Makes a new name in the file's folder survive a power cut.
-fn sync_folder(path: &Path) -> io::Result<()> {
+/// Makes a new name in the folder of a path survive a power cut.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 
