@@ -61,3 +61,20 @@ pub(super) fn json(text: String) -> String {
     }
     shown
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_boundary_calls_hostile_is_shown_as_its_code_point() {
+        for hidden in ['\u{3164}', '\u{34f}', '\u{e0041}', '\u{202e}', '\u{1b}'] {
+            let text = format!("a{hidden}b");
+            let shown = format!("a{}b", hidden.escape_unicode());
+            assert!(!is_kept(&text));
+            assert_eq!((line(&text), lines(&text)), (shown.as_str().into(), shown.as_str().into()));
+            let read: String = serde_json::from_str(&json(format!("\"{text}\""))).unwrap();
+            assert_eq!(read, text);
+        }
+    }
+}
