@@ -23,7 +23,7 @@ pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};
 pub use sqlite::SqliteLedger;
 pub use submit::Authority;
-pub(crate) use submit::StepRight;
+pub(crate) use submit::{StepRight, last_terms};
 
 #[cfg(test)]
 mod process_tests;

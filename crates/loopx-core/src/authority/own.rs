@@ -1,7 +1,6 @@
 //! Owns what happens to a ledger itself, beside its Goals: one chain of its own, and a receipt an operation.
 //!
-//! Knows no rule of a Goal. Invariant: as with every write, change, event and receipt land in one transaction. Source:
-//! the kernel's "one [chain] for the profile's own events".
+//! Knows no rule of a Goal. Invariant: as with every write, change, event and receipt land in one transaction.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,7 +20,7 @@ use crate::{
 /// How many events are read at once.
 const STEP: usize = 256;
 
-/// Who asks for a change of the ledger itself, and under which id.
+/// Who asks for a change of the ledger itself, and by which operation.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The idempotency key.

@@ -197,16 +197,11 @@ impl Authority {
         Ok(found.map(|stored| stored.into_receipt(operation_id.clone(), true)))
     }
 
-    /// As [`Authority::terms`], by a read of its own.
+    /// What a decision would be made under now, without writing that time passed.
+    ///
+    /// Errors: `not_found` before the ledger was founded, `orphaned_goal_state`, `store_*`.
     pub fn present(&mut self) -> Result<Terms> {
         let meta = ours(self.read(|view| view.meta())?, self.ours.expects)?;
-        let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
-        Ok(terms(&meta, &stamp, self.strict))
-    }
-
-    /// What a decision would be made under now, without writing that time passed.
-    pub fn terms(&self, view: &mut dyn View) -> Result<Terms> {
-        let meta = ours(view.meta()?, self.ours.expects)?;
         let stamp = clock::advance(&meta.stamp, &self.clock.read()?);
         Ok(terms(&meta, &stamp, self.strict))
     }
@@ -280,6 +275,14 @@ fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
         clock_jump: stamp.clock_jump,
         strict,
     }
+}
+
+/// What a read that decides nothing, by time or otherwise, is made under: what the last commit was.
+///
+/// Errors: `internal` before the ledger was founded, `store_*`.
+pub(crate) fn last_terms(view: &mut dyn View) -> Result<Terms> {
+    let meta = view.meta()?.ok_or_else(|| Error::from(Code::Internal))?;
+    Ok(terms(&meta, &meta.stamp, false))
 }
 
 /// What a ledger knows of itself, if it is the one that is expected here.

@@ -17,4 +17,4 @@ mod tests;
 pub use class::{OwnerView, Private, Public};
 pub use credential::Credential;
 pub use screen::{Refused, Screened, screen};
-pub use visible::printable;
+pub use visible::is_hostile;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Credential, Private, printable, screen};
+use super::{Credential, Private, is_hostile, screen};
 
 /// `#` becomes a run of 40 mixed characters, so that no file of ours holds a whole credential.
 fn fill(text: &str) -> String {
@@ -135,7 +135,7 @@ fn what_tells_nothing_passes_unchanged() {
 }
 
 #[test]
-fn hostile_text_cannot_act_on_a_terminal() {
+fn what_could_act_on_a_terminal_is_screened_out() {
     let table = [
         ("plain\n\ttext", "plain\n\ttext"),
         ("\u{1b}[31mred\u{1b}[0m", "red"),
@@ -146,13 +146,13 @@ fn hostile_text_cannot_act_on_a_terminal() {
         ("\u{1b}(0x\u{1b}cy\u{1b}", "xy"),
         ("\u{1b}\u{1b}[31mx", "x"),
         ("a\r\nb\rc", "a\nb\nc"),
-        ("a\u{8}\0\u{7f}", "a\\u{8}\\u{0}\\u{7f}"),
-        ("x\u{202e}cod.exe", "x\\u{202e}cod.exe"),
-        ("a\u{200d}b", "a\\u{200d}b"),
+        ("a\u{8}\0\u{7f}", "a"),
+        ("x\u{202e}cod.exe", "xcod.exe"),
+        ("a\u{200d}b", "ab"),
         ("👩\u{200d}👧", "👩\u{200d}👧"),
     ];
     for (text, expected) in table {
-        assert_eq!(printable(text), expected, "{text:?}");
+        assert_eq!(screen(text).unwrap().text, expected, "{text:?}");
     }
 }
 
@@ -199,12 +199,8 @@ fn check_stable(text: &str) -> Result<(), TestCaseError> {
     if let Ok(once) = screen(text) {
         let twice = screen(&once.text);
         prop_assert_eq!(twice.as_ref().map(|twice| (&twice.text, twice.redactions)), Ok((&once.text, 0)));
-        prop_assert_eq!(printable(&once.text), once.text.as_str());
+        prop_assert!(!once.text.contains(is_hostile), "{:?}", once.text);
     }
-    let shown = printable(text).into_owned();
-    prop_assert_eq!(printable(&shown), shown.as_str());
-    let hostile = shown.contains(['\u{1b}', '\r', '\u{202e}', '\u{9b}']);
-    prop_assert!(!hostile, "{:?}", shown);
     Ok(())
 }
 

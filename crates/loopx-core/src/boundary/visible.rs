@@ -1,29 +1,12 @@
-//! Owns what a text may do to a terminal and to a reader's eyes.
+//! Owns which parts of a text could act on a terminal or deceive a reader's eyes.
 //!
-//! Knows nothing of secrets. Hostile are terminal sequences, control characters, and characters that reorder or hide
-//! what stands around them.
+//! Knows nothing of secrets, and not how such a part is shown. Hostile are terminal sequences, control characters, and
+//! characters that reorder or hide what stands around them.
 
-use std::{borrow::Cow, fmt::Write, iter::Peekable, str::Chars};
-
-/// Makes foreign text fit for a terminal: sequences are dropped, other hostile characters shown as `\u{…}`.
-///
-/// Newlines and tabs stay. The result is never hostile, so printing it twice changes nothing.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_hostile(c) || is_joiner(c)) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(walk(text, |c, out| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(out, "{}", c.escape_unicode());
-    }))
-}
+use std::{iter::Peekable, str::Chars};
 
 /// Takes everything hostile out, so that nothing can hide a word from the screen.
 pub(super) fn stripped(text: &str) -> String {
-    walk(text, |_, _| {})
-}
-
-fn walk(text: &str, on_hostile: impl Fn(char, &mut String)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -34,8 +17,8 @@ fn walk(text: &str, on_hostile: impl Fn(char, &mut String)) -> String {
                 }
             }
             '\u{1b}' | '\u{90}' | '\u{98}' | '\u{9b}' | '\u{9d}'..='\u{9f}' => skip_sequence(c, &mut rest),
-            c if is_joiner(c) => join(c, &mut rest, &mut out, &on_hostile),
-            c if is_hostile(c) => on_hostile(c, &mut out),
+            c if is_joiner(c) => join(c, &mut rest, &mut out),
+            c if is_hostile(c) => {}
             c => out.push(c),
         }
     }
@@ -73,18 +56,11 @@ fn skip_sequence(first: char, rest: &mut Peekable<Chars<'_>>) {
 }
 
 /// Joiners belong to some scripts and to composed emoji, and to nothing beside an ASCII character.
-fn join(first: char, rest: &mut Peekable<Chars<'_>>, out: &mut String, on_hostile: &dyn Fn(char, &mut String)) {
-    let mut run = vec![first];
-    while let Some(c) = rest.next_if(|c| is_joiner(*c)) {
-        run.push(c);
-    }
+fn join(first: char, rest: &mut Peekable<Chars<'_>>, out: &mut String) {
+    while rest.next_if(|c| is_joiner(*c)).is_some() {}
     let foreign = |c: Option<&char>| c.is_some_and(|c| !c.is_ascii() && !is_hostile(*c));
     if foreign(out.chars().next_back().as_ref()) && foreign(rest.peek()) {
         out.push(first);
-    } else {
-        for c in run {
-            on_hostile(c, out);
-        }
     }
 }
 
@@ -92,7 +68,8 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-fn is_hostile(c: char) -> bool {
+/// Whether a character acts on a terminal, or hides or reorders text; a newline and a tab do not.
+pub fn is_hostile(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         // Soft hyphen, zero-width space, directional marks, embeddings, overrides and isolates, invisible operators,

@@ -51,6 +51,16 @@ pub fn recover_command(turn_id: TurnId) -> String {
     format!("turn recover {turn_id} --resume")
 }
 
+/// The command that records what can be proved of a Turn, and starts nothing.
+pub(super) fn prove_command(turn_id: TurnId) -> String {
+    format!("turn recover {turn_id} --prove")
+}
+
+/// The command by which a person gives up a Turn.
+pub fn abandon_command(turn_id: TurnId) -> String {
+    format!("turn abandon {turn_id} --reason TEXT")
+}
+
 /// Whether a look from a machine may still tell what an unresolved Turn did, and nobody has looked into it as it stands.
 ///
 /// Only its own machine can look into a driven one; of an attached one a check can be run again, and what its agent
@@ -68,7 +78,7 @@ pub fn may_be_told(turn: &Turn, machine_id: Option<&MachineId>, tried: &BTreeSet
 /// What leads out of an unresolved Turn: a look while one may tell, then a person's word.
 pub fn unresolved_ask(turn: &Turn, may_be_told: bool) -> Ask {
     let id = turn.turn_id;
-    let command = if may_be_told { recover_command(id) } else { format!("turn abandon {id} --reason TEXT") };
+    let command = if may_be_told { recover_command(id) } else { abandon_command(id) };
     ask("unresolved", &id, command)
 }
 
@@ -95,7 +105,7 @@ pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>
     let held = |command: String| ask(Code::Held.as_str(), &id, command);
     let causes = turn::causes(facts, turn)?;
     if turn::is_provable(&causes) {
-        return Ok(vec![(causes.first().copied(), held(format!("turn recover {id} --prove")))]);
+        return Ok(vec![(causes.first().copied(), held(prove_command(id)))]);
     }
     let mut asks = Vec::new();
     // What a person paused is asked about before anything else of it, as its reason has it.

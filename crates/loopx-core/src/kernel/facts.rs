@@ -407,7 +407,7 @@ impl Facts {
     }
 
     /// The loaded Todos that depend on one.
-    pub(super) fn loaded_dependants(&self, dep: &TodoId) -> impl Iterator<Item = &TodoId> {
+    fn loaded_dependants(&self, dep: &TodoId) -> impl Iterator<Item = &TodoId> {
         self.dependants.get(dep).into_iter().flatten()
     }
 

@@ -129,7 +129,7 @@ fn own(wish: &Wish, around: &Around) -> OwnId {
     wish.own_id.unwrap_or(around.turn.own_id)
 }
 
-pub(super) fn operation(wish: &Wish, operation_id: OperationId, command: Step) -> Operation<Step> {
+pub(super) fn operation<C>(wish: &Wish, operation_id: OperationId, command: C) -> Operation<C> {
     Operation {
         operation_id,
         actor: wish.actor.clone(),
@@ -154,16 +154,7 @@ fn present_turn(site: &mut Site<'_>, wish: &Wish) -> Result<Option<TurnId>> {
 /// Without a Turn there is nothing to end; the kernel says why this token does not count any more.
 fn refuse(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
     let command = Command::Claim(ClaimCommand::Renew { todo_id: wish.todo_id.clone(), own_id: wish.own_id });
-    let operation_id = wish.operation_id.step("candidate")?;
-    let operation = Operation {
-        operation_id,
-        actor: wish.actor.clone(),
-        provenance: wish.provenance,
-        goal_id: wish.goal_id.clone(),
-        command,
-        expected: Expected::default(),
-    };
-    let receipt = site.authority.submit(operation)?;
+    let receipt = site.authority.submit(operation(wish, wish.operation_id.step("candidate")?, command))?;
     // Between our read and this, somebody gave the owner its Todo back; asking again finds its Turn.
     Err(Error::new(Code::ReconciliationRequired, format!("the Todo {} has just changed hands", wish.todo_id))
         .detail("operation_id", receipt.operation_id().as_str())

@@ -15,13 +15,13 @@ use super::{
     watch::{Phase, Watcher},
 };
 use crate::{
-    authority::{View, clock::Deadline},
+    authority::{View, clock::Deadline, last_terms},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, Terms, TurnCommand, claim::Claim},
+    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, TurnCommand, claim::Claim},
     model::{
         Actor, AgentId, Attempt, Cause, Duration, EndpointId, Executor, Expected, GoalId, Operation, OperationId,
-        Provenance, Receipt, Timestamp, TodoId, Turn, TurnId, TurnState, Workspace,
+        Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::Process,
 };
@@ -348,19 +348,7 @@ impl Driver<'_> {
 
 /// Whether the Turn is to end: by a wish, or because it has ended already.
 pub(super) fn stop_is_wished(view: &mut dyn View, turn_id: TurnId) -> Result<bool> {
-    let mut facts = Facts::new(no_terms(view)?);
+    let mut facts = Facts::new(last_terms(view)?);
     view.load(&[Read::Turn(turn_id)].into(), &mut facts)?;
     Ok(facts.turn(&turn_id)?.is_some_and(|turn| turn.stop_wish.is_some() || turn.is_terminal()))
-}
-
-/// Terms for a read that decides nothing by time.
-fn no_terms(view: &mut dyn View) -> Result<Terms> {
-    let meta = view.meta()?.ok_or_else(|| Error::from(Code::Internal))?;
-    Ok(Terms {
-        authority_id: meta.authority_id,
-        incarnation: meta.incarnation,
-        now: Timestamp::from_ms(meta.stamp.now_ms),
-        clock_jump: meta.stamp.clock_jump,
-        strict: false,
-    })
 }

@@ -4,7 +4,7 @@
 //! process, and only with one, or for a [`Driverless`] Turn, can a step be submitted.
 
 use std::{
-    fs::{File, TryLockError, remove_file},
+    fs::{File, TryLockError, read_dir, remove_file},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
@@ -24,6 +24,9 @@ use crate::{
 
 /// How long somebody who only looks may be in the way of somebody who takes.
 const LOOK: Duration = Duration::from_millis(200);
+/// What stands around the id in the name of a lock file.
+const PREFIX: &str = "turn-";
+const SUFFIX: &str = ".lock";
 
 /// The right to drive one Turn on this machine.
 #[derive(Debug)]
@@ -68,6 +71,13 @@ impl DriverLock {
         }
     }
 
+    /// The Turns that have a lock file, whether it is held or was left behind; none where the folder cannot be read.
+    pub(super) fn files(locks: &Path) -> Vec<TurnId> {
+        let Ok(entries) = read_dir(locks) else { return Vec::new() };
+        let named = |name: &str| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok();
+        entries.flatten().filter_map(|entry| named(entry.file_name().to_str()?)).collect()
+    }
+
     /// The Turn.
     pub fn turn_id(&self) -> TurnId {
         self.turn_id
@@ -109,7 +119,7 @@ impl StepRight for Driverless {
 }
 
 fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
-    locks.join(format!("turn-{turn_id}.lock"))
+    locks.join(format!("{PREFIX}{turn_id}{SUFFIX}"))
 }
 
 fn open(path: &Path, create: bool) -> std::io::Result<File> {
@@ -150,7 +160,7 @@ mod tests {
         assert_eq!(DriverLock::seen(dir.path(), turn()), Some(Seen::Gone));
         let lock = DriverLock::take(dir.path(), turn()).unwrap();
         lock.close();
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use lock::DriverLock;
 pub use prove::{end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each};
 pub use resume::resume;
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
-pub use tries::{tried, way_out};
+pub use tries::tried;
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use watch::{Phase, Watcher};
 pub use workspace::{Trees, identify};

@@ -76,11 +76,8 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>
 
 /// Removes what drivers left behind that died before their admission, or whose Turn somebody else ended.
 fn clear_locks(site: &mut Site<'_>) -> Result<()> {
-    let Ok(entries) = std::fs::read_dir(&site.machine.locks) else { return Ok(()) };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let id = name.to_str().and_then(|name| name.strip_prefix("turn-")?.strip_suffix(".lock")?.parse::<TurnId>().ok());
-        let Some(Ok(lock)) = id.map(|id| DriverLock::take(&site.machine.locks, id)) else { continue };
+    for turn_id in DriverLock::files(&site.machine.locks) {
+        let Ok(lock) = DriverLock::take(&site.machine.locks, turn_id) else { continue };
         let is_over = match site.around(lock.turn_id()) {
             Ok(around) => around.turn.is_terminal(),
             Err(error) if error.code() == Code::NotFound => true,

@@ -294,5 +294,5 @@ fn unresolved(turn: &Turn) -> Error {
     let id = turn.turn_id;
     Error::new(Code::TurnUnresolved, format!("what the Turn {id} did cannot be told from here"))
         .detail("turn_id", id.to_string())
-        .hint(format!("turn abandon {id} --reason TEXT"))
+        .hint(kernel::abandon_command(id))
 }

@@ -22,7 +22,7 @@ use crate::{
         profile::Profile,
     },
     error::{Code, Error, Result},
-    kernel::{self, Ask, Facts, READ_ROUNDS, Terms},
+    kernel::{self, Ask, Facts, READ_ROUNDS},
     model::{
         Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId, Provenance,
         Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
@@ -119,8 +119,6 @@ pub struct Around {
     pub causes: BTreeSet<Cause>,
     /// What leads out of there, the first thing first.
     pub asks: Vec<Ask>,
-    /// What the read was made under.
-    pub terms: Terms,
     pub(super) facts: Facts,
 }
 
@@ -236,7 +234,7 @@ fn read_around(authority: &mut Authority, turn_id: TurnId) -> Result<Around> {
             None => None,
         };
         let causes = kernel::turn_causes(&facts, &turn)?;
-        Ok(Around { turn, todo, goal, causes, asks: Vec::new(), terms: terms.clone(), facts })
+        Ok(Around { turn, todo, goal, causes, asks: Vec::new(), facts })
     })
 }
 

@@ -1,5 +1,4 @@
-//! Owns which unresolved Turns a recovery has looked into in vain, so that nobody is sent to look again, and what can
-//! lead out of one.
+//! Owns which unresolved Turns a recovery has looked into in vain, so that nobody is sent to look again.
 //!
 //! A try moves no fact: it is this machine's knowledge, and lies in the private store.
 
@@ -8,7 +7,6 @@ use std::collections::BTreeSet;
 use super::site::Site;
 use crate::{
     error::{Code, Error, Result},
-    kernel,
     model::{Turn, TurnId, TurnState},
     private::{Kind, PrivateStore},
 };
@@ -46,14 +44,4 @@ pub fn tried(private: &mut PrivateStore, turns: &[Turn]) -> Result<BTreeSet<Turn
         }
     }
     Ok(tried)
-}
-
-/// The arguments of the command that can lead out of an unresolved Turn, from this machine, as it stands.
-///
-/// Errors: `not_found`, `store_*`.
-pub fn way_out(site: &mut Site<'_>, turn_id: TurnId) -> Result<String> {
-    let turn = site.around(turn_id)?.turn;
-    let tried = tried(site.private, std::slice::from_ref(&turn))?;
-    let may_be_told = kernel::may_be_told(&turn, Some(&site.machine.machine_id), &tried);
-    Ok(kernel::unresolved_ask(&turn, may_be_told).command)
 }

@@ -1,21 +1,18 @@
 //! Owns which folder of this machine a workspace id stands for, and that all spellings of a folder are one.
 //!
-//! Knows nothing of who writes there. Invariant: the ledger holds the id; the path is in the owner's profile alone. A folder of
-//! a git work tree is named by the tree's root and its place below that, so that whoever works in one tree meets.
+//! Knows nothing of who writes there. Invariant: the ledger holds the id; the path is in the owner's profile alone. A
+//! folder of a git work tree is named by the tree's root and its place below that, so that whoever works in one tree
+//! meets.
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
-    io,
-    os::unix::{
-        ffi::OsStrExt as _,
-        fs::{DirBuilderExt as _, symlink},
-    },
+    fs, io,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
     path::{Path, PathBuf},
 };
 
 use crate::{
-    authority::profile::unreadable,
+    authority::profile::{file, make_private_dir, unreadable},
     error::{Code, Error, Result},
     model::{Digest, MachineId, Workspace},
 };
@@ -47,10 +44,10 @@ pub fn identify(machine_id: &MachineId, folder: &Path) -> Result<(Workspace, Pat
     Ok((id, real))
 }
 
-/// Where the work trees lie that this machine knows: in one folder of the profile a link to each, under the name of its
-/// workspace.
+/// Where the work trees lie that this machine knows: one folder of the profile has a link to each, under the name of
+/// its workspace.
 ///
-/// A claim looks here, so a look is one call of the system and opens no database.
+/// Every claim looks here, so a look is one call of the system and opens no database.
 #[derive(Debug, Clone)]
 pub struct Trees {
     links: PathBuf,
@@ -71,15 +68,15 @@ impl Trees {
         }
         let depth = workspace.below().map_or(0, |below| below.as_str().split('/').count());
         let Some(root) = folder.ancestors().nth(depth) else { return Err(Error::from(Code::Internal)) };
-        let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(&self.links).and_then(|()| {
-            match symlink(root, self.link(workspace)) {
-                // The name holds the path, so whoever was first has noted the same.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-                linked => linked,
-            }
-        });
+        make_private_dir(&self.links)?;
+        let link = self.link(workspace);
+        match symlink(root, &link) {
+            // The name holds the path, so whoever was first has noted the same.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            linked => linked.map_err(|e| unreadable(&link, &e))?,
+        }
         // The new folder's own name has to survive a power cut as well.
-        let synced = made.and_then(|()| sync(&self.links)).and_then(|()| self.links.parent().map_or(Ok(()), sync));
+        let synced = file::sync_folder(&link).and_then(|()| file::sync_folder(&self.links));
         synced.map_err(|e| unreadable(&self.links, &e))
     }
 
@@ -99,7 +96,7 @@ impl Trees {
             Ok(root) => Ok(Some(root)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                let message = "what lies in the place of a link to a work tree is none";
+                let message = "something else lies in the place of a link to a work tree";
                 Err(Error::new(Code::StoreUnreadable, message).internal(link.display()))
             }
             Err(e) => Err(unreadable(&link, &e)),
@@ -109,11 +106,6 @@ impl Trees {
     fn link(&self, workspace: &Workspace) -> PathBuf {
         self.links.join(workspace.tree().as_str())
     }
-}
-
-/// Makes the names in a folder survive a power cut.
-fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 /// The root of the git work tree that a folder lies in, if it lies in one.

@@ -1,4 +1,4 @@
-//! What lies in the place of a file of ours and is none: nobody waits for it, and it is said what is wrong.
+//! Something else in the place of a file of ours: nobody waits for it, and the refusal says what is wrong.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -110,7 +110,7 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_met_at_once_and_typed() {
 }
 
 #[test]
-fn who_may_not_read_a_file_is_told_that_it_is_permission() {
+fn a_file_that_this_user_may_not_read_is_said_to_lack_permission() {
     let desk = Desk::with_work();
     if !has(&desk, "setpriv") {
         return;

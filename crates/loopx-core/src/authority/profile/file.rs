@@ -1,7 +1,7 @@
 //! Owns how a small file of ours is opened, locked, read whole and replaced whole.
 //!
 //! Knows nothing of what stands in it, and never opens a database: SQLite alone does. Invariant: whatever lies in a
-//! file's place, a pipe or a folder for one, an opening neither waits nor takes it for the file.
+//! file's place, such as a pipe or a folder, opening it neither waits nor takes it for the file.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,9 +22,9 @@ use crate::{
 /// How long one process waits for the lock of another; what is done under such a lock takes milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_PAUSE_MS: u64 = 5;
-/// What a file is called until it has its name, after the name: nobody else calls a file so.
+/// What follows the name of a file that is still being written; nobody else names a file like this.
 const UNFINISHED: &str = ".new-";
-/// How much older than a new one an unfinished file is whose writer has died.
+/// An unfinished file that is this much older than a new one has lost its writer.
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
 
 /// What a file is opened for.
@@ -59,8 +59,8 @@ fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
-/// Takes the lock that is a file's only purpose; closing the file lets go of it. `who` holds it otherwise, as in
-/// `another process changes the tokens`.
+/// Takes the lock that is a file's only purpose; closing the file lets go of it. `who` is the message while somebody
+/// else holds it, such as `another process changes the tokens`.
 ///
 /// Errors: `store_busy` after 5 s, `disk_full`, `store_*`.
 pub(crate) fn lock(path: &Path, who: &'static str) -> Result<File> {
@@ -169,8 +169,8 @@ fn is_unfinished(name: &str) -> bool {
     unique.is_some_and(|unique| unique.len() == 16 && unique.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Makes a new name in the file's folder survive a power cut.
-fn sync_folder(path: &Path) -> io::Result<()> {
+/// Makes a new name in the folder of a path survive a power cut.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 

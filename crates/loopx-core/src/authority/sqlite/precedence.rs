@@ -2,8 +2,8 @@
 //!
 //! Knows nothing of the transaction. A writer in a loop leaves the lock free for microseconds, and on a loaded
 //! machine a sleeper is woken too late for that gap, again and again. So a writer that has waited long locks a
-//! file beside the database, and others pause while it is locked. It is a courtesy and guards nothing: who does not
-//! take its turn within `COURTESY`, a stopped process for one, is passed by. No file means that nobody starved.
+//! file beside the database, and others pause while it is locked. It is a courtesy and guards nothing: a writer that
+//! does not take its turn within `COURTESY`, such as a stopped process, is passed by. No file means that nobody starved.
 
 use std::{
     fs::{File, TryLockError},

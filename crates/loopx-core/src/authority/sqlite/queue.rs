@@ -2,8 +2,9 @@
 //!
 //! Knows nothing of the transaction. A writer that asks SQLite again and again takes a reader's lock each time,
 //! so the log could never begin anew while several write, and every commit past its usual length would pay for a
-//! checkpoint. So who finds the queue's lock taken asks for that one. It is a courtesy and guards nothing: who has waited long, behind
-//! a stopped process for one, passes by, and the lock of the database decides as ever.
+//! checkpoint. So a writer that finds the queue's lock taken waits for it, and leaves the database alone meanwhile.
+//! It is a courtesy and guards nothing: a writer that has waited long, perhaps behind a stopped process, passes by,
+//! and the lock of the database decides as ever.
 
 use std::{
     fs::File,
@@ -13,7 +14,7 @@ use std::{
 
 use crate::authority::profile::file::{self, For};
 
-/// How long a writer waits here before it passes by: longer than 32 busy writers keep one waiting.
+/// How long a writer waits here before it passes by; 32 busy writers keep one waiting for less.
 pub(super) const PASS_BY_AFTER: Duration = Duration::from_millis(500);
 
 /// A connection's place in the queue.

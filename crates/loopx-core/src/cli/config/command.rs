@@ -63,11 +63,11 @@ pub(in crate::cli) fn set(context: &mut Context<'_, '_>, args: &Args) -> Result<
     }
     let settings = context.settings(args)?;
     let before = settings.text(key.name);
-    let folder = settings.profile_folder(context.env)?;
+    let place = settings.place(context.env)?;
     let dry_run = args.switch("dry-run");
     check_person(context, args)?;
     if !dry_run {
-        file::store(&folder, key, stored)?;
+        file::store(&place, key, stored)?;
     }
     let value = stored.or(key.default);
     let source = if stored.is_some() { Source::Profile } else { Source::Default };

@@ -9,7 +9,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::key::{KEYS, Key, Unit};
 use crate::{
-    authority::profile::{file, make_private_dir},
+    authority::profile::{Place, file, make_private_dir},
     error::{Code, Error, Result},
 };
 
@@ -54,12 +54,12 @@ pub(super) fn read(path: &Path) -> Result<Stored> {
 ///
 /// Errors: `store_busy` while another process does the same, `invalid_argument` for a file that is not TOML,
 /// `disk_full`, `store_*`.
-pub(super) fn store(folder: &Path, key: &Key, text: Option<&str>) -> Result<()> {
-    make_private_dir(folder)?;
-    let locks = folder.join("locks");
+pub(super) fn store(place: &Place, key: &Key, text: Option<&str>) -> Result<()> {
+    make_private_dir(place.dir())?;
+    let locks = place.locks();
     make_private_dir(&locks)?;
     let _held = file::lock(&locks.join("config.lock"), "another process changes the settings")?;
-    let path = folder.join(NAME);
+    let path = place.dir().join(NAME);
     let mut document = parse(&read_limited(&path)?.unwrap_or_default())?;
     let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
     if let Some(text) = text {

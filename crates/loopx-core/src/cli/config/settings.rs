@@ -2,7 +2,7 @@
 //!
 //! Precedence: flag, environment, project, profile, default.
 
-use std::{borrow::Cow, path::PathBuf};
+use std::borrow::Cow;
 
 use super::{
     file,
@@ -87,11 +87,11 @@ impl Settings {
         Ok(Self { values })
     }
 
-    /// The folder of the profile.
+    /// Where the profile lies.
     ///
     /// Errors: `invalid_argument` when no variable leads to one.
-    pub fn profile_folder(&self, env: &Env) -> Result<PathBuf> {
-        Ok(Place::resolve(&env.places(self.text("profile")))?.dir().to_owned())
+    pub fn place(&self, env: &Env) -> Result<Place> {
+        Place::resolve(&env.places(self.text("profile")))
     }
 
     /// All keys with their values.
@@ -105,17 +105,6 @@ impl Settings {
     /// A value as text, if it has one.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.all().find(|(key, ..)| key.name == name).and_then(|(_, text, _)| text)
-    }
-
-    /// The Goal that a command means where it names none itself.
-    ///
-    /// Errors: `invalid_argument` when neither a flag nor the folder names one.
-    pub fn goal(&self) -> Result<&str> {
-        self.text("goal").ok_or_else(|| {
-            Error::new(Code::InvalidArgument, "no Goal is named, and the folder is bound to none")
-                .hint("goal list")
-                .detail("argument", "--goal")
-        })
     }
 
     /// A length of time in milliseconds.

@@ -304,8 +304,8 @@ fn locks(place: &Place) -> Finding {
     }
 }
 
-/// Whether each file of ours is one: what else lies in its place is passed by where that costs only time, and is
-/// refused where it is needed.
+/// Whether anything else lies in the place of a file of ours: passed by where that costs only time, refused where the
+/// file is needed.
 fn files(folders: [&Path; 3]) -> Finding {
     let mut strange = BTreeSet::new();
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {

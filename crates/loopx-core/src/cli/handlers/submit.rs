@@ -192,9 +192,12 @@ fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
 pub(super) fn with_way_out(context: &Context<'_, '_>, desk: &mut Desk, error: Error) -> Error {
     let id = error.details().get("turn_id").and_then(Value::as_str).and_then(|id| id.parse().ok());
     let Some(turn_id) = id else { return error };
-    let way = Workbench::of(context, desk).and_then(|mut bench| turn::way_out(&mut bench.site(desk), turn_id));
+    let around = Workbench::of(context, desk).and_then(|mut bench| bench.site(desk).around(turn_id));
     // A hint that cannot be made better is still the rule's own.
-    way.map_or_else(|_| error.clone(), |way| error.clone().hint(way))
+    match around.ok().and_then(|around| around.asks.into_iter().next()) {
+        Some(ask) => error.hint(ask.command),
+        None => error,
+    }
 }
 
 /// What an answer to a gate covers, and what waits for it.

@@ -6,16 +6,15 @@
 use std::{
     ffi::OsString,
     fs,
-    io::Read as _,
     path::PathBuf,
     time::Duration as Wait,
 };
 
 use serde_json::{Value, json};
 
-use super::schema;
+use super::{init, schema};
 use crate::{
-    authority::{clock::Deadline, random},
+    authority::{clock::Deadline, profile, random},
     cli::{Args, Block, Context, Document, Env, Rendered, Stdio, Var},
     error::{Code, Error, Result},
     process::{self, Capture, Control, Ended, Overflow, Spec},
@@ -296,9 +295,9 @@ impl Scratch {
         let name = mark.iter().fold("loopx-try-".to_owned(), |name, byte| name + &format!("{byte:02x}"));
         let failed = |e| Error::new(Code::CheckFailed, "no scratch folder can be made").internal(e);
         let root = parent.canonicalize().map_err(failed)?.join(name);
-        crate::authority::profile::make_private_dir(&root)?;
+        profile::make_private_dir(&root)?;
         for part in ["home", "work", "run"] {
-            crate::authority::profile::make_private_dir(&root.join(part))?;
+            profile::make_private_dir(&root.join(part))?;
         }
         Ok(Self { root, keep })
     }
@@ -317,9 +316,10 @@ impl Scratch {
 
     /// The token that `init` left for the first user.
     fn first_token(&self) -> Option<String> {
-        let folder = self.home().join("profiles/default");
-        let mut text = String::new();
-        fs::File::open(folder.join("user.token")).ok()?.take(4096).read_to_string(&mut text).ok()?;
+        const MAX_BYTES: u64 = 4096;
+        let env = profile::Env { loopx_home: Some(self.home()), ..profile::Env::default() };
+        let place = profile::Place::resolve(&env).ok()?;
+        let text = profile::file::read(&place.dir().join(init::TOKEN_FILE), MAX_BYTES).ok()??;
         Some(text.trim().to_owned())
     }
 }

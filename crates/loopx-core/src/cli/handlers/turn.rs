@@ -16,7 +16,7 @@ use crate::{
     authority::clock::Deadline,
     cli::{Args, Context, Document, Rendered},
     error::{Class, Code, Error, Result, echo},
-    kernel::{Command, TurnCommand},
+    kernel::{Command, TurnCommand, recover_command},
     model::{AgentId, Duration, EndpointId, TodoId, Turn, TurnId, Workspace},
     turn::{self, Admitted, CommandHost, Done, Host, Hosting, Start},
 };
@@ -235,7 +235,7 @@ pub(in crate::cli) fn accept(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let around = Workbench::of(context, &desk)?.site(&mut desk).around(turn_id)?;
     let program = context.program;
     turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, |turn| {
-        format!("the result stands for the new text; prove it: {program} turn recover {} --resume", turn.turn_id)
+        format!("the result stands for the new text; prove it: {program} {}", recover_command(turn.turn_id))
     })
 }
 

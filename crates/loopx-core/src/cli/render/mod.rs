@@ -73,16 +73,6 @@ impl Rendered {
         self.exit = exit;
         self
     }
-
-    /// The JSON form, one line.
-    pub fn json(&self) -> &str {
-        &self.json
-    }
-
-    /// The form for people.
-    pub fn document(&self) -> &Document {
-        &self.document
-    }
 }
 
 /// The JSON form of a listing: its rows, and where the next page starts if there is one.

@@ -4,7 +4,8 @@ use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Concluded, Draft, Facts, Outcome, Reason, Viewer, agent, gate, goal, quota, reason, reason::PeerBy, todo, turn,
+        Concluded, Draft, Facts, Outcome, Reason, Viewer, agent, gate, goal, quota, reason, reason::PeerBy,
+        recover_command, todo, turn,
     },
     model::{
         AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Key, Label, MachineId, OwnId,
@@ -176,7 +177,7 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
         Reason::Unresolved(turn_id) => {
             because(Code::TurnUnresolved, format!("what the Turn {turn_id} of {id} did is not known"))
                 .detail("turn_id", turn_id.to_string())
-                .hint(format!("turn recover {turn_id} --resume"))
+                .hint(recover_command(*turn_id))
         }
         Reason::Held(turn_id, causes) => because(Code::Held, format!("the result of {id} is held"))
             .detail("turn_id", turn_id.to_string())

@@ -3,7 +3,7 @@
 use super::{Event, named};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Facts, Outcome, claim, gate},
+    kernel::{Draft, Facts, Outcome, asks, claim, gate},
     model::{
         End, FailedBy, Ownership, ShortText, Slot, Stopped, Timestamp, Turn, TurnId, TurnState, Unresolved,
     },
@@ -84,7 +84,7 @@ pub(in crate::kernel) fn make_way(draft: &mut Draft<'_>, turn_id: Option<TurnId>
 pub(in crate::kernel) fn running(turn: &Turn) -> Error {
     let id = turn.turn_id;
     let unresolved = matches!(turn.state, TurnState::Unresolved { .. });
-    let hint = if unresolved { format!("turn recover {id} --prove") } else { format!("turn stop {id}") };
+    let hint = if unresolved { asks::prove_command(id) } else { format!("turn stop {id}") };
     Error::new(Code::TurnRunning, format!("the Turn {id} is {}", turn.state.as_str()))
         .detail("turn_id", id.to_string())
         .hint(hint)
@@ -97,7 +97,7 @@ pub(in crate::kernel) fn in_the_way(facts: &Facts, turn_id: TurnId) -> Result<Er
         TurnState::Unresolved { .. } => {
             Error::new(Code::TurnUnresolved, format!("what the Turn {turn_id} did is not known"))
                 .detail("turn_id", turn_id.to_string())
-                .hint(format!("turn abandon {turn_id} --reason TEXT"))
+                .hint(asks::abandon_command(turn_id))
         }
         TurnState::Admitted
         | TurnState::Dispatched

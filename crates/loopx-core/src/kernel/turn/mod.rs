@@ -22,7 +22,7 @@ pub(super) use end::{
     running, stop, stop_denied,
 };
 
-use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, claim};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -193,7 +193,7 @@ fn abandon(draft: &mut Draft<'_>, turn_id: TurnId, reason: &ShortText) -> Result
             format!("the executor of the Turn {turn_id} may still live; its end is not recorded"),
         )
         .detail("until_ms", until.as_ms())
-        .hint(format!("turn recover {turn_id} --prove")));
+        .hint(asks::prove_command(turn_id)));
     }
     end::finish(draft, turn_id, End::Stopped(Stopped::Abandoned), Some(reason.clone()), false)
 }

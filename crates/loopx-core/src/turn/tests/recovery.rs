@@ -66,6 +66,11 @@ fn prove(bench: &mut Bench, turn_id: TurnId) -> crate::error::Result<turn::Done>
     turn::prove(&mut bench.site(), turn_id, &id)
 }
 
+/// The first command that leads on from where a Turn is.
+fn way_out(bench: &mut Bench, turn_id: TurnId) -> String {
+    bench.site().around(turn_id).unwrap().asks.swap_remove(0).command
+}
+
 fn spool(bench: &mut Bench, turn_id: TurnId, kind: &str) {
     spool_with(bench, turn_id, kind, "");
 }
@@ -142,7 +147,7 @@ fn dispatched_without_a_result_is_tried_again_only_where_nothing_can_have_change
         let done = resume(&mut bench, turn_id).unwrap();
         assert_eq!(done.turn().state, TurnState::Unresolved { why: Unresolved::Lost, executor_gone: true });
         // what was looked into in vain is a person's
-        assert_eq!(turn::way_out(&mut bench.site(), turn_id).unwrap(), format!("turn abandon {turn_id} --reason TEXT"));
+        assert_eq!(way_out(&mut bench, turn_id), format!("turn abandon {turn_id} --reason TEXT"));
         assert_eq!(resume(&mut bench, turn_id).unwrap_err().code(), Code::TurnUnresolved);
         // put back, it can be told
         fs::remove_file(bench.tree().join("half")).unwrap();
@@ -254,11 +259,10 @@ fn an_inconclusive_verdict_is_found_again_once_its_validator_is_back() {
         turn::tried(&mut bench.private, &turns).unwrap().contains(&turn_id)
     };
     assert!(!tried(&mut bench));
-    let way_out = |bench: &mut Bench| turn::way_out(&mut bench.site(), turn_id).unwrap();
     let (look, give_up) = (format!("turn recover {turn_id} --resume"), format!("turn abandon {turn_id} --reason TEXT"));
-    assert_eq!(way_out(&mut bench), look);
+    assert_eq!(way_out(&mut bench, turn_id), look);
     let here = std::mem::replace(&mut bench.machine.machine_id, text("fff"));
-    assert_eq!(way_out(&mut bench), give_up, "another machine cannot look");
+    assert_eq!(way_out(&mut bench, turn_id), give_up, "another machine cannot look");
     bench.machine.machine_id = here;
     // Looked into twice in vain, it stands as before, and nobody is sent again.
     for _ in 0..2 {
