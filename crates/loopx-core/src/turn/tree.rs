@@ -125,21 +125,45 @@ impl Tree {
     }
 }
 
-/// Asks git what differs from the commit; it writes nothing, runs no hook and no monitor.
+/// Asks git what differs from the commit; it writes nothing, and runs no hook, no monitor and no filter.
 fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
-    let words = [
-        "git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "status",
+    let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
+    let mut env: BTreeMap<OsString, OsString> =
+        env.iter().filter(|(name, _)| passed.contains(&name.as_os_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
+    env.insert("LC_ALL".into(), "C".into());
+    env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
+    // A filter is a program that the work tree may name; what differs is told without it.
+    let filters = ["config", "--null", "--name-only", "--get-regexp", r"^filter\..+\.(clean|process|required)$"];
+    let (ended, names) = git(folder, &env, &filters);
+    let names: Vec<_> = match ended {
+        Ended::Exited(0) => names.split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect(),
+        // There is none.
+        Ended::Exited(1) => Vec::new(),
+        _ => return None,
+    };
+    env.insert("GIT_CONFIG_COUNT".into(), names.len().to_string().into());
+    for (place, name) in names.iter().enumerate() {
+        let off = if name.ends_with(b".required") { "false" } else { "" };
+        env.insert(format!("GIT_CONFIG_KEY_{place}").into(), OsStr::from_bytes(name).to_owned());
+        env.insert(format!("GIT_CONFIG_VALUE_{place}").into(), off.into());
+    }
+    let status = [
+        "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "status",
         "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--", ".",
     ];
-    let mut spec = process::Spec::new(words.iter().map(OsString::from).collect(), folder.to_owned());
-    let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
-    spec.env = env.iter().filter(|(name, _)| passed.contains(&name.as_os_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
-    spec.env.insert("LC_ALL".into(), "C".into());
-    spec.env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
+    let (ended, listing) = git(folder, &env, &status);
+    (ended == Ended::Exited(0)).then_some(listing)
+}
+
+/// Runs git in a folder; how it ended, and what it printed.
+fn git(folder: &Path, env: &BTreeMap<OsString, OsString>, words: &[&str]) -> (Ended, Vec<u8>) {
+    let argv = std::iter::once("git").chain(words.iter().copied()).map(OsString::from).collect();
+    let mut spec = process::Spec::new(argv, folder.to_owned());
+    spec.env.clone_from(env);
     spec.stdout = Capture { max_bytes: LISTING_MAX_BYTES, overflow: Overflow::End };
     spec.wall_ms = GIT_WALL_MS;
     let outcome = process::run(&spec, &mut |_| Control::Continue);
-    (outcome.ended == Ended::Exited(0)).then_some(outcome.stdout)
+    (outcome.ended, outcome.stdout)
 }
 
 /// Reads git's listing: the commit, and every path it names.
@@ -231,6 +255,22 @@ mod tests {
         // what was dirty before and did not change in the Turn does not count
         assert!(!second.moved(&third, Some(&second), &scopes(&[])));
         assert_eq!(third.outside(&clean, &["src".parse().unwrap()], 32), ["b"]);
+    }
+
+    #[test]
+    fn regress_a_filter_that_the_tree_names_is_not_run() {
+        let dir = repository();
+        let ran = dir.path().join(".git/ran");
+        fs::write(dir.path().join(".gitattributes"), "* filter=x\n").unwrap();
+        let clean = format!("touch '{}'; cat", ran.display());
+        git(dir.path(), &["config", "filter.x.clean", &clean]);
+        git(dir.path(), &["config", "filter.x.required", "true"]);
+        // a filter is run for what may have changed
+        fs::write(dir.path().join("b"), "2").unwrap();
+        let picture = Tree::of(dir.path(), &env()).unwrap();
+        assert!(picture.changed.contains_key(Path::new("b")) && !ran.exists());
+        git(dir.path(), &["status"]);
+        assert!(ran.exists(), "git itself would have run it");
     }
 
     #[test]
