@@ -21,6 +21,7 @@ mod wildcards;
 use std::fmt;
 
 pub use file_shape::{LINES_LISTED, LINES_MAX, long_files};
+pub(crate) use repo::rust_files;
 pub use repo::{Member, Repo};
 pub use source::{Kind, Mention, Source, Text};
 
@@ -54,54 +55,18 @@ pub struct Rule {
 
 /// Every rule, in the order it is checked.
 pub const RULES: &[Rule] = &[
-    Rule {
-        name: module_budget::RULE,
-        check: module_budget::check,
-    },
-    Rule {
-        name: import_pins::RULE,
-        check: import_pins::check,
-    },
-    Rule {
-        name: tiers::RULE,
-        check: tiers::check,
-    },
-    Rule {
-        name: purity::RULE,
-        check: purity::check,
-    },
-    Rule {
-        name: module_walls::RULE,
-        check: module_walls::check,
-    },
-    Rule {
-        name: single_writer::RULE,
-        check: single_writer::check,
-    },
-    Rule {
-        name: spawning::RULE,
-        check: spawning::check,
-    },
-    Rule {
-        name: schema_ids::RULE,
-        check: schema_ids::check,
-    },
-    Rule {
-        name: error_codes::RULE,
-        check: error_codes::check,
-    },
-    Rule {
-        name: file_shape::RULE,
-        check: file_shape::check,
-    },
-    Rule {
-        name: wildcards::RULE,
-        check: wildcards::check,
-    },
-    Rule {
-        name: test_rules::RULE,
-        check: test_rules::check,
-    },
+    Rule { name: module_budget::RULE, check: module_budget::check },
+    Rule { name: import_pins::RULE, check: import_pins::check },
+    Rule { name: tiers::RULE, check: tiers::check },
+    Rule { name: purity::RULE, check: purity::check },
+    Rule { name: module_walls::RULE, check: module_walls::check },
+    Rule { name: single_writer::RULE, check: single_writer::check },
+    Rule { name: spawning::RULE, check: spawning::check },
+    Rule { name: schema_ids::RULE, check: schema_ids::check },
+    Rule { name: error_codes::RULE, check: error_codes::check },
+    Rule { name: file_shape::RULE, check: file_shape::check },
+    Rule { name: wildcards::RULE, check: wildcards::check },
+    Rule { name: test_rules::RULE, check: test_rules::check },
 ];
 
 /// Runs every rule. Findings come sorted within a rule.

@@ -50,61 +50,17 @@ struct Group {
 }
 
 const GROUPS: &[Group] = &[
-    Group {
-        name: "size",
-        large: false,
-        measure: starts::size,
-    },
-    Group {
-        name: "startup",
-        large: false,
-        measure: starts::startup,
-    },
-    Group {
-        name: "reads",
-        large: false,
-        measure: oneshot::reads,
-    },
-    Group {
-        name: "list-all",
-        large: false,
-        measure: oneshot::list_all,
-    },
-    Group {
-        name: "claim",
-        large: false,
-        measure: oneshot::claim,
-    },
-    Group {
-        name: "wal",
-        large: false,
-        measure: oneshot::wal,
-    },
-    Group {
-        name: "claims",
-        large: false,
-        measure: workers::claims,
-    },
-    Group {
-        name: "contention",
-        large: false,
-        measure: workers::contention,
-    },
-    Group {
-        name: "wake",
-        large: false,
-        measure: ring::wake,
-    },
-    Group {
-        name: "turn",
-        large: false,
-        measure: turns::turn,
-    },
-    Group {
-        name: "growth",
-        large: true,
-        measure: growth::growth,
-    },
+    Group { name: "size", large: false, measure: starts::size },
+    Group { name: "startup", large: false, measure: starts::startup },
+    Group { name: "reads", large: false, measure: oneshot::reads },
+    Group { name: "list-all", large: false, measure: oneshot::list_all },
+    Group { name: "claim", large: false, measure: oneshot::claim },
+    Group { name: "wal", large: false, measure: oneshot::wal },
+    Group { name: "claims", large: false, measure: workers::claims },
+    Group { name: "contention", large: false, measure: workers::contention },
+    Group { name: "wake", large: false, measure: ring::wake },
+    Group { name: "turn", large: false, measure: turns::turn },
+    Group { name: "growth", large: true, measure: growth::growth },
 ];
 
 /// The names `--only` takes.

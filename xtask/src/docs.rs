@@ -16,15 +16,7 @@ const PAGES: [&str; 2] = ["cli", "errors"];
 /// Writes every reference page anew; says which.
 pub fn write(root: &Path, out: &mut dyn Write) -> io::Result<bool> {
     for page in PAGES {
-        let arguments = [
-            "run",
-            "--quiet",
-            "--package",
-            "loopx-core",
-            "--",
-            "__reference",
-            page,
-        ];
+        let arguments = ["run", "--quiet", "--package", "loopx-core", "--", "__reference", page];
         let made = cargo(arguments).current_dir(root).output()?;
         if !made.status.success() {
             out.write_all(&made.stderr)?;

@@ -33,11 +33,7 @@ pub fn run(root: &Path, options: Options, out: &mut dyn Write) -> io::Result<boo
     let started = Moment::now();
     let mut total = Counts::default();
     let tools = Tools::find();
-    let tools = if options.provision {
-        provision(root, &tools, &limits, out)?
-    } else {
-        tools
-    };
+    let tools = if options.provision { provision(root, &tools, &limits, out)? } else { tools };
     for missing in tools.missing() {
         writeln!(out, "skipped by name: {}: {}", missing.name, missing.without)?;
     }
@@ -56,17 +52,10 @@ pub fn run(root: &Path, options: Options, out: &mut dyn Write) -> io::Result<boo
 }
 
 fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io::Result<Counts> {
-    let Lane {
-        name,
-        work,
-        counts_by,
-    } = lane;
+    let Lane { name, work, counts_by } = lane;
     let Some(mut work) = work else {
         writeln!(out, "-- {name}: skipped")?;
-        return Ok(Counts {
-            skipped: 1,
-            ..Counts::default()
-        });
+        return Ok(Counts { skipped: 1, ..Counts::default() });
     };
     writeln!(out, "== {name}")?;
     let started = Moment::now();
@@ -86,16 +75,8 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
             (false, "failed")
         }
     };
-    let counts = if counts_by.is_some() {
-        seen.or_one(succeeded)
-    } else {
-        Counts::one(succeeded)
-    };
-    writeln!(
-        out,
-        "-- {name}: {how}, {:.1} s, {counts}",
-        started.elapsed().as_secs_f64()
-    )?;
+    let counts = if counts_by.is_some() { seen.or_one(succeeded) } else { Counts::one(succeeded) };
+    writeln!(out, "-- {name}: {how}, {:.1} s, {counts}", started.elapsed().as_secs_f64())?;
     Ok(counts)
 }
 

@@ -16,10 +16,7 @@ fn main() -> ExitCode {
     let ended = match matches.subcommand() {
         Some(("test", chosen)) => lanes::run(
             &root,
-            lanes::Options {
-                provision: chosen.get_flag("provision"),
-                fast: chosen.get_flag("fast"),
-            },
+            lanes::Options { provision: chosen.get_flag("provision"), fast: chosen.get_flag("fast") },
             &mut out,
         ),
         Some(("docs", _)) => docs::write(&root, &mut out),
@@ -55,10 +52,7 @@ fn command() -> Command {
         .subcommand(
             Command::new("test")
                 .about("Run every test lane and print the counts")
-                .arg(flag(
-                    "provision",
-                    "Install the programs that optional tests talk to",
-                ))
+                .arg(flag("provision", "Install the programs that optional tests talk to"))
                 .arg(flag("fast", "Run only fmt, clippy and the tests")),
         )
         .subcommand(
@@ -72,10 +66,7 @@ fn command() -> Command {
                         .action(ArgAction::Append)
                         .value_parser(clap::builder::PossibleValuesParser::new(bench::groups())),
                 )
-                .arg(flag(
-                    "large",
-                    "Also what needs a million Todos, which takes minutes",
-                ))
+                .arg(flag("large", "Also what needs a million Todos, which takes minutes"))
                 .arg(flag("report-only", "Succeed even when a bar is missed"))
                 .arg(flag("fresh", "Make the fixtures anew")),
         )
@@ -87,9 +78,7 @@ fn command() -> Command {
 /// programs may have been copied since.
 fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
-    let around = here
-        .ancestors()
-        .find(|dir| dir.join("xtask/Cargo.toml").is_file());
+    let around = here.ancestors().find(|dir| dir.join("xtask/Cargo.toml").is_file());
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     around.or_else(|| own.parent()).unwrap_or(own).to_owned()
 }
@@ -97,11 +86,7 @@ fn root() -> PathBuf {
 fn check_architecture(root: &Path, out: &mut dyn io::Write) -> io::Result<bool> {
     let repo = architecture::Repo::load(root).map_err(io::Error::other)?;
     for (file, lines) in architecture::long_files(&repo) {
-        writeln!(
-            out,
-            "long: {file}: {lines} lines, split it before {}",
-            architecture::LINES_MAX
-        )?;
+        writeln!(out, "long: {file}: {lines} lines, split it before {}", architecture::LINES_MAX)?;
     }
     let findings = architecture::check(&repo);
     for finding in &findings {
@@ -126,25 +111,13 @@ mod tests {
             &["xtask", "test", "--fast"][..],
             &["xtask", "test", "--provision"],
             &["xtask", "architecture"],
-            &[
-                "xtask",
-                "bench",
-                "--only",
-                "claims",
-                "--only",
-                "wake",
-                "--report-only",
-            ],
+            &["xtask", "bench", "--only", "claims", "--only", "wake", "--report-only"],
             &["xtask", "bench", "--large", "--fresh"],
         ] {
             assert!(super::command().try_get_matches_from(line).is_ok(), "{line:?}");
         }
         assert!(super::command().try_get_matches_from(["xtask"]).is_err());
         assert!(super::command().try_get_matches_from(["xtask", "doc"]).is_err());
-        assert!(
-            super::command()
-                .try_get_matches_from(["xtask", "bench", "--only", "speed"])
-                .is_err()
-        );
+        assert!(super::command().try_get_matches_from(["xtask", "bench", "--only", "speed"]).is_err());
     }
 }

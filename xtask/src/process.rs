@@ -32,10 +32,7 @@ pub struct Moment(Instant);
 
 impl Moment {
     /// The present moment.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this type is xtask's one reader of the clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this type is xtask's one reader of the clock")]
     pub fn now() -> Self {
         Self(Instant::now())
     }
@@ -58,18 +55,11 @@ impl Limits {
     /// Starts the clock of a run, and takes over interrupt, terminate and hang-up for as long as xtask lives.
     pub fn start(allowed: Duration) -> io::Result<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [
-            signal_hook::consts::SIGINT,
-            signal_hook::consts::SIGTERM,
-            signal_hook::consts::SIGHUP,
-        ] {
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+        {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
-        Ok(Self {
-            started: Moment::now(),
-            allowed,
-            interrupted,
-        })
+        Ok(Self { started: Moment::now(), allowed, interrupted })
     }
 
     /// Whether the run has to end now, and why.
@@ -101,10 +91,7 @@ pub fn cargo<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command
 }
 
 /// The program to run, by name.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this module is xtask's one owner of processes"
-)]
+#[expect(clippy::disallowed_methods, reason = "this module is xtask's one owner of processes")]
 pub fn program(name: &str) -> Command {
     Command::new(name)
 }
@@ -122,17 +109,8 @@ pub fn exists(name: &str, arguments: &[&str]) -> bool {
 
 /// What a short program prints on its first line, if it is there and succeeds.
 pub fn said(name: &str, arguments: &[&str]) -> Option<String> {
-    let output = program(name)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .next()?
-        .trim()
-        .to_owned();
+    let output = program(name).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
@@ -189,14 +167,8 @@ pub fn run(
 fn read_both(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     let streams: [Option<Box<dyn Read + Send>>; 2] = [
-        child
-            .stdout
-            .take()
-            .map(|stream| Box::new(stream) as Box<dyn Read + Send>),
-        child
-            .stderr
-            .take()
-            .map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
     ];
     for stream in streams.into_iter().flatten() {
         let sender = sender.clone();
@@ -210,10 +182,7 @@ fn forward(stream: Box<dyn Read + Send>, sender: &Sender<String>) {
     let mut line = Vec::new();
     while matches!(reader.read_until(b'\n', &mut line), Ok(read) if read > 0) {
         let text = String::from_utf8_lossy(&line);
-        if sender
-            .send(text.trim_end_matches(['\n', '\r']).to_owned())
-            .is_err()
-        {
+        if sender.send(text.trim_end_matches(['\n', '\r']).to_owned()).is_err() {
             return;
         }
         line.clear();
@@ -278,13 +247,8 @@ mod tests {
     #[test]
     fn both_streams_and_the_status_come_back() {
         let (ended, lines) = shell("echo out; echo err >&2; exit 3", Duration::from_secs(60));
-        let Ended::Itself(status) = ended else {
-            panic!("it was ended: {ended:?}")
-        };
-        assert_eq!(
-            (status.code(), lines),
-            (Some(3), vec!["err".to_owned(), "out".to_owned()])
-        );
+        let Ended::Itself(status) = ended else { panic!("it was ended: {ended:?}") };
+        assert_eq!((status.code(), lines), (Some(3), vec!["err".to_owned(), "out".to_owned()]));
     }
 
     #[test]
@@ -292,11 +256,7 @@ mod tests {
         let started = Moment::now();
         let (ended, lines) = shell("sleep 300 & echo $!; wait", Duration::from_millis(500));
         assert!(matches!(ended, Ended::Limited("out of time")), "{ended:?}");
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "{:?}",
-            started.elapsed()
-        );
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
         let pid = lines.first().expect("the group had started");
         assert!(ends(pid), "{pid} still runs");
     }

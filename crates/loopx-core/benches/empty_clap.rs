@@ -9,14 +9,8 @@ use clap::{Arg, ArgAction, Command};
 
 fn main() -> io::Result<()> {
     let flag = |name| Arg::new(name).long(name).action(ArgAction::SetTrue);
-    let program = Command::new("empty_clap")
-        .disable_help_flag(true)
-        .args([flag("help"), flag("version")]);
+    let program = Command::new("empty_clap").disable_help_flag(true).args([flag("help"), flag("version")]);
     let chosen = program.get_matches();
-    let line = if chosen.get_flag("help") {
-        "There is no help."
-    } else {
-        "empty_clap 0.0.0"
-    };
+    let line = if chosen.get_flag("help") { "There is no help." } else { "empty_clap 0.0.0" };
     writeln!(io::stdout(), "{line}")
 }

@@ -16,11 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
-    let title: String = conn.query_row(
-        "SELECT title FROM todos WHERE id=?1",
-        [id.parse::<i64>()?],
-        |row| row.get(0),
-    )?;
+    let title: String =
+        conn.query_row("SELECT title FROM todos WHERE id=?1", [id.parse::<i64>()?], |row| row.get(0))?;
     writeln!(io::stdout(), "{title}")?;
     Ok(())
 }

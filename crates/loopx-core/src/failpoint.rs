@@ -97,9 +97,8 @@ mod active {
     impl Spec {
         /// Reads `name=kill|stop|error:<code>[@n]`.
         pub fn parse(text: &str) -> Result<Self> {
-            let refuse = |what: &str| {
-                Error::new(Code::InvalidArgument, format!("failpoint `{text}` names no {what}"))
-            };
+            let refuse =
+                |what: &str| Error::new(Code::InvalidArgument, format!("failpoint `{text}` names no {what}"));
             let (name, rest) = text.split_once('=').ok_or_else(|| refuse("action"))?;
             let (action, visit) = match rest.split_once('@') {
                 Some((action, visit)) => (action, visit.parse().map_err(|_| refuse("visit"))?),
@@ -195,8 +194,7 @@ mod active {
     pub fn shift_clock(mut reading: Reading) -> Result<Reading> {
         let Some(text) = variable("LOOPX_FAILPOINT_CLOCK") else { return Ok(reading) };
         for part in text.split(',') {
-            let refuse =
-                || Error::new(Code::InvalidArgument, format!("clock shift `{part}` cannot be read"));
+            let refuse = || Error::new(Code::InvalidArgument, format!("clock shift `{part}` cannot be read"));
             let (name, value) = part.split_once('=').ok_or_else(refuse)?;
             let shift_ms = || value.parse::<i64>().map_err(|_| refuse());
             match name {
@@ -221,9 +219,14 @@ mod active {
                 Spec { point: Point::StoreBeforeCommit, action: Action::Fail(Code::DiskFull), visit: 3 }
             );
             assert_eq!(Spec::parse("store.after_commit=kill").unwrap().visit, 1);
-            for bad in
-                ["", "store.before_commit", "nowhere=kill", "store.before_commit=explode", "store.before_commit=error:no", "store.before_commit=kill@x"]
-            {
+            for bad in [
+                "",
+                "store.before_commit",
+                "nowhere=kill",
+                "store.before_commit=explode",
+                "store.before_commit=error:no",
+                "store.before_commit=kill@x",
+            ] {
                 assert_eq!(Spec::parse(bad).unwrap_err().code(), Code::InvalidArgument, "{bad}");
             }
         }

@@ -15,12 +15,7 @@ const MACRO: &str = "codes";
 const EXCUSE: &str = "same spelling";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
-    let finding = |file: &str, line, message| Finding {
-        rule: RULE,
-        file: file.to_owned(),
-        line,
-        message,
-    };
+    let finding = |file: &str, line, message| Finding { rule: RULE, file: file.to_owned(), line, message };
     let table = repo.sources.iter().find(|source| source.path == TABLE);
     let codes = table.map(|source| codes(&source.text)).unwrap_or_default();
     if codes.is_empty() {

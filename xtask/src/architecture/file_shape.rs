@@ -9,51 +9,25 @@ pub const LINES_LISTED: usize = 600;
 /// Past this many lines a file is a finding.
 pub const LINES_MAX: usize = 1_000;
 /// Names that say nothing.
-const EMPTY_NAMES: [&str; 8] = [
-    "common",
-    "helper",
-    "helpers",
-    "manager",
-    "misc",
-    "util",
-    "utilities",
-    "utils",
-];
+const EMPTY_NAMES: [&str; 8] =
+    ["common", "helper", "helpers", "manager", "misc", "util", "utilities", "utils"];
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in &repo.sources {
         let mut report = |line, message| {
-            findings.push(Finding {
-                rule: RULE,
-                file: source.path.clone(),
-                line,
-                message,
-            });
+            findings.push(Finding { rule: RULE, file: source.path.clone(), line, message });
         };
         if !source.text.starts_with("//!") {
-            report(
-                1,
-                "a file opens with `//!`: what it owns, what it must not know".to_owned(),
-            );
+            report(1, "a file opens with `//!`: what it owns, what it must not know".to_owned());
         }
         let lines = source.text.lines().count();
         if lines > LINES_MAX {
-            report(
-                LINES_MAX + 1,
-                format!("{lines} lines, the limit is {LINES_MAX}: split it"),
-            );
+            report(LINES_MAX + 1, format!("{lines} lines, the limit is {LINES_MAX}: split it"));
         }
-        for name in source
-            .path
-            .split('/')
-            .map(|part| part.strip_suffix(".rs").unwrap_or(part))
-        {
+        for name in source.path.split('/').map(|part| part.strip_suffix(".rs").unwrap_or(part)) {
             if EMPTY_NAMES.contains(&name) {
-                report(
-                    1,
-                    format!("`{name}` says nothing about what is inside: name the noun"),
-                );
+                report(1, format!("`{name}` says nothing about what is inside: name the noun"));
             }
         }
     }

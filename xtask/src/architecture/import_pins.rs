@@ -34,18 +34,11 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     };
     let mut findings = Vec::new();
     if pins.schema != SCHEMA {
-        findings.push(pin_finding(format!(
-            "the schema is `{SCHEMA}`, not `{}`",
-            pins.schema
-        )));
+        findings.push(pin_finding(format!("the schema is `{SCHEMA}`, not `{}`", pins.schema)));
     }
     let none = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    for member in repo
-        .members
-        .iter()
-        .filter(|member| member.dir.starts_with("packages/"))
-    {
+    for member in repo.members.iter().filter(|member| member.dir.starts_with("packages/")) {
         let pinned = pins.pins.get(&member.name).unwrap_or(&none);
         let names = names_of_core(repo, member);
         for source in repo.sources.iter().filter(|source| source.member == member.dir) {
@@ -66,9 +59,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     for (package, edges) in &pins.pins {
         for edge in edges {
             if !seen.contains(&(package.clone(), edge.clone())) {
-                findings.push(pin_finding(format!(
-                    "`{edge}` of `{package}` is gone: remove its pin"
-                )));
+                findings.push(pin_finding(format!("`{edge}` of `{package}` is gone: remove its pin")));
             }
         }
     }
@@ -83,11 +74,7 @@ fn read(repo: &Repo) -> Result<Pins, String> {
 /// The names by which a package's sources can start a path into core.
 fn names_of_core(repo: &Repo, member: &Member) -> BTreeSet<String> {
     let mut names = BTreeSet::from([CORE.to_owned()]);
-    let manifest = repo
-        .metadata
-        .packages
-        .iter()
-        .find(|package| *package.name == member.name);
+    let manifest = repo.metadata.packages.iter().find(|package| *package.name == member.name);
     for dependency in manifest.into_iter().flat_map(|package| &package.dependencies) {
         if dependency.name.replace('-', "_") == CORE {
             names.extend(dependency.rename.as_ref().map(|name| name.replace('-', "_")));
@@ -110,10 +97,7 @@ fn edges(source: &Source, names: &BTreeSet<String>) -> BTreeSet<(usize, String)>
         .iter()
         .filter_map(|mention| {
             let at = if mention.segments.first().is_some_and(|first| first == "crate") {
-                mention
-                    .segments
-                    .iter()
-                    .position(|segment| names.contains(segment))?
+                mention.segments.iter().position(|segment| names.contains(segment))?
             } else {
                 0
             };
@@ -125,20 +109,12 @@ fn edges(source: &Source, names: &BTreeSet<String>) -> BTreeSet<(usize, String)>
                 // A bare name outside a declaration is an argument of a macro that builds a path from it.
                 None => mention.kind != Kind::Path,
             };
-            let spelled: Vec<&str> = [CORE]
-                .into_iter()
-                .chain(rest.iter().map(String::as_str))
-                .collect();
+            let spelled: Vec<&str> = [CORE].into_iter().chain(rest.iter().map(String::as_str)).collect();
             (is_core && !allowed).then(|| (mention.line, spelled.join("::")))
         })
         .collect()
 }
 
 fn pin_finding(message: String) -> Finding {
-    Finding {
-        rule: RULE,
-        file: PINS.to_owned(),
-        line: 1,
-        message,
-    }
+    Finding { rule: RULE, file: PINS.to_owned(), line: 1, message }
 }

@@ -44,9 +44,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     }
     for name in budget.modules.keys() {
         if repo.members.iter().all(|member| member.name != *name) {
-            findings.push(pin_finding(format!(
-                "`{name}` is no crate of the workspace: remove it"
-            )));
+            findings.push(pin_finding(format!("`{name}` is no crate of the workspace: remove it")));
         }
     }
     findings
@@ -60,15 +58,9 @@ fn read(repo: &Repo) -> Result<Budget, String> {
 fn well_formed(budget: &Budget) -> Vec<Finding> {
     let mut findings = Vec::new();
     if budget.schema != SCHEMA {
-        findings.push(pin_finding(format!(
-            "the schema is `{SCHEMA}`, not `{}`",
-            budget.schema
-        )));
+        findings.push(pin_finding(format!("the schema is `{SCHEMA}`, not `{}`", budget.schema)));
     }
-    let hex = budget
-        .baseline_commit
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit());
+    let hex = budget.baseline_commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if budget.baseline_commit.len() != 40 || !hex {
         findings.push(pin_finding("baseline_commit is a full commit id".to_owned()));
     }
@@ -78,9 +70,7 @@ fn well_formed(budget: &Budget) -> Vec<Finding> {
     let pinned: usize = budget.modules.values().map(BTreeSet::len).sum();
     if pinned != budget.max_top_level_modules {
         let max = budget.max_top_level_modules;
-        findings.push(pin_finding(format!(
-            "max_top_level_modules is {max}, but {pinned} are named"
-        )));
+        findings.push(pin_finding(format!("max_top_level_modules is {max}, but {pinned} are named")));
     }
     findings
 }
@@ -101,9 +91,7 @@ fn check_member(repo: &Repo, member: &Member, pinned: Option<&BTreeSet<String>>)
     };
     let none = BTreeSet::new();
     let Some(pinned) = pinned.or(declared.is_empty().then_some(&none)) else {
-        return vec![pin_finding(format!(
-            "`{name}` has top-level modules but no entry"
-        ))];
+        return vec![pin_finding(format!("`{name}` has top-level modules but no entry"))];
     };
     let mut findings = Vec::new();
     for (module, line) in &declared {
@@ -163,9 +151,7 @@ fn declared(items: Vec<Item>) -> syn::Result<BTreeMap<String, usize>> {
 
 fn is_test_gate(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg")
-        && attribute
-            .parse_args::<Ident>()
-            .is_ok_and(|condition| condition == "test")
+        && attribute.parse_args::<Ident>().is_ok_and(|condition| condition == "test")
 }
 
 /// One entry of `tier! { … }`: attributes, a name, a semicolon.
@@ -216,12 +202,7 @@ fn in_other_macro(tokens: TokenStream, found: &mut BTreeMap<String, usize>) {
 }
 
 fn finding(file: &str, line: usize, message: String) -> Finding {
-    Finding {
-        rule: RULE,
-        file: file.to_owned(),
-        line,
-        message,
-    }
+    Finding { rule: RULE, file: file.to_owned(), line, message }
 }
 
 fn pin_finding(message: String) -> Finding {

@@ -23,14 +23,8 @@ const WALLS: &[(&str, Wall)] = &[
     ("boundary", Wall::Only(&["boundary", "model", "error"])),
     ("failpoint", Wall::Only(&["failpoint", "error"])),
     ("process", Wall::Only(&["process", "error", "failpoint", "model"])),
-    (
-        "authority",
-        Wall::Not(&["cli", "projection", "registry", "sdk", "turn"]),
-    ),
-    (
-        "private",
-        Wall::Not(&["cli", "kernel", "projection", "registry", "sdk", "turn"]),
-    ),
+    ("authority", Wall::Not(&["cli", "projection", "registry", "sdk", "turn"])),
+    ("private", Wall::Not(&["cli", "kernel", "projection", "registry", "sdk", "turn"])),
     ("projection", Wall::Not(&["cli", "private", "registry", "sdk"])),
     ("turn", Wall::Not(&["cli", "sdk"])),
     ("registry", Wall::Not(&["cli", "sdk"])),
@@ -56,10 +50,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
             findings.extend(check_reading(source));
         }
     }
-    for source in repo
-        .shipped()
-        .filter(|source| source.member != core && !writes_elsewhere(source))
-    {
+    for source in repo.shipped().filter(|source| source.member != core && !writes_elsewhere(source)) {
         findings.extend(check_sql(source));
     }
     findings
@@ -91,13 +82,8 @@ fn check_imports(source: &Source) -> Vec<Finding> {
                 && OPEN
                     .iter()
                     .any(|door| inside.len() > 1 && inside.iter().zip(door).all(|(one, other)| one == other));
-            (!fits && !open).then(|| {
-                finding(
-                    source,
-                    mention.line,
-                    format!("`{own}` must not know `{}`", mention.path()),
-                )
-            })
+            (!fits && !open)
+                .then(|| finding(source, mention.line, format!("`{own}` must not know `{}`", mention.path())))
         })
         .collect()
 }
@@ -114,10 +100,7 @@ fn check_sql(source: &Source) -> Vec<Finding> {
         .shipped_mentions()
         .filter(|mention| mention.starts_with(&["rusqlite"]))
         .map(|mention| {
-            let message = format!(
-                "`{}` belongs to `authority::sqlite` and `private`",
-                mention.path()
-            );
+            let message = format!("`{}` belongs to `authority::sqlite` and `private`", mention.path());
             finding(source, mention.line, message)
         })
         .collect()
@@ -126,27 +109,13 @@ fn check_sql(source: &Source) -> Vec<Finding> {
 fn check_reading(source: &Source) -> Vec<Finding> {
     source
         .shipped_mentions()
-        .filter(|mention| {
-            mention
-                .segments
-                .last()
-                .is_some_and(|last| WRITING.contains(&last.as_str()))
-        })
+        .filter(|mention| mention.segments.last().is_some_and(|last| WRITING.contains(&last.as_str())))
         .map(|mention| {
-            finding(
-                source,
-                mention.line,
-                format!("`{}` writes, and a projection only reads", mention.path()),
-            )
+            finding(source, mention.line, format!("`{}` writes, and a projection only reads", mention.path()))
         })
         .collect()
 }
 
 fn finding(source: &Source, line: usize, message: String) -> Finding {
-    Finding {
-        rule: RULE,
-        file: source.path.clone(),
-        line,
-        message,
-    }
+    Finding { rule: RULE, file: source.path.clone(), line, message }
 }

@@ -50,23 +50,15 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in PURE.iter().flat_map(|dir| module_files(repo, dir)) {
         for mention in source.shipped_mentions() {
-            let leads = OUTSIDE
-                .iter()
-                .any(|prefix| mention.segments.len() > 1 && mention.starts_with(prefix));
+            let leads =
+                OUTSIDE.iter().any(|prefix| mention.segments.len() > 1 && mention.starts_with(prefix));
             let ends = ENDS.iter().any(|end| {
                 mention.segments.len() > 1
-                    && mention
-                        .segments
-                        .iter()
-                        .rev()
-                        .zip(end.iter().rev())
-                        .all(|(one, other)| one == other)
+                    && mention.segments.iter().rev().zip(end.iter().rev()).all(|(one, other)| one == other)
             });
             let named = mention.segments.len() == 1
                 && mention.kind != super::Kind::Path
-                && OUTSIDE
-                    .iter()
-                    .any(|prefix| prefix.len() == 1 && mention.starts_with(prefix));
+                && OUTSIDE.iter().any(|prefix| prefix.len() == 1 && mention.starts_with(prefix));
             if leads || ends || named {
                 findings.push(Finding {
                     rule: RULE,

@@ -71,35 +71,24 @@ impl Repo {
         files.dedup_by(|one, other| one.1 == other.1);
         let mut sources = scan(&root, &files)?;
         mark_test_modules(&mut sources);
-        Ok(Self {
-            root,
-            metadata,
-            members,
-            sources,
-        })
+        Ok(Self { root, metadata, members, sources })
     }
 
     /// The sources below a folder, given relative to the repository's root.
     pub fn below<'a>(&'a self, dir: &'a str) -> impl Iterator<Item = &'a Source> {
-        self.sources
-            .iter()
-            .filter(move |source| is_below(&source.path, dir))
+        self.sources.iter().filter(move |source| is_below(&source.path, dir))
     }
 
     /// The sources that ship: no test, no test crate, and not the repository's own tools.
     pub fn shipped(&self) -> impl Iterator<Item = &Source> {
-        self.sources
-            .iter()
-            .filter(|source| !source.test && source.member != "xtask")
+        self.sources.iter().filter(|source| !source.test && source.member != "xtask")
     }
 
     /// The line of a manifest that first names a dependency, or 1.
     pub fn manifest_line(&self, dir: &str, dependency: &str) -> usize {
         let text = fs::read_to_string(self.root.join(dir).join("Cargo.toml")).unwrap_or_default();
         let named = |line: &str| {
-            line.trim_start()
-                .strip_prefix(dependency)
-                .is_some_and(|rest| rest.starts_with([' ', '.', '=']))
+            line.trim_start().strip_prefix(dependency).is_some_and(|rest| rest.starts_with([' ', '.', '=']))
         };
         text.lines().position(named).map_or(1, |index| index + 1)
     }
@@ -107,11 +96,11 @@ impl Repo {
 
 /// Whether a relative path lies in a folder, or is it.
 pub(super) fn is_below(path: &str, dir: &str) -> bool {
-    path.strip_prefix(dir)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn rust_files(root: &Path, dir: &Path, found: &mut Vec<String>) -> io::Result<()> {
+/// Collects the Rust files below a folder, by their paths below the root; not what breaks a rule on purpose.
+pub(crate) fn rust_files(root: &Path, dir: &Path, found: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let path = entry.path();
@@ -146,9 +135,7 @@ fn scan(root: &Path, files: &[(String, String)]) -> Result<Vec<Source>, String> 
             .collect();
         let mut sources = Vec::with_capacity(files.len());
         for worker in running {
-            let part = worker
-                .join()
-                .map_err(|_| "a scanning thread panicked".to_owned())??;
+            let part = worker.join().map_err(|_| "a scanning thread panicked".to_owned())??;
             sources.extend(part);
         }
         Ok(sources)
@@ -161,10 +148,7 @@ fn mark_test_modules(sources: &mut [Source]) {
         .iter()
         .flat_map(|source| {
             let member = source.member.clone();
-            source
-                .test_modules
-                .iter()
-                .map(move |module| (member.clone(), module.clone()))
+            source.test_modules.iter().map(move |module| (member.clone(), module.clone()))
         })
         .collect();
     for source in sources {

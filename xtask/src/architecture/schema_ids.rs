@@ -30,17 +30,14 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
 
 /// The words of a text that have a schema id's form: `loopx_<lower case>_v<number>`.
 fn schema_ids(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| {
-            word.strip_prefix(PREFIX)
-                .and_then(|rest| rest.rsplit_once("_v"))
-                .is_some_and(|(name, version)| {
-                    !name.is_empty()
-                        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-                        && !version.is_empty()
-                        && version.bytes().all(|byte| byte.is_ascii_digit())
-                })
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| {
+        word.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once("_v")).is_some_and(|(name, version)| {
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+                && !version.is_empty()
+                && version.bytes().all(|byte| byte.is_ascii_digit())
         })
+    })
 }
 
 #[cfg(test)]

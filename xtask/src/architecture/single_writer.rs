@@ -6,15 +6,11 @@ use super::{Finding, Repo, Source, repo::is_below};
 
 pub(super) const RULE: &str = "single_writer";
 
-const WRITERS: [&str; 2] = [
-    "crates/loopx-core/src/authority/sqlite",
-    "crates/loopx-core/src/private",
-];
+const WRITERS: [&str; 2] = ["crates/loopx-core/src/authority/sqlite", "crates/loopx-core/src/private"];
 const KEYWORDS: [&str; 7] = ["INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP"];
 /// Words that make a keyword SQL whatever its case.
-const CLAUSES: [&str; 11] = [
-    "INTO", "FROM", "TABLE", "INDEX", "TRIGGER", "VIEW", "UNIQUE", "TEMP", "VIRTUAL", "OR", "SET",
-];
+const CLAUSES: [&str; 11] =
+    ["INTO", "FROM", "TABLE", "INDEX", "TRIGGER", "VIEW", "UNIQUE", "TEMP", "VIRTUAL", "OR", "SET"];
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -46,21 +42,14 @@ fn writing_keyword(text: &str) -> Option<&'static str> {
     let mut words = text.split_ascii_whitespace().peekable();
     while let Some(word) = words.next() {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
-        let Some(keyword) = KEYWORDS
-            .into_iter()
-            .find(|keyword| word.eq_ignore_ascii_case(keyword))
-        else {
+        let Some(keyword) = KEYWORDS.into_iter().find(|keyword| word.eq_ignore_ascii_case(keyword)) else {
             continue;
         };
-        let clause = words
-            .peek()
-            .is_some_and(|next| CLAUSES.iter().any(|one| next.eq_ignore_ascii_case(one)));
+        let clause =
+            words.peek().is_some_and(|next| CLAUSES.iter().any(|one| next.eq_ignore_ascii_case(one)));
         let statement = word == keyword && (words.peek().is_some() || text.ends_with(char::is_whitespace));
-        let named_set = keyword == "UPDATE"
-            && words
-                .clone()
-                .nth(1)
-                .is_some_and(|next| next.eq_ignore_ascii_case("set"));
+        let named_set =
+            keyword == "UPDATE" && words.clone().nth(1).is_some_and(|next| next.eq_ignore_ascii_case("set"));
         if clause || statement || named_set {
             return Some(keyword);
         }
@@ -85,13 +74,7 @@ mod tests {
         for text in sql {
             assert!(writing_keyword(text).is_some(), "{text}");
         }
-        for text in [
-            "DELETE",
-            "create a Goal",
-            "update the row",
-            "select replace(a, 'b', 'c') from t",
-            "",
-        ] {
+        for text in ["DELETE", "create a Goal", "update the row", "select replace(a, 'b', 'c') from t", ""] {
             assert_eq!(writing_keyword(text), None, "{text}");
         }
     }

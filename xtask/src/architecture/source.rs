@@ -89,9 +89,7 @@ impl Source {
         let inside = path.strip_prefix(member).unwrap_or(path).trim_start_matches('/');
         let module = module_of(inside);
         let test = super::repo::is_below(member, "tests")
-            || ["tests", "benches"]
-                .iter()
-                .any(|dir| super::repo::is_below(inside, dir));
+            || ["tests", "benches"].iter().any(|dir| super::repo::is_below(inside, dir));
         let scan = scanner::scan(&text, &module, test).map_err(|error| format!("{path}: {error}"))?;
         Ok(Self {
             member: member.to_owned(),
@@ -135,20 +133,14 @@ impl Source {
 
 /// The module path of a file, from its place below the crate's folder.
 fn module_of(inside: &str) -> Vec<String> {
-    let Some(below) = inside
-        .strip_prefix("src/")
-        .and_then(|path| path.strip_suffix(".rs"))
-    else {
+    let Some(below) = inside.strip_prefix("src/").and_then(|path| path.strip_suffix(".rs")) else {
         return Vec::new();
     };
     let mut parts: Vec<String> = below.split('/').map(str::to_owned).collect();
     if parts.first().is_some_and(|part| part == "bin") {
         return Vec::new();
     }
-    if parts
-        .last()
-        .is_some_and(|part| matches!(part.as_str(), "mod" | "lib" | "main"))
-    {
+    if parts.last().is_some_and(|part| matches!(part.as_str(), "mod" | "lib" | "main")) {
         parts.pop();
     }
     parts
@@ -163,32 +155,21 @@ mod tests {
     }
 
     fn paths(source: &Source) -> Vec<String> {
-        source
-            .mentions
-            .iter()
-            .filter(|one| one.segments.len() > 1)
-            .map(super::Mention::path)
-            .collect()
+        source.mentions.iter().filter(|one| one.segments.len() > 1).map(super::Mention::path).collect()
     }
 
     #[test]
     fn groups_renames_and_bodies_resolve_to_the_same_root() {
         let source =
             scan("use std::{fs as files, time}; fn f() { files::read(); let _ = time::Instant::now(); }");
-        assert_eq!(
-            paths(&source),
-            ["std::fs", "std::time", "std::fs::read", "std::time::Instant::now"]
-        );
+        assert_eq!(paths(&source), ["std::fs", "std::time", "std::fs::read", "std::time::Instant::now"]);
     }
 
     #[test]
     fn relative_paths_start_at_the_crate() {
         let source =
             scan("use super::c; mod inner { use super::super::d; } fn f() { self::x(); crate::y::z(); }");
-        assert_eq!(
-            paths(&source),
-            ["crate::a::c", "crate::a::d", "crate::a::b::x", "crate::y::z"]
-        );
+        assert_eq!(paths(&source), ["crate::a::c", "crate::a::d", "crate::a::b::x", "crate::y::z"]);
     }
 
     #[test]
@@ -196,14 +177,7 @@ mod tests {
         let source = scan("/// INSERT INTO t\nfn f() { say!(\"a {}\", std::env::vars()); }");
         assert_eq!(paths(&source), ["std::env::vars"]);
         assert_eq!(source.strings.len(), 1);
-        assert_eq!(
-            source
-                .mentions
-                .iter()
-                .find(|one| one.segments.len() > 1)
-                .map(|one| one.line),
-            Some(2)
-        );
+        assert_eq!(source.mentions.iter().find(|one| one.segments.len() > 1).map(|one| one.line), Some(2));
     }
 
     #[test]
@@ -223,12 +197,8 @@ mod tests {
     #[test]
     fn an_extern_crate_and_a_bare_name_are_told_apart() {
         let source = scan("extern crate core_of as c; fn f() { m!(core_of); c::x::y(); }");
-        let kinds: Vec<Kind> = source
-            .mentions
-            .iter()
-            .filter(|one| one.segments == ["core_of"])
-            .map(|one| one.kind)
-            .collect();
+        let kinds: Vec<Kind> =
+            source.mentions.iter().filter(|one| one.segments == ["core_of"]).map(|one| one.kind).collect();
         assert_eq!(kinds, [Kind::ExternCrate, Kind::Path]);
         assert!(paths(&source).contains(&"core_of::x::y".to_owned()));
     }

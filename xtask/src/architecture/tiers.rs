@@ -56,11 +56,7 @@ fn allowed(member: &Member) -> Allowed {
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in &repo.members {
-        let package = repo
-            .metadata
-            .packages
-            .iter()
-            .find(|package| *package.name == member.name);
+        let package = repo.metadata.packages.iter().find(|package| *package.name == member.name);
         if let Some(package) = package {
             findings.extend(check_direction(repo, member, package));
         }
@@ -71,20 +67,12 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
 }
 
 fn check_direction(repo: &Repo, member: &Member, package: &Package) -> Vec<Finding> {
-    let finding = |line, message| Finding {
-        rule: RULE,
-        file: format!("{}/Cargo.toml", member.dir),
-        line,
-        message,
-    };
+    let finding =
+        |line, message| Finding { rule: RULE, file: format!("{}/Cargo.toml", member.dir), line, message };
     let name = &member.name;
     let mut findings = Vec::new();
     let inside = |dependency: &str| repo.members.iter().any(|member| member.name == dependency);
-    for dependency in package
-        .dependencies
-        .iter()
-        .filter(|dependency| inside(&dependency.name))
-    {
+    for dependency in package.dependencies.iter().filter(|dependency| inside(&dependency.name)) {
         let target = dependency.name.as_str();
         let fits = match allowed(member) {
             Allowed::Only(names) => names.contains(&target),
@@ -99,20 +87,12 @@ fn check_direction(repo: &Repo, member: &Member, package: &Package) -> Vec<Findi
         }
         let opens = target == CORE && dependency.features.iter().any(|feature| feature == "tier");
         if opens && member.dir.starts_with("packages/") {
-            findings.push(finding(
-                line,
-                format!("`{name}` is a package and must not enable `tier`"),
-            ));
+            findings.push(finding(line, format!("`{name}` is a package and must not enable `tier`")));
         }
     }
     if matches!(allowed(member), Allowed::NotPlaced) {
-        findings.push(finding(
-            1,
-            format!(
-                "`{name}` is in no tier: `{}` is not a place for a crate",
-                member.dir
-            ),
-        ));
+        findings
+            .push(finding(1, format!("`{name}` is in no tier: `{}` is not a place for a crate", member.dir)));
     }
     findings
 }
@@ -139,12 +119,8 @@ fn check_members(repo: &Repo) -> Vec<Finding> {
 
 /// Follows core's normal and build dependencies, nearest first, and names the way to what is too heavy.
 fn check_weight(repo: &Repo) -> Vec<Finding> {
-    let names: BTreeMap<&PackageId, &str> = repo
-        .metadata
-        .packages
-        .iter()
-        .map(|package| (&package.id, package.name.as_str()))
-        .collect();
+    let names: BTreeMap<&PackageId, &str> =
+        repo.metadata.packages.iter().map(|package| (&package.id, package.name.as_str())).collect();
     let nodes: BTreeMap<&PackageId, _> = repo
         .metadata
         .resolve
@@ -152,11 +128,7 @@ fn check_weight(repo: &Repo) -> Vec<Finding> {
         .flat_map(|resolve| &resolve.nodes)
         .map(|node| (&node.id, node))
         .collect();
-    let core = repo
-        .metadata
-        .packages
-        .iter()
-        .find(|package| *package.name == CORE);
+    let core = repo.metadata.packages.iter().find(|package| *package.name == CORE);
     let mut way: BTreeMap<&PackageId, Vec<&str>> =
         core.iter().map(|package| (&package.id, vec![CORE])).collect();
     let mut open: VecDeque<&PackageId> = core.iter().map(|package| &package.id).collect();
@@ -164,10 +136,7 @@ fn check_weight(repo: &Repo) -> Vec<Finding> {
     while let Some(id) = open.pop_front() {
         let here = way.get(id).cloned().unwrap_or_default();
         for next in nodes.get(id).iter().flat_map(|node| &node.deps) {
-            let ships = next
-                .dep_kinds
-                .iter()
-                .any(|kind| kind.kind != DependencyKind::Development);
+            let ships = next.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development);
             if !ships || way.contains_key(&next.pkg) {
                 continue;
             }

@@ -12,11 +12,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let kernel = |path: &str| is_below(path, KERNEL) || path.strip_prefix(KERNEL) == Some(".rs");
     let mut findings = Vec::new();
     for source in repo.shipped().filter(|source| kernel(&source.path)) {
-        for line in source
-            .catch_alls
-            .iter()
-            .filter(|line| !source.excused(**line, EXCUSE))
-        {
+        for line in source.catch_alls.iter().filter(|line| !source.excused(**line, EXCUSE)) {
             findings.push(Finding {
                 rule: RULE,
                 file: source.path.clone(),

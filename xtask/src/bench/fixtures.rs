@@ -23,40 +23,15 @@ pub(super) struct Fixture {
 }
 
 /// What people have: the reads are measured on it.
-pub(super) const USUAL: Fixture = Fixture {
-    name: "usual",
-    todos: 10_000,
-    done: 0,
-    agents: 10,
-};
+pub(super) const USUAL: Fixture = Fixture { name: "usual", todos: 10_000, done: 0, agents: 10 };
 /// As many Todos, and an agent for each claim of a process of its own.
-pub(super) const ONE_SHOT: Fixture = Fixture {
-    name: "one-shot",
-    todos: 10_000,
-    done: 0,
-    agents: 1_500,
-};
+pub(super) const ONE_SHOT: Fixture = Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500 };
 /// An agent a Todo, enough for every process of a window.
-pub(super) const CROWD: Fixture = Fixture {
-    name: "crowd",
-    todos: 16_000,
-    done: 0,
-    agents: 16_000,
-};
+pub(super) const CROWD: Fixture = Fixture { name: "crowd", todos: 16_000, done: 0, agents: 16_000 };
 /// The small side of growth.
-pub(super) const SMALL: Fixture = Fixture {
-    name: "thousand",
-    todos: 1_000,
-    done: 0,
-    agents: 200,
-};
+pub(super) const SMALL: Fixture = Fixture { name: "thousand", todos: 1_000, done: 0, agents: 200 };
 /// The large side of growth.
-pub(super) const LARGE: Fixture = Fixture {
-    name: "million",
-    todos: 1_000_000,
-    done: 990_000,
-    agents: 200,
-};
+pub(super) const LARGE: Fixture = Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200 };
 
 /// The folder of finished fixtures.
 #[derive(Debug)]
@@ -96,29 +71,15 @@ pub(super) fn shelved(stage: &mut Stage<'_>, fixture: Fixture) -> io::Result<Pat
 }
 
 fn words(fixture: Fixture) -> [(&'static str, String); 3] {
-    let Fixture {
-        todos, done, agents, ..
-    } = fixture;
-    [
-        ("todos", todos.to_string()),
-        ("done", done.to_string()),
-        ("agents", agents.to_string()),
-    ]
+    let Fixture { todos, done, agents, .. } = fixture;
+    [("todos", todos.to_string()), ("done", done.to_string()), ("agents", agents.to_string())]
 }
 
 /// Whether the tables are those that this release makes.
 fn is_alike(stage: &Stage<'_>, home: &Path) -> io::Result<bool> {
     let tiny = stage.folder("alike")?;
-    let mut command = stage.worker(
-        "fixture",
-        &tiny,
-        &words(Fixture {
-            name: "tiny",
-            todos: 1,
-            done: 0,
-            agents: 1,
-        }),
-    )?;
+    let mut command =
+        stage.worker("fixture", &tiny, &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1 }))?;
     command.arg(format!("compare={}", ledger(home).display()));
     let answer = answer(command)?;
     Ok(answer.get("like").and_then(serde_json::Value::as_bool) == Some(true))

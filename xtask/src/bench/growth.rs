@@ -21,23 +21,14 @@ pub(super) fn growth(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
         timed(command, &[0]).map(ms)
     };
     let pairs = Pairs::take(100, || status(&large), || status(&small))?;
-    rows.push(Row::pairs(
-        "whole status, a million / a thousand, warm",
-        &pairs,
-        Limit::AtMost(1.15),
-    ));
+    rows.push(Row::pairs("whole status, a million / a thousand, warm", &pairs, Limit::AtMost(1.15)));
     for (name, home) in [("a million", &large), ("a thousand", &small)] {
         let mut all = Vec::new();
         for _ in 0..7 {
             forget(&ledger(home))?;
             all.push(status(home)?);
         }
-        rows.push(Row::of(
-            format!("whole status, {name}, cold"),
-            median(&all),
-            "ms",
-            Limit::Free,
-        ));
+        rows.push(Row::of(format!("whole status, {name}, cold"), median(&all), "ms", Limit::Free));
     }
     Ok(rows)
 }
@@ -46,10 +37,7 @@ fn inside(stage: &Stage<'_>, small: &Path, large: &Path) -> io::Result<Vec<Row>>
     const ROUNDS: usize = 5;
     let mut pairs: [Pairs; 3] = Default::default();
     let measure = |home: &Path, fixture: Fixture| {
-        let words = [
-            ("from", (fixture.done + 1).to_string()),
-            ("count", EACH.to_string()),
-        ];
+        let words = [("from", (fixture.done + 1).to_string()), ("count", EACH.to_string())];
         answer(stage.worker("growth", home, &words)?)
     };
     for _ in 0..ROUNDS {
@@ -61,18 +49,9 @@ fn inside(stage: &Stage<'_>, small: &Path, large: &Path) -> io::Result<Vec<Row>>
         }
     }
     let [claim, admission, status] = &pairs;
-    let row = |name: &str, pairs| {
-        Row::pairs(
-            format!("{name}, a million / a thousand"),
-            pairs,
-            Limit::AtMost(1.3),
-        )
-    };
-    Ok(vec![
-        row("claim", claim),
-        row("admission", admission),
-        row("status", status),
-    ])
+    let row =
+        |name: &str, pairs| Row::pairs(format!("{name}, a million / a thousand"), pairs, Limit::AtMost(1.3));
+    Ok(vec![row("claim", claim), row("admission", admission), row("status", status)])
 }
 
 /// Drops a file from the page cache, as far as nobody has it open.

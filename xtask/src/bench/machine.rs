@@ -11,9 +11,7 @@ use crate::process::{self, Moment};
 
 /// The load averages, as the platform prints them.
 pub(super) fn load() -> Option<String> {
-    fs::read_to_string("/proc/loadavg")
-        .ok()
-        .map(|text| text.trim().to_owned())
+    fs::read_to_string("/proc/loadavg").ok().map(|text| text.trim().to_owned())
 }
 
 /// Describes the machine; `before` is the load before the run.

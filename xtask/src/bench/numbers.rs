@@ -5,10 +5,7 @@
 use std::{io, time::Duration};
 
 /// A count as a number to reckon with.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "no figure here has more than 52 bits that matter"
-)]
+#[expect(clippy::cast_precision_loss, reason = "no figure here has more than 52 bits that matter")]
 pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
@@ -54,11 +51,7 @@ impl Pairs {
     }
 
     fn ratios(&self) -> Vec<f64> {
-        self.ours
-            .iter()
-            .zip(&self.theirs)
-            .map(|(ours, theirs)| ours / theirs)
-            .collect()
+        self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs).collect()
     }
 
     /// The median of the ratios of all pairs.
@@ -85,22 +78,14 @@ mod tests {
     #[test]
     fn a_share_of_a_list_is_one_of_its_values() {
         let values = [4.0, 1.0, 3.0, 2.0];
-        let shown = format!(
-            "{} {} {}",
-            share(&values, 25),
-            median(&values),
-            share(&values, 100)
-        );
+        let shown = format!("{} {} {}", share(&values, 25), median(&values), share(&values, 100));
         assert_eq!(shown, "1 2 4");
         assert!(median(&[]).is_nan());
     }
 
     #[test]
     fn one_noisy_moment_does_not_move_the_ratio_of_pairs() {
-        let pairs = Pairs {
-            ours: vec![2.0, 200.0, 2.0],
-            theirs: vec![1.0, 100.0, 1.0],
-        };
+        let pairs = Pairs { ours: vec![2.0, 200.0, 2.0], theirs: vec![1.0, 100.0, 1.0] };
         assert!((pairs.ratio() - 2.0).abs() < 1e-9);
         assert_eq!(pairs.quartiles(), (2.0, 2.0));
     }

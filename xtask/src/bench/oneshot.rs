@@ -73,12 +73,7 @@ fn log_bytes(home: &Path) -> io::Result<u64> {
 /// Writes, a process a commit, until the log is about as long as the last writer may leave it. Says its frames.
 fn leave_a_log(stage: &Stage<'_>, home: &Path) -> io::Result<u64> {
     for writer in 0..200 {
-        one(
-            stage,
-            home,
-            &["agent", "add", &format!("w{writer}"), "--goal", "bench"],
-            &[0],
-        )?;
+        one(stage, home, &["agent", "add", &format!("w{writer}"), "--goal", "bench"], &[0])?;
         let frames = log_bytes(home)? / FRAME;
         if frames >= 48 {
             return Ok(frames);
@@ -102,11 +97,7 @@ pub(super) fn list_all(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
         command.args(["-readonly", "-json"]).arg(ledger(&home)).arg(sql);
         command
     };
-    let pairs = Pairs::take(
-        40,
-        || one(stage, &home, &words, &[0]),
-        || timed(shell(), &[0]).map(ms),
-    )?;
+    let pairs = Pairs::take(40, || one(stage, &home, &words, &[0]), || timed(shell(), &[0]).map(ms))?;
     let mut ours = stage.program("loopx", &home)?;
     ours.args(words);
     Ok(vec![
@@ -119,14 +110,7 @@ pub(super) fn list_all(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
 /// Claims a Todo by the agent of its number.
 fn claim_one(stage: &Stage<'_>, home: &Path, number: u32) -> io::Result<f64> {
     let (todo, actor) = (format!("bench.{number}"), format!("agent:a{number}"));
-    one(
-        stage,
-        home,
-        &[
-            "todo", "claim", &todo, "--goal", "bench", "--as", &actor, "--json",
-        ],
-        &[0],
-    )
+    one(stage, home, &["todo", "claim", &todo, "--goal", "bench", "--as", &actor, "--json"], &[0])
 }
 
 pub(super) fn claim(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {

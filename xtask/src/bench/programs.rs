@@ -24,14 +24,8 @@ impl Programs {
     pub(super) fn build(root: &Path, limits: &Limits) -> io::Result<Self> {
         let mut found = BTreeMap::new();
         // Built together, so that core is compiled once: `tier` says what may be named, not what is linked.
-        let mut selection = vec![
-            "--package",
-            "loopx-core",
-            "--package",
-            "loopx",
-            "--features",
-            "loopx-core/tier",
-        ];
+        let mut selection =
+            vec!["--package", "loopx-core", "--package", "loopx", "--features", "loopx-core/tier"];
         selection.extend(["--bin", "loopx-core", "--bin", "loopx"]);
         selection.extend(WORKERS.iter().flat_map(|name| ["--bench", name]));
         build(root, &selection, limits, &mut found)?;
@@ -55,11 +49,7 @@ fn build(
     command.current_dir(root).args(selection);
     let (mut messages, mut said) = (String::new(), String::new());
     let ended = process::run(command, limits, &mut |line| {
-        let to = if line.starts_with('{') {
-            &mut messages
-        } else {
-            &mut said
-        };
+        let to = if line.starts_with('{') { &mut messages } else { &mut said };
         to.push_str(line);
         to.push('\n');
         Ok(())

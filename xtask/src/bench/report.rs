@@ -62,14 +62,7 @@ impl Row {
             Limit::AtMost(_) | Limit::AtLeast(_) => Verdict::Missed,
             Limit::Free => Verdict::Reported,
         };
-        Self {
-            name: name.into(),
-            measured,
-            unit,
-            limit,
-            verdict,
-            detail: BTreeMap::new(),
-        }
+        Self { name: name.into(), measured, unit, limit, verdict, detail: BTreeMap::new() }
     }
 
     /// Judges a ratio of pairs, and keeps the medians behind it, in milliseconds.
@@ -91,19 +84,13 @@ impl Row {
     /// A bar for which this machine lacks something.
     pub(super) fn skipped(name: impl Into<String>, why: &str) -> Self {
         let verdict = Verdict::Skipped(why.to_owned());
-        Self {
-            verdict,
-            ..Self::of(name, f64::NAN, "", Limit::Free)
-        }
+        Self { verdict, ..Self::of(name, f64::NAN, "", Limit::Free) }
     }
 
     /// A bar that could not be measured.
     pub(super) fn unmeasured(name: impl Into<String>, why: &str) -> Self {
         let verdict = Verdict::Failed(why.to_owned());
-        Self {
-            verdict,
-            ..Self::of(name, f64::NAN, "", Limit::Free)
-        }
+        Self { verdict, ..Self::of(name, f64::NAN, "", Limit::Free) }
     }
 
     /// Whether nothing is to be said against it.
@@ -115,11 +102,7 @@ impl Row {
     }
 
     fn figure(&self, figure: f64) -> String {
-        if figure.is_nan() {
-            "-".to_owned()
-        } else {
-            format!("{figure:.3} {}", self.unit)
-        }
+        if figure.is_nan() { "-".to_owned() } else { format!("{figure:.3} {}", self.unit) }
     }
 
     fn cells(&self) -> [String; 4] {
@@ -169,11 +152,7 @@ pub(super) fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let head = ["bar", "measured", "limit", "verdict"].map(str::to_owned);
     let lines: Vec<[String; 4]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
     let width = |column: usize| {
-        lines
-            .iter()
-            .filter_map(|line| line.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
     };
     let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or_default()).collect();
     for line in &lines {
@@ -189,10 +168,7 @@ pub(super) fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
 
 /// Keeps the run under `bench/`, by the commit's name and as the latest.
 pub(super) fn write(root: &Path, rows: &[Row], machine: &Value) -> io::Result<()> {
-    let commit = process::said(
-        "git",
-        &["-C", &root.to_string_lossy(), "describe", "--always", "--dirty"],
-    );
+    let commit = process::said("git", &["-C", &root.to_string_lossy(), "describe", "--always", "--dirty"]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     let run = json!({
         "schema_version": "loopx_bench_v1",
@@ -232,10 +208,7 @@ mod tests {
         let mut out = Vec::new();
         table(&rows, &mut out).unwrap();
         let shown = String::from_utf8(out).unwrap();
-        assert!(
-            shown.contains("claim        | 3.000 x  | <= 2.500 x | MISSED\n"),
-            "{shown}"
-        );
+        assert!(shown.contains("claim        | 3.000 x  | <= 2.500 x | MISSED\n"), "{shown}");
         assert!(shown.contains("skipped: strace is missing"), "{shown}");
     }
 }

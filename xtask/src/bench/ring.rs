@@ -19,11 +19,8 @@ pub(super) fn wake(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     let home = copied(stage, SMALL, "wake")?;
     let commits = ("commits", COMMITS.to_string());
     let waiter = stage.worker("wake", &home, &[("role", "wait".into()), commits.clone()])?;
-    let writer = stage.worker(
-        "wake",
-        &home,
-        &[("role", "commit".into()), commits, ("gap_ms", "15".into())],
-    )?;
+    let writer =
+        stage.worker("wake", &home, &[("role", "commit".into()), commits, ("gap_ms", "15".into())])?;
     // The waiter first: it must not miss the first commit.
     let answers = Together::start(vec![waiter, writer])?.go()?;
     let [waited, wrote] = answers.as_slice() else {
@@ -38,14 +35,9 @@ pub(super) fn wake(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     }
     let share_of_core = median(&shares);
     Ok(vec![
-        Row::of(
-            "wake after a commit, p99",
-            share(&late, 99),
-            "ms",
-            Limit::AtMost(5.0),
-        )
-        .with("p50_ms", share(&late, 50))
-        .with("longest_ms", share(&late, 100)),
+        Row::of("wake after a commit, p99", share(&late, 99), "ms", Limit::AtMost(5.0))
+            .with("p50_ms", share(&late, 50))
+            .with("longest_ms", share(&late, 100)),
         Row::of("idle waiter", share_of_core, "% of a core", Limit::AtMost(0.2)),
     ])
 }
@@ -57,11 +49,7 @@ fn lateness_ms(waited: &Value, wrote: &Value) -> io::Result<Vec<f64>> {
         found
             .map(|(revision, at)| {
                 let revision = revision.parse().map_err(io::Error::other)?;
-                Ok((
-                    revision,
-                    at.as_u64()
-                        .ok_or_else(|| io::Error::other("a moment is no number"))?,
-                ))
+                Ok((revision, at.as_u64().ok_or_else(|| io::Error::other("a moment is no number"))?))
             })
             .collect()
     };
@@ -72,15 +60,8 @@ fn lateness_ms(waited: &Value, wrote: &Value) -> io::Result<Vec<f64>> {
         // The waiter may be faster than the writer's return.
         Some(float(seen.saturating_sub(committed)) / 1e6)
     };
-    let all: Vec<f64> = moments(wrote, "committed_ns")?
-        .into_iter()
-        .filter_map(late)
-        .collect();
-    if all.len() as u64 == COMMITS {
-        Ok(all)
-    } else {
-        Err(io::Error::other("a commit was never seen"))
-    }
+    let all: Vec<f64> = moments(wrote, "committed_ns")?.into_iter().filter_map(late).collect();
+    if all.len() as u64 == COMMITS { Ok(all) } else { Err(io::Error::other("a commit was never seen")) }
 }
 
 #[cfg(test)]

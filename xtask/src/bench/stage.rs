@@ -41,12 +41,7 @@ impl<'o> Stage<'o> {
         out.flush()?;
         let programs = Programs::build(root, limits)?;
         // Beside the binaries: on the disk that was meant for large files, and never in the repository.
-        let folder = programs
-            .path("loopx")?
-            .ancestors()
-            .nth(2)
-            .unwrap_or(root)
-            .join("bench");
+        let folder = programs.path("loopx")?.ancestors().nth(2).unwrap_or(root).join("bench");
         if fresh && folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
@@ -58,14 +53,7 @@ impl<'o> Stage<'o> {
         let run = std::env::temp_dir().join(format!("loopx-bench-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&run)?;
         let shelf = Shelf::new(folder.join("fixtures"));
-        Ok(Self {
-            programs,
-            limits: limits.clone(),
-            shelf,
-            scratch,
-            run,
-            out,
-        })
+        Ok(Self { programs, limits: limits.clone(), shelf, scratch, run, out })
     }
 
     /// Where large files go.
@@ -121,13 +109,7 @@ impl<'o> Stage<'o> {
             .env("LOOPX_HOME", home)
             .env("XDG_RUNTIME_DIR", &self.run)
             .env("HOME", &self.scratch);
-        for name in [
-            "LOOPX_PROFILE",
-            "LOOPX_ACTOR",
-            "LOOPX_TOKEN",
-            "LOOPX_OWN",
-            "LOOPX_CONTAINMENT",
-        ] {
+        for name in ["LOOPX_PROFILE", "LOOPX_ACTOR", "LOOPX_TOKEN", "LOOPX_OWN", "LOOPX_CONTAINMENT"] {
             command.env_remove(name);
         }
         command
@@ -141,10 +123,7 @@ impl<'o> Stage<'o> {
     /// The worker in a role on a fixture, with its words `key=value`.
     pub(super) fn worker(&self, role: &str, home: &Path, words: &[(&str, String)]) -> io::Result<Command> {
         let mut command = self.program("worker", home)?;
-        command
-            .arg(role)
-            .arg(format!("home={}", home.display()))
-            .arg(format!("run={}", self.run.display()));
+        command.arg(role).arg(format!("home={}", home.display())).arg(format!("run={}", self.run.display()));
         command.args(words.iter().map(|(key, value)| format!("{key}={value}")));
         Ok(command)
     }
@@ -159,18 +138,12 @@ fn failed(command: &Command, status: ExitStatus, said: &[u8]) -> io::Error {
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let words = std::iter::once(program).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 /// How long a whole process takes; its output goes nowhere. It must end with one of `exits`.
 pub(super) fn timed(mut command: Command, exits: &[i32]) -> io::Result<Duration> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Moment::now();
     let output = command.spawn()?.wait_with_output()?;
     let took = began.elapsed();
@@ -187,11 +160,7 @@ pub(super) fn output(mut command: Command) -> io::Result<Vec<u8>> {
         return Ok(output.stdout);
     }
     // Under `--json` an error is on standard output.
-    Err(failed(
-        &command,
-        output.status,
-        &[output.stderr, output.stdout].concat(),
-    ))
+    Err(failed(&command, output.status, &[output.stderr, output.stdout].concat()))
 }
 
 /// The one JSON object that a worker prints.
@@ -201,10 +170,7 @@ pub(super) fn answer(command: Command) -> io::Result<Value> {
 
 /// A count of a worker's answer.
 pub(super) fn count(answer: &Value, key: &str) -> io::Result<u64> {
-    let found = key
-        .split('.')
-        .try_fold(answer, |at, part| at.get(part))
-        .and_then(Value::as_u64);
+    let found = key.split('.').try_fold(answer, |at, part| at.get(part)).and_then(Value::as_u64);
     found.ok_or_else(|| io::Error::other(format!("a worker's answer has no `{key}`: {answer}")))
 }
 
@@ -216,11 +182,7 @@ impl Together {
     pub(super) fn start(commands: Vec<Command>) -> io::Result<Self> {
         let mut children = Self(Vec::new());
         for mut command in commands {
-            command
-                .arg("barrier")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped());
+            command.arg("barrier").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             children.0.push((shown(&command), command.spawn()?));
         }
         for (name, child) in &mut children.0 {
@@ -244,11 +206,7 @@ impl Together {
             let output = child.wait_with_output()?;
             if !output.status.success() {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                return Err(io::Error::other(format!(
-                    "{name} {}: {}",
-                    output.status,
-                    said.trim()
-                )));
+                return Err(io::Error::other(format!("{name} {}: {}", output.status, said.trim())));
             }
             answers.push(serde_json::from_slice(&output.stdout).map_err(io::Error::other)?);
         }

@@ -27,12 +27,7 @@ pub(super) fn size(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     let bytes = float(stage.size("loopx-core")?);
     let product = float(stage.size("loopx")?);
     Ok(vec![
-        Row::of(
-            "size, loopx-core stripped",
-            bytes / MIB,
-            "MiB",
-            Limit::AtMost(5.0),
-        ),
+        Row::of("size, loopx-core stripped", bytes / MIB, "MiB", Limit::AtMost(5.0)),
         Row::of("size, loopx stripped", product / MIB, "MiB", Limit::Free),
     ])
 }
@@ -48,11 +43,7 @@ pub(super) fn startup(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
                 timed(command, &[0]).map(ms)
             };
             let pairs = Pairs::take(ROUNDS, || run(name), || run("empty_clap"))?;
-            rows.push(Row::pairs(
-                format!("startup, {name} {flag}"),
-                &pairs,
-                Limit::AtMost(1.6),
-            ));
+            rows.push(Row::pairs(format!("startup, {name} {flag}"), &pairs, Limit::AtMost(1.6)));
         }
     }
     for name in ["loopx", "loopx-core"] {
@@ -81,11 +72,7 @@ fn peak_kib(mut command: Command) -> io::Result<Option<u64>> {
     fcntl_setfl(&writer, flags | OFlags::NONBLOCK)?;
     while writer.write(&[0; 4096]).is_ok() {}
     fcntl_setfl(&writer, flags)?;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .stdout(writer)
-        .spawn()?;
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(writer).spawn()?;
     // The pipe's writing end must be the child's alone, or it would never end.
     drop(command);
     let peak = peak_of_blocked(&mut child);
@@ -103,13 +90,7 @@ fn peak_of_blocked(child: &mut Child) -> io::Result<Option<u64>> {
     let began = Moment::now();
     let mut last = None;
     while began.elapsed() < Duration::from_secs(10) {
-        event::poll(
-            &mut [],
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 20_000_000,
-            }),
-        )?;
+        event::poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 }))?;
         if child.try_wait()?.is_some() {
             return Err(io::Error::other("it ended before it wrote"));
         }

@@ -36,14 +36,7 @@ fn fsyncs(stage: &Stage<'_>) -> io::Result<Row> {
     let run = place.run(stage)?;
     let log = place.home.join("trace");
     let mut traced = stage.foreign("strace", &place.home);
-    traced
-        .args([
-            "-f",
-            "-e",
-            "trace=fsync,fdatasync,sync_file_range,syncfs,sync",
-            "-o",
-        ])
-        .arg(&log);
+    traced.args(["-f", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs,sync", "-o"]).arg(&log);
     traced
         .arg(run.get_program())
         .args(run.get_args())
@@ -52,10 +45,7 @@ fn fsyncs(stage: &Stage<'_>) -> io::Result<Row> {
     timed(traced, &[0])?;
     let text = fs::read_to_string(&log)?;
     // An unfinished call is told a second time when it ends.
-    let calls = text
-        .lines()
-        .filter(|line| line.contains("sync") && line.contains('('))
-        .count();
+    let calls = text.lines().filter(|line| line.contains("sync") && line.contains('(')).count();
     Ok(Row::of(bar, float(calls as u64), "calls", Limit::AtMost(12.0)))
 }
 
@@ -89,18 +79,11 @@ impl Place {
 
     fn run(&self, stage: &Stage<'_>) -> io::Result<Command> {
         let host = host(stage, &self.home)?;
-        self.command(
-            stage,
-            &["turn", "run", "--agent", "a1", "--host", &host, "--json"],
-        )
+        self.command(stage, &["turn", "run", "--agent", "a1", "--host", &host, "--json"])
     }
 }
 
 /// The path of the host that does nothing.
 fn host(stage: &Stage<'_>, home: &Path) -> io::Result<String> {
-    Ok(stage
-        .program("host", home)?
-        .get_program()
-        .to_string_lossy()
-        .into_owned())
+    Ok(stage.program("host", home)?.get_program().to_string_lossy().into_owned())
 }

@@ -42,12 +42,8 @@ pub(super) fn claims(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
         for (worker, speeds) in [("claims", &mut ours), ("raw_sql", &mut raw)] {
             let home = copied(stage, CROWD, "claims")?;
             let last = CROWD.todos.to_string();
-            let words = [
-                ("from", "1".into()),
-                ("last", last),
-                ("warm", "2".into()),
-                ("count", CLAIMS.to_string()),
-            ];
+            let words =
+                [("from", "1".into()), ("last", last), ("warm", "2".into()), ("count", CLAIMS.to_string())];
             speeds.push(Speed::of(&answer(stage.worker(worker, &home, &words)?)?)?);
         }
     }
@@ -56,24 +52,14 @@ pub(super) fn claims(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     let rates: Vec<f64> = pairs().map(|(ours, raw)| ours.rate / raw.rate).collect();
     let cpus: Vec<f64> = pairs().map(|(ours, raw)| ours.cpu_us / raw.cpu_us).collect();
     Ok(vec![
-        Row::of(
-            "claims in a loop / raw SQL",
-            median(&rates),
-            "x",
-            Limit::AtLeast(0.7),
-        )
-        .with("ours_a_second", of(&ours, |speed| speed.rate))
-        .with("raw_a_second", of(&raw, |speed| speed.rate))
-        .with("ours_p99_us", of(&ours, |speed| speed.p99_us))
-        .with("raw_p99_us", of(&raw, |speed| speed.p99_us)),
-        Row::of(
-            "claims in a loop, processor / raw SQL",
-            median(&cpus),
-            "x",
-            Limit::AtMost(1.8),
-        )
-        .with("ours_us", of(&ours, |speed| speed.cpu_us))
-        .with("raw_us", of(&raw, |speed| speed.cpu_us)),
+        Row::of("claims in a loop / raw SQL", median(&rates), "x", Limit::AtLeast(0.7))
+            .with("ours_a_second", of(&ours, |speed| speed.rate))
+            .with("raw_a_second", of(&raw, |speed| speed.rate))
+            .with("ours_p99_us", of(&ours, |speed| speed.p99_us))
+            .with("raw_p99_us", of(&raw, |speed| speed.p99_us)),
+        Row::of("claims in a loop, processor / raw SQL", median(&cpus), "x", Limit::AtMost(1.8))
+            .with("ours_us", of(&ours, |speed| speed.cpu_us))
+            .with("raw_us", of(&raw, |speed| speed.cpu_us)),
     ])
 }
 
@@ -99,18 +85,11 @@ impl Crowd {
             stage.worker("claims", home, &words)
         };
         let answers = Together::start((0..processes).map(worker).collect::<io::Result<_>>()?)?.go()?;
-        if answers
-            .iter()
-            .any(|answer| answer.get("ran_out").and_then(Value::as_bool) != Some(false))
-        {
+        if answers.iter().any(|answer| answer.get("ran_out").and_then(Value::as_bool) != Some(false)) {
             return Err(io::Error::other("the fixture has too few Todos for the window"));
         }
-        let all = |key: &str| {
-            answers
-                .iter()
-                .map(|answer| count(answer, key))
-                .collect::<io::Result<Vec<u64>>>()
-        };
+        let all =
+            |key: &str| answers.iter().map(|answer| count(answer, key)).collect::<io::Result<Vec<u64>>>();
         let rates = answers.iter().map(Speed::of).collect::<io::Result<Vec<_>>>()?;
         let claims = all("ops")?;
         let (least, most) = (claims.iter().min().copied(), claims.iter().max().copied());
@@ -134,11 +113,8 @@ pub(super) fn contention(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     }
     let [alone, eight, many] = &measured;
     let beside = |crowds: &[Crowd]| {
-        let ratios: Vec<f64> = crowds
-            .iter()
-            .zip(alone)
-            .map(|(crowd, alone)| crowd.rate / alone.rate)
-            .collect();
+        let ratios: Vec<f64> =
+            crowds.iter().zip(alone).map(|(crowd, alone)| crowd.rate / alone.rate).collect();
         median(&ratios)
     };
     let rate = |crowds: &[Crowd]| median(&crowds.iter().map(|crowd| crowd.rate).collect::<Vec<_>>());
@@ -149,24 +125,9 @@ pub(super) fn contention(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
         Row::of("8 processes / one", beside(eight), "x", Limit::AtLeast(0.9))
             .with("one_a_second", rate(alone))
             .with("eight_a_second", rate(eight)),
-        Row::of(
-            "8 processes, slowest / fastest",
-            slowest(eight),
-            "x",
-            Limit::AtLeast(0.1),
-        ),
-        Row::of(
-            "8 processes, longest wait",
-            longest(eight),
-            "ms",
-            Limit::AtMost(1_000.0),
-        ),
-        Row::of(
-            "8 processes, store_busy",
-            busy(eight),
-            "claims",
-            Limit::AtMost(0.0),
-        ),
+        Row::of("8 processes, slowest / fastest", slowest(eight), "x", Limit::AtLeast(0.1)),
+        Row::of("8 processes, longest wait", longest(eight), "ms", Limit::AtMost(1_000.0)),
+        Row::of("8 processes, store_busy", busy(eight), "claims", Limit::AtMost(0.0)),
         Row::of("32 processes / one", beside(many), "x", Limit::AtLeast(0.7))
             .with("thirty_two_a_second", rate(many)),
         Row::of("32 processes, slowest / fastest", slowest(many), "x", Limit::Free),

@@ -26,8 +26,7 @@ impl Runner {
         let (_, counts) = match self {
             Self::Nextest => {
                 let rest = line.strip_prefix("Summary [")?;
-                rest.split_once(" tests run: ")
-                    .or_else(|| rest.split_once(" test run: "))?
+                rest.split_once(" tests run: ").or_else(|| rest.split_once(" test run: "))?
             }
             Self::Harness => line.strip_prefix("test result: ")?.split_once(". ")?,
         };
@@ -38,11 +37,7 @@ impl Runner {
 impl Counts {
     /// One thing that either passed or failed.
     pub(super) fn one(passed: bool) -> Self {
-        Self {
-            passed: u64::from(passed),
-            failed: u64::from(!passed),
-            skipped: 0,
-        }
+        Self { passed: u64::from(passed), failed: u64::from(!passed), skipped: 0 }
     }
 
     /// The counts, with one failure where a runner failed without naming a failed test.
@@ -105,11 +100,7 @@ impl AddAssign for Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -118,11 +109,7 @@ mod tests {
     use super::{Counts, Runner};
 
     fn counts(runner: Runner, line: &str) -> (u64, u64, u64) {
-        let Counts {
-            passed,
-            failed,
-            skipped,
-        } = Counts::in_line(runner, line);
+        let Counts { passed, failed, skipped } = Counts::in_line(runner, line);
         (passed, failed, skipped)
     }
 
@@ -130,26 +117,14 @@ mod tests {
     fn both_runners_are_understood() {
         use Runner::{Harness, Nextest};
         let table = [
-            (
-                Nextest,
-                "     Summary [   0.5s] 10 tests run: 10 passed, 0 skipped",
-                (10, 0, 0),
-            ),
-            (
-                Nextest,
-                "     Summary [   1.0s] 1 test run: 1 passed (1 slow, 1 leaky), 3 skipped",
-                (1, 0, 3),
-            ),
+            (Nextest, "     Summary [   0.5s] 10 tests run: 10 passed, 0 skipped", (10, 0, 0)),
+            (Nextest, "     Summary [   1.0s] 1 test run: 1 passed (1 slow, 1 leaky), 3 skipped", (1, 0, 3)),
             (
                 Nextest,
                 "  Summary [ 9s] 9 tests run: 5 passed, 2 failed (1 due to being leaky), 1 timed out, 1 exec failed, 4 skipped",
                 (5, 4, 4),
             ),
-            (
-                Nextest,
-                "     Summary [   9s] 5/9 tests run: 4 passed, 1 failed, 2 skipped",
-                (4, 1, 2),
-            ),
+            (Nextest, "     Summary [   9s] 5/9 tests run: 4 passed, 1 failed, 2 skipped", (4, 1, 2)),
             (
                 Harness,
                 "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0s",
@@ -177,15 +152,7 @@ mod tests {
     #[test]
     fn a_runner_that_fails_without_a_count_is_one_failure() {
         assert_eq!(Counts::default().or_one(false).failed, 1);
-        assert_eq!(
-            Counts {
-                failed: 2,
-                ..Counts::default()
-            }
-            .or_one(false)
-            .failed,
-            2
-        );
+        assert_eq!(Counts { failed: 2, ..Counts::default() }.or_one(false).failed, 2);
         assert_eq!(Counts::default().or_one(true).failed, 0);
     }
 }

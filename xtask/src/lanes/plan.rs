@@ -8,7 +8,7 @@ use super::{
     counts::Runner,
     tools::{self, Tools},
 };
-use crate::process;
+use crate::{architecture::rust_files, process};
 
 /// The crate whose tests build other crates; it has a lane of its own.
 const COMPILE_FAIL: &str = "architecture";
@@ -35,6 +35,8 @@ struct Workspace {
     test_features: Vec<String>,
     /// The capability packages, each also built alone.
     packages: Vec<String>,
+    /// Every Rust file: the formatter finds no module that a macro declares.
+    sources: Vec<String>,
 }
 
 impl Workspace {
@@ -46,15 +48,13 @@ impl Workspace {
             .map_err(io::Error::other)?;
         let mut workspace = Self::default();
         for package in metadata.workspace_packages() {
-            if package.features.contains_key(FAILPOINTS) {
-                workspace
-                    .test_features
-                    .push(format!("{}/{FAILPOINTS}", package.name));
+            if let Some(dir) = package.manifest_path.parent() {
+                rust_files(root, dir.as_std_path(), &mut workspace.sources)?;
             }
-            if package
-                .manifest_path
-                .starts_with(metadata.workspace_root.join("packages"))
-            {
+            if package.features.contains_key(FAILPOINTS) {
+                workspace.test_features.push(format!("{}/{FAILPOINTS}", package.name));
+            }
+            if package.manifest_path.starts_with(metadata.workspace_root.join("packages")) {
                 workspace.packages.push(package.name.to_string());
             }
         }
@@ -72,7 +72,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
             name: "format".to_owned(),
             work: tools
                 .has(tools::RUSTFMT)
-                .then(|| process::cargo(["fmt", "--all", "--check"])),
+                .then(|| process::program("rustfmt").also(["--check"]).also(&workspace.sources)),
             counts_by: None,
         },
         Lane {
@@ -83,49 +83,26 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
             }),
             counts_by: None,
         },
-        tests(
-            "tests",
-            tools,
-            &["--workspace", "--exclude", COMPILE_FAIL],
-            &workspace.test_features,
-        ),
+        tests("tests", tools, &["--workspace", "--exclude", COMPILE_FAIL], &workspace.test_features),
     ];
     if fast {
         return lanes;
     }
     lanes.push(Lane {
         name: "doc tests".to_owned(),
-        work: Some(with_features(
-            process::cargo(["test", "--doc", "--workspace"]),
-            &workspace.test_features,
-        )),
+        work: Some(with_features(process::cargo(["test", "--doc", "--workspace"]), &workspace.test_features)),
         counts_by: Some(Runner::Harness),
     });
-    lanes.push(tests(
-        "architecture and compile-fail tests",
-        tools,
-        &["--package", COMPILE_FAIL],
-        &[],
-    ));
+    lanes.push(tests("architecture and compile-fail tests", tools, &["--package", COMPILE_FAIL], &[]));
     lanes.push(check("core without `tier`", &["--package", "loopx-core"]));
-    let minimal = [
-        "--package",
-        "loopx",
-        "--no-default-features",
-        "--features",
-        "minimal",
-    ];
+    let minimal = ["--package", "loopx", "--no-default-features", "--features", "minimal"];
     lanes.push(check("loopx, preset minimal", &minimal));
     for package in &workspace.packages {
         lanes.push(check(&format!("{package} alone"), &["--package", package]));
     }
     let mut pages = process::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
     pages.env("RUSTDOCFLAGS", "-D warnings");
-    lanes.push(Lane {
-        name: "rustdoc".to_owned(),
-        work: Some(pages),
-        counts_by: None,
-    });
+    lanes.push(Lane { name: "rustdoc".to_owned(), work: Some(pages), counts_by: None });
     lanes
 }
 
@@ -134,48 +111,24 @@ fn tests(name: &str, tools: &Tools, selection: &[&str], features: &[String]) -> 
     let (runner, fixed, leave_traced_out) = if tools.has(tools::NEXTEST) {
         let fixed = "nextest run --no-fail-fast --no-tests pass --status-level slow";
         let filter = format!("not test(/(^|::){TRACED}::/)");
-        (
-            Runner::Nextest,
-            fixed,
-            ["--filterset".to_owned(), filter].to_vec(),
-        )
+        (Runner::Nextest, fixed, ["--filterset".to_owned(), filter].to_vec())
     } else {
         let fixed = "test --no-fail-fast --lib --bins --tests";
         let filter = format!("{TRACED}::");
-        (
-            Runner::Harness,
-            fixed,
-            ["--".to_owned(), "--skip".to_owned(), filter].to_vec(),
-        )
+        (Runner::Harness, fixed, ["--".to_owned(), "--skip".to_owned(), filter].to_vec())
     };
     let work = process::cargo(fixed.split(' ')).also(selection);
     let work = with_features(work, features);
-    let work = if tools.has(tools::STRACE) {
-        work
-    } else {
-        work.also(leave_traced_out)
-    };
-    Lane {
-        name: name.to_owned(),
-        work: Some(work),
-        counts_by: Some(runner),
-    }
+    let work = if tools.has(tools::STRACE) { work } else { work.also(leave_traced_out) };
+    Lane { name: name.to_owned(), work: Some(work), counts_by: Some(runner) }
 }
 
 fn check(name: &str, selection: &[&str]) -> Lane {
-    Lane {
-        name: name.to_owned(),
-        work: Some(process::cargo(["check"]).also(selection)),
-        counts_by: None,
-    }
+    Lane { name: name.to_owned(), work: Some(process::cargo(["check"]).also(selection)), counts_by: None }
 }
 
 fn with_features(work: Command, features: &[String]) -> Command {
-    if features.is_empty() {
-        work
-    } else {
-        work.also(["--features", &features.join(",")])
-    }
+    if features.is_empty() { work } else { work.also(["--features", &features.join(",")]) }
 }
 
 /// Adds arguments and passes the command on.
@@ -199,6 +152,7 @@ mod tests {
         Workspace {
             test_features: vec!["loopx-core/failpoints".to_owned()],
             packages: vec!["loopx-scheduler".to_owned()],
+            sources: vec!["a/src/lib.rs".to_owned()],
         }
     }
 
@@ -206,35 +160,23 @@ mod tests {
         let Some(work) = &lane.work else {
             return String::new();
         };
-        work.get_args()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect::<Vec<_>>()
-            .join(" ")
+        work.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn fast_is_the_first_three_lanes_of_a_full_run() {
-        let full: Vec<String> = plan(&workspace(), &Tools::all(), false)
-            .iter()
-            .map(line)
-            .collect();
+        let full: Vec<String> = plan(&workspace(), &Tools::all(), false).iter().map(line).collect();
         let fast: Vec<String> = plan(&workspace(), &Tools::all(), true).iter().map(line).collect();
         assert_eq!(fast.len(), 3);
         assert_eq!(full.get(..3), Some(fast.as_slice()));
-        assert!(
-            full.iter().any(|line| line == "check --package loopx-scheduler"),
-            "{full:?}"
-        );
+        assert!(full.iter().any(|line| line == "check --package loopx-scheduler"), "{full:?}");
     }
 
     #[test]
     fn a_missing_linter_leaves_its_lane_out_by_name() {
         let lanes = plan(&workspace(), &Tools::of(&[RUSTFMT]), true);
-        let left_out: Vec<&str> = lanes
-            .iter()
-            .filter(|lane| lane.work.is_none())
-            .map(|lane| lane.name.as_str())
-            .collect();
+        let left_out: Vec<&str> =
+            lanes.iter().filter(|lane| lane.work.is_none()).map(|lane| lane.name.as_str()).collect();
         assert_eq!(left_out, ["lint"]);
     }
 
@@ -242,10 +184,7 @@ mod tests {
     fn without_nextest_and_strace_the_same_tests_run_but_the_traced_ones() {
         let lanes = plan(&workspace(), &Tools::of(&[RUSTFMT, CLIPPY]), true);
         let line = lanes.last().map(line).unwrap_or_default();
-        assert!(
-            line.starts_with("test ") && line.contains("--features loopx-core/failpoints"),
-            "{line}"
-        );
+        assert!(line.starts_with("test ") && line.contains("--features loopx-core/failpoints"), "{line}");
         assert!(line.ends_with("-- --skip traced::"), "{line}");
     }
 }

@@ -65,10 +65,7 @@ impl Tool {
             }
             Install::Crate(name) => vec![process::cargo(["install", "--locked", name])],
             Install::Package(name) if process::exists("apt-get", &["--version"]) => {
-                vec![
-                    apt_get(&["update"]),
-                    apt_get(&["install", "--yes", "--no-install-recommends", name]),
-                ]
+                vec![apt_get(&["update"]), apt_get(&["install", "--yes", "--no-install-recommends", name])]
             }
             Install::Component(_) | Install::Package(_) => Vec::new(),
         }
@@ -92,11 +89,7 @@ pub(super) struct Tools(Vec<Tool>);
 impl Tools {
     /// Starts each tool once to see whether it is there.
     pub(super) fn find() -> Self {
-        Self(
-            ALL.into_iter()
-                .filter(|tool| process::exists(tool.probe.0, tool.probe.1))
-                .collect(),
-        )
+        Self(ALL.into_iter().filter(|tool| process::exists(tool.probe.0, tool.probe.1)).collect())
     }
 
     pub(super) fn has(&self, tool: Tool) -> bool {

@@ -20,11 +20,7 @@ const BATCH: u32 = 10_000;
 
 pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (todos, done, agents) = (words.get("todos")?, words.get("done")?, words.get("agents")?);
-    let mut maker = Maker {
-        authority: words.create()?,
-        operations: Operations::new()?,
-        longest_ns: 0,
-    };
+    let mut maker = Maker { authority: words.create()?, operations: Operations::new()?, longest_ns: 0 };
     maker.start()?;
     for from in (1..=todos).step_by(BATCH as usize) {
         maker.add(from..=todos.min(from + BATCH - 1))?;
@@ -33,10 +29,7 @@ pub(crate) fn run(words: &Words) -> Outcome<()> {
         maker.complete(from..=done.min(from + BATCH - 1))?;
     }
     for number in 1..=agents {
-        let add = AgentCommand::Add {
-            agent_id: agent_id(number)?,
-            capabilities: [].into(),
-        };
+        let add = AgentCommand::Add { agent_id: agent_id(number)?, capabilities: [].into() };
         maker.submit(Command::Agent(add))?;
     }
     let longest_ns = maker.longest_ns;
@@ -74,9 +67,9 @@ impl Maker {
     }
 
     fn start(&mut self) -> Outcome<()> {
-        self.submit(Command::Goal(GoalCommand::Start(Box::new(NewGoal::wanting(
-            parsed("Measure what LoopX costs")?,
-        )))))
+        self.submit(Command::Goal(GoalCommand::Start(Box::new(NewGoal::wanting(parsed(
+            "Measure what LoopX costs",
+        )?)))))
     }
 
     fn batch(&mut self, items: Vec<BatchItem>) -> Outcome<()> {
@@ -84,39 +77,23 @@ impl Maker {
         self.submit(Command::Batch(items))?;
         let took_ns = now_ns() - started_ns;
         self.longest_ns = self.longest_ns.max(took_ns);
-        Ok(writeln!(
-            std::io::stderr(),
-            "a batch in {} ms",
-            took_ns / 1_000_000
-        )?)
+        Ok(writeln!(std::io::stderr(), "a batch in {} ms", took_ns / 1_000_000)?)
     }
 
     fn add(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
         let item = |number: u32| -> Outcome<BatchItem> {
-            let title = parsed(&format!(
-                "Todo {number}: port one more module and prove it with its tests"
-            ))?;
+            let title = parsed(&format!("Todo {number}: port one more module and prove it with its tests"))?;
             let mut new = NewTodo::titled(title, TodoKind::Advance);
             let priorities = Priority::ALL.iter().cycle();
-            new.priority = priorities
-                .copied()
-                .nth(usize::try_from(number % 5)?)
-                .unwrap_or_default();
-            Ok(BatchItem::Add {
-                new: Box::new(new),
-                after_items: [].into(),
-            })
+            new.priority = priorities.copied().nth(usize::try_from(number % 5)?).unwrap_or_default();
+            Ok(BatchItem::Add { new: Box::new(new), after_items: [].into() })
         };
         let items = numbers.map(item).collect::<Outcome<_>>()?;
         self.batch(items)
     }
 
     fn complete(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
-        let item = |number| {
-            Ok(BatchItem::Complete {
-                todo: BatchRef::Todo(todo_id(number)?),
-            })
-        };
+        let item = |number| Ok(BatchItem::Complete { todo: BatchRef::Todo(todo_id(number)?) });
         let items = numbers.map(item).collect::<Outcome<_>>()?;
         self.batch(items)
     }

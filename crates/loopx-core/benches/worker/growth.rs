@@ -17,12 +17,7 @@ use super::stage::{Operations, Outcome, Words, answer, goal, now_ns, parsed, per
 
 pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (from, count): (u32, u32) = (words.get("from")?, words.get("count")?);
-    let mut worker = Worker {
-        authority: words.authority()?,
-        operations: Operations::new()?,
-        from,
-        count,
-    };
+    let mut worker = Worker { authority: words.authority()?, operations: Operations::new()?, from, count };
     // The first pass fills the caches of the process: warm is what is asked for.
     worker.claims()?;
     let claims = worker.claims()?;
@@ -64,10 +59,7 @@ impl Worker {
         }
         for agent in 1..=self.count {
             let todo_id = todo_id(self.from + agent - 1)?;
-            let free = ClaimCommand::ForceRelease {
-                todo_id,
-                reason: parsed("measured")?,
-            };
+            let free = ClaimCommand::ForceRelease { todo_id, reason: parsed("measured")? };
             self.timed_by_person(Command::Claim(free))?;
         }
         Ok(spread(all_ns))
@@ -82,10 +74,7 @@ impl Worker {
             turns.extend(outcome.turn_id);
         }
         for turn_id in turns {
-            self.timed_by_person(Command::Turn(TurnCommand::Stop {
-                turn_id,
-                own_id: None,
-            }))?;
+            self.timed_by_person(Command::Turn(TurnCommand::Stop { turn_id, own_id: None }))?;
         }
         Ok(spread(all_ns))
     }
@@ -102,11 +91,8 @@ impl Worker {
         for _ in 0..self.count {
             let began_ns = now_ns();
             let status = self.authority.look(|view, terms| {
-                let eyes = projection::Eyes {
-                    machine_id: None,
-                    driver: &|_| None,
-                    tried: &|_| Ok(BTreeSet::new()),
-                };
+                let eyes =
+                    projection::Eyes { machine_id: None, driver: &|_| None, tried: &|_| Ok(BTreeSet::new()) };
                 projection::status(view, terms, Some(&goal), None, &eyes)
             })?;
             std::hint::black_box(status);

@@ -75,33 +75,29 @@ fn row_id(goal: i64, number: i64) -> i64 {
 impl Sample {
     /// Reads what the claim of a Todo, the last write of this file, has stored.
     fn of(conn: &Connection, number: u32) -> Outcome<Self> {
-        let (goal, head_seq, hash) = conn.query_row(
-            "SELECT goal, head_seq, head_hash FROM goals WHERE slug=?1",
-            [GOAL],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?;
+        let (goal, head_seq, hash) =
+            conn.query_row("SELECT goal, head_seq, head_hash FROM goals WHERE slug=?1", [GOAL], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
         let todo = row_id(goal, number.into());
         let (todo_body, free_at) =
             conn.query_row("SELECT body, free_at FROM todos WHERE id=?1", [todo], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
         let turn_body = conn.query_row("SELECT body FROM turns WHERE todo=?1", [todo], |row| row.get(0))?;
-        let payload = conn.query_row(
-            "SELECT payload FROM events WHERE id=?1",
-            [row_id(goal, head_seq)],
-            |row| row.get(0),
-        )?;
+        let payload =
+            conn.query_row("SELECT payload FROM events WHERE id=?1", [row_id(goal, head_seq)], |row| {
+                row.get(0)
+            })?;
         let receipt_body = conn.query_row(
             "SELECT body FROM receipts WHERE body LIKE ?1",
             [format!("%\"seq\":{head_seq},%")],
             |row| row.get(0),
         )?;
-        let bucket = conn.query_row("SELECT max(bucket) FROM meters WHERE goal=?1", [goal], |row| {
-            row.get(0)
-        })?;
-        let (boot_id, now_ms) = conn.query_row("SELECT boot_id, now_ms FROM meta", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        let bucket =
+            conn.query_row("SELECT max(bucket) FROM meters WHERE goal=?1", [goal], |row| row.get(0))?;
+        let (boot_id, now_ms) =
+            conn.query_row("SELECT boot_id, now_ms FROM meta", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(Self {
             goal,
             todo_body,
@@ -134,14 +130,8 @@ impl Sample {
             "UPDATE todos SET free_at=?2, bucket='owned', body=?3 WHERE id=?1",
             params![todo, self.free_at, self.todo_body],
         )?;
-        run(
-            "UPDATE counts SET n=n+1 WHERE goal=?1 AND bucket='owned'",
-            params![goal],
-        )?;
-        run(
-            "UPDATE counts SET n=n-1 WHERE goal=?1 AND bucket='open'",
-            params![goal],
-        )?;
+        run("UPDATE counts SET n=n+1 WHERE goal=?1 AND bucket='owned'", params![goal])?;
+        run("UPDATE counts SET n=n-1 WHERE goal=?1 AND bucket='open'", params![goal])?;
         run(
             "INSERT INTO turns(turn_id, goal, agent, todo, live, body) VALUES(?1, ?2, ?3, ?4, 1, ?5)",
             params![turn_id.as_bytes(), goal, agent, todo, self.turn_body],
@@ -150,10 +140,7 @@ impl Sample {
              ON CONFLICT(goal, agent, bucket) DO UPDATE SET slots=slots+1";
         run(meter, params![goal, "", self.bucket])?;
         run(meter, params![goal, agent, self.bucket])?;
-        run(
-            "UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1",
-            params![goal, seq, self.hash],
-        )?;
+        run("UPDATE goals SET head_seq=?2, head_hash=?3 WHERE goal=?1", params![goal, seq, self.hash])?;
         run(
             "INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)",
             params![row_id(goal, seq), self.payload, self.hash],

@@ -59,11 +59,7 @@ impl Words {
     fn env(&self) -> Outcome<Env> {
         let home: PathBuf = self.get("home")?;
         // The runtime folder is the harness's, so that a bell is rung where the product would ring it.
-        Ok(Env {
-            loopx_home: Some(home),
-            xdg_runtime_dir: Some(self.get("run")?),
-            ..Env::default()
-        })
+        Ok(Env { loopx_home: Some(home), xdg_runtime_dir: Some(self.get("run")?), ..Env::default() })
     }
 
     /// The ledger in `home=`, with `run=` for its bell.
@@ -81,10 +77,7 @@ impl Words {
     /// Makes the profile and the ledger of `home=`.
     pub(crate) fn create(&self) -> Outcome<Authority> {
         let env = self.env()?;
-        let new = NewProfile {
-            profile_id: "prf_00000000000000000000000000".to_owned(),
-            created_at_ms: 0,
-        };
+        let new = NewProfile { profile_id: "prf_00000000000000000000000000".to_owned(), created_at_ms: 0 };
         let (profile, _) = Profile::open_or_create(&Place::resolve(&env)?, &env, &HostFilesystem, &new)?;
         Ok(Authority::create(&profile, &env)?)
     }
@@ -126,11 +119,7 @@ pub(crate) struct Operations {
 impl Operations {
     /// Starts to count.
     pub(crate) fn new() -> Outcome<Self> {
-        Ok(Self {
-            goal: goal()?,
-            prefix: format!("{:x}-{}", now_ns(), std::process::id()),
-            made: 0,
-        })
+        Ok(Self { goal: goal()?, prefix: format!("{:x}-{}", now_ns(), std::process::id()), made: 0 })
     }
 
     /// The next operation.
@@ -143,10 +132,7 @@ impl Operations {
     /// A claim by the agent that has the Todo's number among agents.
     pub(crate) fn claim(&mut self, todo: u32, agent: u32) -> Outcome<Operation<Command>> {
         let actor = parsed(&format!("agent:a{agent}"))?;
-        self.of(
-            actor,
-            Command::Claim(ClaimCommand::Claim(Box::new(attached(todo_id(todo)?)))),
-        )
+        self.of(actor, Command::Claim(ClaimCommand::Claim(Box::new(attached(todo_id(todo)?)))))
     }
 
     /// The admission of a hosted Turn, as its driver asks for it.

@@ -63,10 +63,7 @@ fn commit(words: &Words, mut authority: Authority) -> Outcome<()> {
     let mut when_ns = BTreeMap::new();
     for commit in 0..commits {
         let agent = parsed(&format!("w{:x}-{commit}", now_ns()))?;
-        let add = Command::Agent(AgentCommand::Add {
-            agent_id: agent,
-            capabilities: [].into(),
-        });
+        let add = Command::Agent(AgentCommand::Add { agent_id: agent, capabilities: [].into() });
         let receipt = authority.submit(operations.of(person()?, add)?)?;
         when_ns.insert(receipt.accepted_revision(), now_ns());
         event::poll(&mut [], Some(&Timespec::try_from(gap)?))?;

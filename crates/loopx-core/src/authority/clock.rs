@@ -111,8 +111,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn read(&self) -> Result<Reading> {
-        let reading =
-            Reading { boot_id: self.boot_id.clone(), boot_ms: boot_ms(), wall_ms: wall_ms()? };
+        let reading = Reading { boot_id: self.boot_id.clone(), boot_ms: boot_ms(), wall_ms: wall_ms()? };
         #[cfg(feature = "failpoints")]
         let reading = crate::failpoint::shift_clock(reading)?;
         Ok(reading)
@@ -204,7 +203,12 @@ mod tests {
             ("put back after 47 days on a wrong wall", reading("a", 10, T - 47 * DAY_MS), T + 10, true),
             ("rebooted, wall 1 min on", reading("b", 20_000, T + 60_000), T + 60_000, false),
             ("rebooted, wall as it was", reading("b", 20_000, T), T, false),
-            ("rebooted, wall exactly 30 days on", reading("b", 20_000, T + JUMP_MAX_MS), T + JUMP_MAX_MS, false),
+            (
+                "rebooted, wall exactly 30 days on",
+                reading("b", 20_000, T + JUMP_MAX_MS),
+                T + JUMP_MAX_MS,
+                false,
+            ),
             ("rebooted, wall beyond 30 days", reading("b", 20_000, T + JUMP_MAX_MS + 1), T + 20_000, true),
             ("rebooted, wall back", reading("b", 20_000, T - 1), T + 20_000, true),
             ("rebooted, clock battery dead", reading("b", 20_000, 0), T + 20_000, true),
@@ -212,7 +216,11 @@ mod tests {
         for (what, now, expected_ms, jump) in rows {
             let moved = advance(&last, &now);
             assert_eq!((moved.now_ms, moved.clock_jump), (expected_ms, jump), "{what}");
-            assert_eq!((moved.boot_id.as_str(), moved.boot_ms), (now.boot_id.as_str(), now.boot_ms), "{what}");
+            assert_eq!(
+                (moved.boot_id.as_str(), moved.boot_ms),
+                (now.boot_id.as_str(), now.boot_ms),
+                "{what}"
+            );
         }
     }
 

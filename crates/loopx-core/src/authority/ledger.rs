@@ -34,7 +34,11 @@ pub trait Ledger: fmt::Debug + Send {
     fn read(&mut self, job: &mut dyn FnMut(&mut dyn View) -> Result<()>) -> Result<()>;
 
     /// Sleeps until `changed` says yes, at most for `wait`; says whether it did. `changed` is asked at least once.
-    fn wait(&mut self, wait: Duration, changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>) -> Result<bool>;
+    fn wait(
+        &mut self,
+        wait: Duration,
+        changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>,
+    ) -> Result<bool>;
 }
 
 /// One consistent state of a ledger.
@@ -172,9 +176,9 @@ pub struct StoredReceipt {
 
 impl StoredReceipt {
     pub(super) fn into_receipt(self, operation_id: OperationId, replayed: bool) -> Receipt {
-        let negative = self.negative.and_then(|text| {
-            Code::ALL.iter().map(|code| code.as_str()).find(|code| *code == &*text)
-        });
+        let negative = self
+            .negative
+            .and_then(|text| Code::ALL.iter().map(|code| code.as_str()).find(|code| *code == &*text));
         Receipt {
             operation_id,
             digest: self.digest,

@@ -8,16 +8,17 @@ mod decision;
 pub mod doorbell;
 mod ledger;
 mod memory;
+mod own;
 pub mod profile;
 pub mod random;
 pub mod sqlite;
 mod submit;
-mod own;
 
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, OwnCommit, StoredReceipt, TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, OwnCommit, StoredReceipt, TodoFilter, TurnFilter,
+    Tx, View,
 };
 pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};
@@ -26,10 +27,10 @@ pub use submit::Authority;
 pub(crate) use submit::{StepRight, last_terms};
 
 #[cfg(test)]
-mod process_tests;
-#[cfg(test)]
 mod check;
-#[cfg(test)]
-mod foreign;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+#[cfg(test)]
+mod foreign;
+#[cfg(test)]
+mod process_tests;

@@ -118,7 +118,10 @@ fn authorize(asked: &Asked) -> Result<()> {
     if asked.provenance.assurance == Assurance::Proven {
         return Ok(());
     }
-    Err(Error::new(Code::Unauthenticated, format!("accepting the clock needs proof that {} asks", asked.actor)))
+    Err(Error::new(
+        Code::Unauthenticated,
+        format!("accepting the clock needs proof that {} asks", asked.actor),
+    ))
 }
 
 fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
@@ -139,7 +142,8 @@ pub fn own_chain(view: &mut dyn View) -> Result<(u64, Option<OwnEnvelope>)> {
         let records = view.own_events(head.seq, STEP)?;
         let Some(record) = records.last() else { return Ok((head.seq, last)) };
         head = chain::verify(head, &records)?;
-        let damaged = |e: &dyn std::fmt::Display| Error::new(Code::StoreCorrupt, "an event cannot be read").internal(e);
+        let damaged =
+            |e: &dyn std::fmt::Display| Error::new(Code::StoreCorrupt, "an event cannot be read").internal(e);
         let text = std::str::from_utf8(&record.payload).map_err(|e| damaged(&e))?;
         last = Some(serde_json::from_str(text).map_err(|e| damaged(&e))?);
     }
@@ -150,7 +154,10 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::authority::{MemoryLedger, clock::{Clock, Reading}};
+    use crate::authority::{
+        MemoryLedger,
+        clock::{Clock, Reading},
+    };
     use crate::model::Door;
 
     const T: i64 = 1_800_000_000_000;

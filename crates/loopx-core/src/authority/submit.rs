@@ -121,7 +121,11 @@ impl Authority {
     /// Writes a step of a Turn for whoever has the right to: its driver, or what ran the validators of one without.
     ///
     /// Errors: those of the kernel; `operation_conflict`, `store_*`; `internal` for another Turn's step.
-    pub(crate) fn submit_step(&mut self, right: &dyn StepRight, operation: Operation<Step>) -> Result<Receipt> {
+    pub(crate) fn submit_step(
+        &mut self,
+        right: &dyn StepRight,
+        operation: Operation<Step>,
+    ) -> Result<Receipt> {
         if operation.command.turn_id() != right.turn_id() {
             return Err(Error::from(Code::Internal).internal("a step of another Turn"));
         }
@@ -308,8 +312,11 @@ fn unfounded() -> Error {
 }
 
 pub(super) fn conflict(operation_id: &OperationId) -> Error {
-    Error::new(Code::OperationConflict, format!("the operation id {operation_id} was used for another operation"))
-        .detail("operation_id", operation_id.as_str())
+    Error::new(
+        Code::OperationConflict,
+        format!("the operation id {operation_id} was used for another operation"),
+    )
+    .detail("operation_id", operation_id.as_str())
 }
 
 /// Loads what a command asks for, in at most two rounds.
@@ -352,7 +359,8 @@ fn decide(
         provenance: operation.provenance,
     };
     let records = link(&mut head, &linking, decision.events)?;
-    let outcome = serde_json::to_value(&decision.outcome).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let outcome =
+        serde_json::to_value(&decision.outcome).map_err(|e| Error::from(Code::Internal).internal(e))?;
     let receipt = StoredReceipt {
         digest,
         actor: operation.actor.clone(),

@@ -128,8 +128,18 @@ const BEGINNINGS: &[(&str, Alphabet, usize, Credential)] = &[
 const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd"];
 /// Names whose values are machine-made. Compared after separators are taken out.
 const SECRETS: &[&str] = &[
-    "secret", "secretkey", "token", "apikey", "accesskey", "accesskeyid", "privatekey", "signingkey",
-    "encryptionkey", "authkey", "credential", "credentials",
+    "secret",
+    "secretkey",
+    "token",
+    "apikey",
+    "accesskey",
+    "accesskeyid",
+    "privatekey",
+    "signingkey",
+    "encryptionkey",
+    "authkey",
+    "credential",
+    "credentials",
 ];
 
 /// How far one look goes; longer words are judged by their beginning, so that no text makes the scan quadratic.
@@ -198,7 +208,8 @@ fn bearer(here: &[u8]) -> Option<Credential> {
 
 fn url_password(here: &[u8]) -> Option<Credential> {
     let authority = run(here.strip_prefix(b"://")?, |b| {
-        !b.is_ascii_whitespace() && !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b')')
+        !b.is_ascii_whitespace()
+            && !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b')')
     });
     let at = authority.iter().rposition(|b| *b == b'@')?;
     let colon = authority.iter().take(at).position(|b| *b == b':')?;
@@ -226,7 +237,10 @@ fn assignment(before: &[u8], here: &[u8]) -> Option<Credential> {
     }
     let value = run(value, |b| {
         !b.is_ascii_whitespace()
-            && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b'(' | b')' | b'&' | b']' | b'}' | b'<' | b'>' | b'\\')
+            && !matches!(
+                b,
+                b'"' | b'\'' | b'`' | b',' | b';' | b'(' | b')' | b'&' | b']' | b'}' | b'<' | b'>' | b'\\'
+            )
     });
     let told = (ends(PASSWORDS) && random(value, 8, 5)) || (ends(SECRETS) && random(value, 16, 8));
     (told && !is_placeholder(value)).then_some(Credential::Assignment)
@@ -243,7 +257,9 @@ fn random(value: &[u8], least: usize, least_distinct: usize) -> bool {
 /// A variable, a template, a mask or a file name stands where the secret would.
 fn is_placeholder(value: &[u8]) -> bool {
     let is_path = value.starts_with(b"/") && !value.contains(&b'+') && !value.ends_with(b"=");
-    is_path || matches!(value.first(), Some(b'$' | b'<' | b'{' | b'[' | b'%' | b'*' | b'.')) || (value.len() >= 3 && distinct(value) < 2)
+    is_path
+        || matches!(value.first(), Some(b'$' | b'<' | b'{' | b'[' | b'%' | b'*' | b'.'))
+        || (value.len() >= 3 && distinct(value) < 2)
 }
 
 fn distinct(value: &[u8]) -> usize {

@@ -143,7 +143,25 @@ fn is_share(rest: &str) -> bool {
 
 fn is_path_char(c: char) -> bool {
     !c.is_whitespace()
-        && !matches!(c, '"' | '\'' | '`' | '<' | '>' | '|' | ',' | ';' | ':' | '(' | ')' | '[' | ']' | '{' | '}' | '*' | '?')
+        && !matches!(
+            c,
+            '"' | '\''
+                | '`'
+                | '<'
+                | '>'
+                | '|'
+                | ','
+                | ';'
+                | ':'
+                | '('
+                | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | '*'
+                | '?'
+        )
 }
 
 fn path_length(before: &Before, rest: &str) -> usize {
@@ -217,7 +235,9 @@ fn host(before: &Before, rest: &str) -> Option<usize> {
     let name = run.trim_end_matches('.');
     let lower = name.to_ascii_lowercase();
     let private = HOST_ENDS.iter().filter_map(|end| lower.strip_suffix(end)).any(|label| {
-        label.starts_with(|c: char| c.is_ascii_alphanumeric()) && !label.contains("..") && !label.ends_with('.')
+        label.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && !label.contains("..")
+            && !label.ends_with('.')
     });
     (private && !called).then_some(name.len())
 }

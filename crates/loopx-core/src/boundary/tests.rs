@@ -56,7 +56,8 @@ fn every_kind_of_credential_is_refused() {
 #[test]
 fn a_credential_cannot_hide_behind_invisible_characters() {
     let (head, tail) = ("gh", "p_#");
-    for hidden in ["\u{200b}", "\u{200d}", "\u{202e}", "\u{ad}", "\u{1b}[31m", "\0", "\u{feff}", "\u{e0041}"] {
+    for hidden in ["\u{200b}", "\u{200d}", "\u{202e}", "\u{ad}", "\u{1b}[31m", "\0", "\u{feff}", "\u{e0041}"]
+    {
         let text = fill(&format!("{head}{hidden}{tail}"));
         assert_eq!(screen(&text).map_err(|refused| refused.kind), Err(Credential::Forge), "{hidden:?}");
     }
@@ -94,7 +95,10 @@ fn private_places_are_redacted_in_place_and_counted() {
     for (text, expected) in table {
         let screened = screen(text).unwrap();
         assert_eq!(screened.text, expected, "{text}");
-        assert_eq!(screened.redactions, expected.matches("[path]").count() + expected.matches("[host]").count());
+        assert_eq!(
+            screened.redactions,
+            expected.matches("[path]").count() + expected.matches("[host]").count()
+        );
     }
 }
 
@@ -166,8 +170,23 @@ fn a_private_value_shows_nothing() {
 #[test]
 fn a_hostile_repetition_is_screened_in_linear_time() {
     let pieces = [
-        ":", "/", "\\", "sk-", "eyJ", "\"/tmp", "://a:", "password=", "a:", "-----BEGIN ", "1.", "\u{200d}", "\u{1b}]",
-        "bearer ", "x.local", "'", "= ",
+        ":",
+        "/",
+        "\\",
+        "sk-",
+        "eyJ",
+        "\"/tmp",
+        "://a:",
+        "password=",
+        "a:",
+        "-----BEGIN ",
+        "1.",
+        "\u{200d}",
+        "\u{1b}]",
+        "bearer ",
+        "x.local",
+        "'",
+        "= ",
     ];
     for piece in pieces {
         let text = piece.repeat(64 * 1024 / piece.len());
@@ -187,10 +206,58 @@ fn thread_ms() -> i64 {
 /// Texts out of the pieces that the screen looks at, joined without mercy.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "/home/", "/tmp", "/", "//", "ann", "x", "10.0.0.1", "fd00::1", "::", ":", ".local", ".", "-", "_", "\"", "'", " ",
-        "\n", "\\", "C:\\Users\\", "file://", "[path]", "[host]", "(", ")", "]", "[", "%", "://", "@", "=", "password",
-        "secret=", "a1B2c3D4e5F6g7H8", "bearer ", "\u{200d}", "é", "\u{1b}[", "\u{1b}]", "m", "\r", "\u{202e}", "nas.lan", "~",
-        "}", ",", "127.0.0.1", "!", "?", "…", "0", "a",
+        "/home/",
+        "/tmp",
+        "/",
+        "//",
+        "ann",
+        "x",
+        "10.0.0.1",
+        "fd00::1",
+        "::",
+        ":",
+        ".local",
+        ".",
+        "-",
+        "_",
+        "\"",
+        "'",
+        " ",
+        "\n",
+        "\\",
+        "C:\\Users\\",
+        "file://",
+        "[path]",
+        "[host]",
+        "(",
+        ")",
+        "]",
+        "[",
+        "%",
+        "://",
+        "@",
+        "=",
+        "password",
+        "secret=",
+        "a1B2c3D4e5F6g7H8",
+        "bearer ",
+        "\u{200d}",
+        "é",
+        "\u{1b}[",
+        "\u{1b}]",
+        "m",
+        "\r",
+        "\u{202e}",
+        "nas.lan",
+        "~",
+        "}",
+        ",",
+        "127.0.0.1",
+        "!",
+        "?",
+        "…",
+        "0",
+        "a",
     ]);
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }

@@ -30,7 +30,8 @@ fn with(argv: &[OsString], flag: &str, value: &str) -> Option<String> {
     let words = argv.iter().map(|word| word.to_str()).collect::<Option<Vec<_>>>()?;
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     let (before, after) = words.split_at_checked(end)?;
-    let is_given = |word: &&str| word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    let is_given =
+        |word: &&str| word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
     let mut line = shell_line(before.iter().copied())?;
     if !before.iter().any(is_given) {
         line = format!("{line} {flag} {value}");
@@ -46,7 +47,8 @@ fn with(argv: &[OsString], flag: &str, value: &str) -> Option<String> {
 ///
 /// A shell splits what a bare variable holds, and not what `~` means.
 fn by_variable(path: &Path, env: &Env) -> Option<String> {
-    let roots = [(Var::LoopxHome, r#""$LOOPX_HOME""#), (Var::XdgDataHome, r#""$XDG_DATA_HOME""#), (Var::Home, "~")];
+    let roots =
+        [(Var::LoopxHome, r#""$LOOPX_HOME""#), (Var::XdgDataHome, r#""$XDG_DATA_HOME""#), (Var::Home, "~")];
     roots.iter().find_map(|(var, shown)| {
         let rest = path.strip_prefix(env.get(*var)?).ok()?;
         Some(format!("{shown}/{}", shell_line([rest.to_str()?])?))

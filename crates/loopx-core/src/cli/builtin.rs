@@ -16,7 +16,11 @@ pub(super) fn completions(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let shell = args.needed("shell")?;
     let script = page::completions(context.program, context.preset.commands, shell)
         .ok_or_else(|| Error::new(Code::Internal, format!("no completions for {shell}")))?;
-    Rendered::new("loopx_completions_v1", &Script { shell, script: &script }, Document::new().verbatim(&script))
+    Rendered::new(
+        "loopx_completions_v1",
+        &Script { shell, script: &script },
+        Document::new().verbatim(&script),
+    )
 }
 
 #[derive(Serialize)]

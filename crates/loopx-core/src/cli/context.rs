@@ -46,7 +46,9 @@ impl Context<'_, '_> {
     ///
     /// Errors: `invalid_argument` when it is gone.
     pub fn folder(&self) -> Result<&Path> {
-        self.env.folder().ok_or_else(|| Error::new(Code::InvalidArgument, "the present folder cannot be read"))
+        self.env
+            .folder()
+            .ok_or_else(|| Error::new(Code::InvalidArgument, "the present folder cannot be read"))
     }
 
     /// The binding of the present folder, if it has one; none is bound where no folder is.
@@ -120,7 +122,8 @@ impl Context<'_, '_> {
         let Some(path) = args.file("token-file") else {
             return Ok(self.env.text(Var::LoopxToken)?.map(str::to_owned));
         };
-        let refused = |code: Code, message: &'static str| Error::new(code, message).detail("argument", "--token-file");
+        let refused =
+            |code: Code, message: &'static str| Error::new(code, message).detail("argument", "--token-file");
         let text = config::read_limited(path)?
             .ok_or_else(|| refused(Code::NotFound, "there is no such token file").hint("token --help"))?;
         if is_read_by_others(path) {
@@ -142,7 +145,9 @@ impl Context<'_, '_> {
         self.note(&format!("{question} (yes/no)"));
         let mut answer = String::new();
         let mut input = BufReader::new(&mut *self.stdio.input).take(ANSWER_MAX_BYTES);
-        input.read_line(&mut answer).map_err(|e| Error::new(Code::Internal, "no answer can be read").internal(e))?;
+        input
+            .read_line(&mut answer)
+            .map_err(|e| Error::new(Code::Internal, "no answer can be read").internal(e))?;
         Ok(Some(answer.trim() == "yes"))
     }
 }

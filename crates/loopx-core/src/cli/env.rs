@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_in_the_debug_text() {
-        let env = Env::from_pairs([("LOOPX_TOKEN", "tok_secret"), ("LOOPX_OWN", "own_secret"), ("TERM", "x")]);
+        let env =
+            Env::from_pairs([("LOOPX_TOKEN", "tok_secret"), ("LOOPX_OWN", "own_secret"), ("TERM", "x")]);
         let text = format!("{env:?}");
         assert!(text.contains("LOOPX_TOKEN") && text.contains("TERM"));
         assert!(!text.contains("secret"), "{text}");

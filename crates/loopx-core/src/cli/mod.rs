@@ -77,7 +77,13 @@ pub fn run(program: &'static str, preset: &Preset) -> ExitCode {
 }
 
 /// Runs a command and gives its exit code. `argv` does not hold the program's name, which is `program`.
-pub fn main(program: &'static str, preset: &Preset, argv: &[OsString], env: &Env, stdio: &mut Stdio<'_>) -> u8 {
+pub fn main(
+    program: &'static str,
+    preset: &Preset,
+    argv: &[OsString],
+    env: &Env,
+    stdio: &mut Stdio<'_>,
+) -> u8 {
     if let Some((name, rest)) = argv.split_first()
         && let Some((_, inner)) = preset.inner.iter().find(|(word, _)| name == word)
     {
@@ -114,7 +120,8 @@ fn answer(
         Route::Verb(chain, rest) => {
             let args = parse::parse(&chain, rest, env)?;
             let handler = preset.handler(args.path()).ok_or_else(|| {
-                Error::new(Code::NotInstalled, format!("`{}` is not part of this build", args.path())).hint("--help")
+                Error::new(Code::NotInstalled, format!("`{}` is not part of this build", args.path()))
+                    .hint("--help")
             })?;
             let mut context = Context { program, argv, preset, env, look, stdio };
             handler(&mut context, &args).map_err(|error| handlers::explained(&context, &args, error))

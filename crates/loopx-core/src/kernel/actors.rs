@@ -118,13 +118,16 @@ pub(crate) fn authorize(verb: Verb, actor: &Actor, provenance: &Provenance, stri
             .detail("verb", verb.as_str())
     };
     let user_only = || {
-        Error::new(Code::UserOnly, format!("only a person may use `{}`", verb.as_str())).detail("verb", verb.as_str())
+        Error::new(Code::UserOnly, format!("only a person may use `{}`", verb.as_str()))
+            .detail("verb", verb.as_str())
     };
     if provenance.contained.is_some() {
         return match actor {
             Actor::Agent(..) if rights.contained => Ok(()),
             Actor::Agent(..) if rights.agent => Err(not_allowed()),
-            Actor::Agent(..) | Actor::User(_) | Actor::Host(_) | Actor::System if a_persons => Err(user_only()),
+            Actor::Agent(..) | Actor::User(_) | Actor::Host(_) | Actor::System if a_persons => {
+                Err(user_only())
+            }
             Actor::Agent(..) | Actor::User(_) | Actor::Host(_) | Actor::System => Err(not_allowed()),
         };
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, event_kinds, turn};
+use super::{Concluded, Context, Draft, Facts, Outcome, Read, Verb, Wanted, event_kinds, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{Agent, AgentId, GoalId, Label, Stopped},

@@ -10,7 +10,10 @@ use serde::Serialize;
 use super::{Asker, Facts, Read, Reason, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
 use crate::{
     error::{Code, Error, Result, shell_line},
-    model::{Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoState, Turn, TurnId, TurnState, Unresolved},
+    model::{
+        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoState, Turn, TurnId, TurnState,
+        Unresolved,
+    },
 };
 
 /// How many asks are named at once.
@@ -40,9 +43,7 @@ pub fn gate_ask(gate: &Gate) -> Ask {
 
 /// What answers the gates that block a whole Goal.
 pub(super) fn goal_gate_asks(facts: &Facts, goal_id: &GoalId) -> Vec<Ask> {
-    let blocks = |gate: &&Gate| {
-        gate.goal_id == *goal_id && gate.blocks == Blocks::Goal && gate.is_blocking()
-    };
+    let blocks = |gate: &&Gate| gate.goal_id == *goal_id && gate.blocks == Blocks::Goal && gate.is_blocking();
     facts.rows().gates.values().filter(blocks).map(gate_ask).collect()
 }
 
@@ -121,7 +122,8 @@ pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>
                 gates
             }
             (Cause::Acceptance, _) => {
-                let answer = |gate_id| ask(Code::Held.as_str(), &gate_id, format!("gate resolve {gate_id} --approve"));
+                let answer =
+                    |gate_id| ask(Code::Held.as_str(), &gate_id, format!("gate resolve {gate_id} --approve"));
                 turn.acceptance_gate.map(answer).into_iter().collect()
             }
             (Cause::Hold, Some(todo_id)) => vec![held(format!("todo unhold {todo_id}"))],
@@ -167,7 +169,9 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
         Reason::Capability => vec![capability_ask(asker, todo, lacks)],
         Reason::Approval(_) if lacks => vec![capability_ask(asker, todo, lacks)],
         Reason::Approval(_) => vec![ask("gate", id, format!("todo claim {id}"))],
-        Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => Vec::new(),
+        Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => {
+            Vec::new()
+        }
     })
 }
 

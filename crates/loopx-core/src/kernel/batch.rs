@@ -156,11 +156,18 @@ fn resolve(reference: &Ref, made: &[Option<TodoId>]) -> Result<TodoId> {
             .and_then(|place| made.get(place))
             .cloned()
             .flatten()
-            .ok_or_else(|| Error::new(Code::InvalidArgument, format!("#{place} names no earlier item that adds a Todo"))),
+            .ok_or_else(|| {
+                Error::new(Code::InvalidArgument, format!("#{place} names no earlier item that adds a Todo"))
+            }),
     }
 }
 
-fn one(item: &Item, made: &[Option<TodoId>], draft: &mut Draft<'_>, outcome: &mut Outcome) -> Result<Option<TodoId>> {
+fn one(
+    item: &Item,
+    made: &[Option<TodoId>],
+    draft: &mut Draft<'_>,
+    outcome: &mut Outcome,
+) -> Result<Option<TodoId>> {
     match item {
         Item::Add { new, after_items } => {
             let mut new = (**new).clone();

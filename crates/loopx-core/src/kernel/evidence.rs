@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Concluded, Draft, Facts, Outcome, Read, Wanted, event_kinds, goal, todo};
+use super::{Concluded, Context, Draft, Facts, Outcome, Read, Wanted, event_kinds, goal, todo};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -96,14 +96,18 @@ pub(super) fn add(draft: &mut Draft<'_>, command: &Command) -> Result<EvidenceId
     }
     let criteria = draft.facts().goal(draft.goal_id())?.map_or(0, |goal| goal.acceptance.len());
     if criterion.is_some_and(|n| n == 0 || usize::from(n) > criteria) {
-        return Err(Error::new(Code::InvalidArgument, format!("the Goal has {criteria} criteria, counted from 1")));
+        return Err(Error::new(
+            Code::InvalidArgument,
+            format!("the Goal has {criteria} criteria, counted from 1"),
+        ));
     }
     let default = if by_person { EvidenceVerdict::Accepted } else { EvidenceVerdict::Unchecked };
     let verdict = verdict.unwrap_or(default);
     let own_turn = match turn_id {
-        Some(turn_id) => draft.facts().turn(&turn_id)?.filter(|turn| {
-            draft.actor().agent() == Some((&turn.agent_id, &turn.endpoint))
-        }),
+        Some(turn_id) => draft
+            .facts()
+            .turn(&turn_id)?
+            .filter(|turn| draft.actor().agent() == Some((&turn.agent_id, &turn.endpoint))),
         None => None,
     };
     let own_turn = own_turn.map(|turn| turn.turn_id);

@@ -427,7 +427,8 @@ impl Facts {
             Delta::Gated { todos, by } => {
                 for id in todos {
                     if let Some(todo) = self.rows.todos.get_mut(id) {
-                        todo.counters.blocking_gates = todo.counters.blocking_gates.saturating_add_signed(*by);
+                        todo.counters.blocking_gates =
+                            todo.counters.blocking_gates.saturating_add_signed(*by);
                     }
                 }
             }

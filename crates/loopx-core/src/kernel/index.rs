@@ -51,11 +51,15 @@ pub fn index(todo: &Todo) -> Index {
         TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) } => {
             woken_ready_at(todo.counters.woken_at)
         }
-        TodoState::Open | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => 0,
+        TodoState::Open
+        | TodoState::Blocked { .. }
+        | TodoState::Done { .. }
+        | TodoState::Cancelled { .. } => 0,
     };
-    let due = todo.monitor.as_ref().map(|monitor| {
-        monitor.looked_at.map_or(NEVER_LOOKED_AT, |at| at.plus(monitor.every_ms).as_ms())
-    });
+    let due = todo
+        .monitor
+        .as_ref()
+        .map(|monitor| monitor.looked_at.map_or(NEVER_LOOKED_AT, |at| at.plus(monitor.every_ms).as_ms()));
     let ready_at = due.map_or(awake_at, |due| due.max(awake_at));
     let offered = matches!(todo.state, TodoState::Open | TodoState::Deferred { .. })
         && todo.kind.is_executable()
@@ -83,8 +87,10 @@ fn bucket(todo: &Todo) -> &'static str {
         TodoState::Open if todo.kind == TodoKind::Action => "action",
         TodoState::Open if todo.kind == TodoKind::Blocker => "blocker",
         TodoState::Open if todo.kind == TodoKind::Monitor => "monitor",
-        TodoState::Open | TodoState::Deferred { .. } | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => {
-            todo.state.as_str()
-        }
+        TodoState::Open
+        | TodoState::Deferred { .. }
+        | TodoState::Blocked { .. }
+        | TodoState::Done { .. }
+        | TodoState::Cancelled { .. } => todo.state.as_str(),
     }
 }

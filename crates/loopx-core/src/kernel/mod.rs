@@ -30,8 +30,8 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, abandon_command, close_asks, close_reads, gate_ask, held_asks, held_reads, may_be_told, person_ask,
-    recover_command, todo_asks, unresolved_ask,
+    ASKS_MAX, Ask, abandon_command, close_asks, close_reads, gate_ask, held_asks, held_reads, may_be_told,
+    person_ask, recover_command, todo_asks, unresolved_ask,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
@@ -49,7 +49,8 @@ pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
-    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, causes as turn_causes, is_provable,
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around,
+    causes as turn_causes, is_provable,
 };
 
 use crate::{
@@ -321,13 +322,15 @@ fn check_containment(facts: &Facts, operation: &Operation<Input>) -> Result<()> 
     let Some(turn_id) = operation.provenance.contained else { return Ok(()) };
     let turn = facts.turn(&turn_id)?;
     let same = turn.is_some_and(|turn| {
-        turn.goal_id == operation.goal_id
-            && operation.actor.agent() == Some((&turn.agent_id, &turn.endpoint))
+        turn.goal_id == operation.goal_id && operation.actor.agent() == Some((&turn.agent_id, &turn.endpoint))
     });
     if same {
         return Ok(());
     }
-    Err(Error::new(Code::ActorNotAllowed, format!("{} is not the agent of the Turn it runs in", operation.actor)))
+    Err(Error::new(
+        Code::ActorNotAllowed,
+        format!("{} is not the agent of the Turn it runs in", operation.actor),
+    ))
 }
 
 fn check_expected(facts: &Facts, operation: &Operation<Input>) -> Result<()> {

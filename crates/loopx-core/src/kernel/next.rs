@@ -14,8 +14,8 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Agent, EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind, Turn, TurnId, TurnKind,
-        TurnState,
+        Agent, EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind,
+        Turn, TurnId, TurnKind, TurnState,
     },
 };
 
@@ -94,8 +94,12 @@ impl Action {
     /// What it obliges the asker to.
     const fn obligation(&self) -> Obligation {
         match self {
-            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => Obligation { must_attempt_work: true },
-            Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => Obligation { must_attempt_work: false },
+            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => {
+                Obligation { must_attempt_work: true }
+            }
+            Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => {
+                Obligation { must_attempt_work: false }
+            }
         }
     }
 
@@ -198,9 +202,9 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
 }
 
 fn known<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<&'f Goal> {
-    let goal = facts.goal(goal_id)?.ok_or_else(|| {
-        Error::new(Code::NotFound, format!("there is no Goal {goal_id}")).hint("goal list")
-    })?;
+    let goal = facts
+        .goal(goal_id)?
+        .ok_or_else(|| Error::new(Code::NotFound, format!("there is no Goal {goal_id}")).hint("goal list"))?;
     if !matches!(goal.state, GoalState::Closed { .. }) {
         super::agent::registered(facts, &(goal_id.clone(), asker.viewer.agent_id.clone()))?;
     }
@@ -276,7 +280,8 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
         return Ok((7, work(todo)));
     }
     let asks = asks(facts, asker, reasons)?;
-    let earliest = |pick: &dyn Fn(&Reason) -> Option<Timestamp>| reasons.iter().filter_map(|(_, r)| pick(r)).min();
+    let earliest =
+        |pick: &dyn Fn(&Reason) -> Option<Timestamp>| reasons.iter().filter_map(|(_, r)| pick(r)).min();
     let peer = earliest(&|reason| match reason {
         Reason::Peer { until, .. } => Some(*until),
         _ => None, // wildcard: only one reason matters here
@@ -319,7 +324,8 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         let expires_at = turn::ownership(facts, turn)?.map(|own| own.expires_at);
         // What has passed without an end is waited for no more; the ownership keeps others out longer.
         let deadline = turn.open_attempt().and_then(|attempt| attempt.deadline_at);
-        let coming = |at: Option<Timestamp>| [at, expires_at].into_iter().flatten().find(|at| *at > facts.now());
+        let coming =
+            |at: Option<Timestamp>| [at, expires_at].into_iter().flatten().find(|at| *at > facts.now());
         let wait = |why, until: Option<Timestamp>| Ok(Some(Action::Wait { why, until }));
         if !turn.is_driven() {
             if is_presented(facts, turn, asker)? {
@@ -339,7 +345,9 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
         let held = matches!(turn.state, TurnState::Held { .. });
         match asker.seen.get(&turn.turn_id) {
             // What does not execute any more is rule 3's.
-            Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => return Ok(Some(reconcile(turn))),
+            Some(Seen::Gone) if !held && (executes || !is_unresolved(turn)) => {
+                return Ok(Some(reconcile(turn)));
+            }
             Some(Seen::Alive) if !held => return wait(Code::TurnRunning.as_str(), coming(deadline)),
             None if executes => return wait(Code::TurnRunning.as_str(), coming(deadline)),
             Some(Seen::Gone | Seen::Alive) | None => {}
@@ -424,6 +432,9 @@ fn work(todo: &Todo) -> Action {
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.
 #[cfg(test)]
 pub(crate) fn would_admit(facts: &Facts, todo_id: &TodoId, asker: &Asker<'_>) -> Result<()> {
-    let claim = claim::Claim { workspace: asker.viewer.workspace.cloned(), ..claim::Claim::attached(todo_id.clone()) };
+    let claim = claim::Claim {
+        workspace: asker.viewer.workspace.cloned(),
+        ..claim::Claim::attached(todo_id.clone())
+    };
     claim::admissible(facts, &claim, asker.viewer.agent_id, asker.endpoint)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Concluded, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds, turn};
+use super::{Concluded, Context, Delta, Draft, Facts, Outcome, Read, Wanted, agent, event_kinds, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{AgentId, Bucket, Duration, Goal, GoalId, Limit, MeterScope, Turn, TurnId},

@@ -11,8 +11,8 @@ use super::{Facts, Read, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Blocks, Cause, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn,
-        TurnId, TurnState, Wake, Workspace,
+        AgentId, Blocks, Cause, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind,
+        TodoState, Turn, TurnId, TurnState, Wake, Workspace,
     },
 };
 
@@ -131,7 +131,11 @@ impl Reason {
 }
 
 /// What [`reason`] must read of some Todos that is not loaded yet, for a viewer; asked at most twice.
-pub fn reason_reads<'i>(todos: impl IntoIterator<Item = &'i TodoId>, viewer: &Viewer<'_>, facts: &Facts) -> BTreeSet<Read> {
+pub fn reason_reads<'i>(
+    todos: impl IntoIterator<Item = &'i TodoId>,
+    viewer: &Viewer<'_>,
+    facts: &Facts,
+) -> BTreeSet<Read> {
     let mut wanted = Wanted { facts, missing: BTreeSet::new() };
     for todo_id in todos {
         wanted.want(Read::Goal(todo_id.goal().clone()));
@@ -215,9 +219,10 @@ fn anybodys(todo: &Todo) -> Option<UserWhy> {
         (TodoState::Blocked { .. }, _) => Some(UserWhy::Blocked),
         (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Action) => Some(UserWhy::Action),
         (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Blocker) => Some(UserWhy::Blocker),
-        (TodoState::Open | TodoState::Deferred { .. }, TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan) => {
-            todo.hold.then_some(UserWhy::Hold)
-        }
+        (
+            TodoState::Open | TodoState::Deferred { .. },
+            TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan,
+        ) => todo.hold.then_some(UserWhy::Hold),
     }
 }
 
@@ -276,9 +281,9 @@ fn of_turn(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Rea
     if todo.turn_id.is_some() {
         return Err(Error::from(Code::Internal).internal("a Todo names a Turn that is not there"));
     }
-    Ok(todo.reserved.as_ref().filter(|r| r.agent_id != *viewer.agent_id && r.until > facts.now()).map(|reserved| {
-        Reason::Peer { by: PeerBy::Reserved(reserved.agent_id.clone()), until: reserved.until }
-    }))
+    Ok(todo.reserved.as_ref().filter(|r| r.agent_id != *viewer.agent_id && r.until > facts.now()).map(
+        |reserved| Reason::Peer { by: PeerBy::Reserved(reserved.agent_id.clone()), until: reserved.until },
+    ))
 }
 
 fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Result<Option<Reason>> {

@@ -64,10 +64,8 @@ impl FromStr for Actor {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = || {
-            Error::new(Code::InvalidArgument, format!("`{}` names no actor", echo(text))).detail(
-                "expected",
-                "user:<name>, agent:<id>[@<endpoint>], host:<endpoint> or system",
-            )
+            Error::new(Code::InvalidArgument, format!("`{}` names no actor", echo(text)))
+                .detail("expected", "user:<name>, agent:<id>[@<endpoint>], host:<endpoint> or system")
         };
         let (kind, name) = text.split_once(':').unwrap_or((text, ""));
         match kind {
@@ -216,15 +214,8 @@ mod tests {
             "user:a b",
             "user:a\n",
         ] {
-            assert_eq!(
-                bad.parse::<Actor>().unwrap_err().code(),
-                Code::InvalidArgument,
-                "{bad:?}"
-            );
+            assert_eq!(bad.parse::<Actor>().unwrap_err().code(), Code::InvalidArgument, "{bad:?}");
         }
-        assert!(
-            "agent:coder@coder".parse::<Actor>().is_err(),
-            "an endpoint never equals its agent"
-        );
+        assert!("agent:coder@coder".parse::<Actor>().is_err(), "an endpoint never equals its agent");
     }
 }

@@ -84,10 +84,9 @@ impl FromStr for Digest {
                 b'a'..=b'f' => Some(b - b'a' + 10),
                 _ => None,
             };
-            let (Some(high), Some(low)) = (
-                pair.first().copied().and_then(digit),
-                pair.last().copied().and_then(digit),
-            ) else {
+            let (Some(high), Some(low)) =
+                (pair.first().copied().and_then(digit), pair.last().copied().and_then(digit))
+            else {
                 return Err(bad());
             };
             *slot = high * 16 + low;
@@ -154,9 +153,7 @@ fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
             (None, None) => return Err(Error::new(Code::Internal, "a fraction has no canonical encoding")),
         },
         Value::String(text) => frame(b's', text.as_bytes(), out),
-        Value::Array(items) => nested(b'a', out, |out| {
-            items.iter().try_for_each(|item| encode(item, out))
-        })?,
+        Value::Array(items) => nested(b'a', out, |out| items.iter().try_for_each(|item| encode(item, out)))?,
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
             fields.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
@@ -181,17 +178,12 @@ mod tests {
     fn fault_h06_the_canonical_encoding_is_pinned() {
         let vectors = [
             (json!({}), "6d 00000000"),
-            (
-                json!({"b": 1, "a": null}),
-                "6d 00000013 6b 00000001 62 69 00000008 0000000000000001",
-            ),
+            (json!({"b": 1, "a": null}), "6d 00000013 6b 00000001 62 69 00000008 0000000000000001"),
             (json!(["x", true]), "61 0000000c 73 00000001 78 62 00000001 01"),
         ];
         for (value, hex) in vectors {
-            let got = canonical(&value)
-                .unwrap()
-                .iter()
-                .fold(String::new(), |hex, b| hex + &format!("{b:02x}"));
+            let got =
+                canonical(&value).unwrap().iter().fold(String::new(), |hex, b| hex + &format!("{b:02x}"));
             assert_eq!(got, hex.replace(' ', ""), "{value}");
         }
     }

@@ -128,20 +128,11 @@ mod tests {
 
     #[test]
     fn a_pointer_stays_inside_the_work_tree() {
-        for good in [
-            "a.txt",
-            "a/b..c/..d",
-            "./x",
-            "https://example.org/a/../b",
-            "9f2c1e0",
-            "sh check.sh",
-            "a:b",
-        ] {
-            let taken = if good == "a:b" {
-                EvidenceKind::Note.check(good)
-            } else {
-                EvidenceKind::File.check(good)
-            };
+        for good in
+            ["a.txt", "a/b..c/..d", "./x", "https://example.org/a/../b", "9f2c1e0", "sh check.sh", "a:b"]
+        {
+            let taken =
+                if good == "a:b" { EvidenceKind::Note.check(good) } else { EvidenceKind::File.check(good) };
             taken.unwrap_or_else(|e| panic!("{good}: {e}"));
         }
         for bad in [
@@ -158,12 +149,7 @@ mod tests {
             "file:///etc/passwd",
             "FILE:/x",
         ] {
-            for kind in [
-                EvidenceKind::File,
-                EvidenceKind::Commit,
-                EvidenceKind::Url,
-                EvidenceKind::Check,
-            ] {
+            for kind in [EvidenceKind::File, EvidenceKind::Commit, EvidenceKind::Url, EvidenceKind::Check] {
                 let error = kind.check(bad).unwrap_err();
                 assert_eq!(
                     (error.code(), error.hint_args()),

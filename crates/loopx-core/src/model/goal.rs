@@ -205,8 +205,7 @@ impl Workspace {
     ///
     /// Errors: `invalid_argument` for one that is too long then.
     pub fn from_root(&self, path: &ScopePath) -> Result<ScopePath, Error> {
-        self.below()
-            .map_or_else(|| Ok(path.clone()), |below| format!("{below}/{path}").parse())
+        self.below().map_or_else(|| Ok(path.clone()), |below| format!("{below}/{path}").parse())
     }
 }
 
@@ -215,15 +214,10 @@ impl FromStr for Workspace {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        let (tree, below) = text
-            .split_once('/')
-            .map_or((text, None), |(tree, below)| (tree, Some(below)));
+        let (tree, below) = text.split_once('/').map_or((text, None), |(tree, below)| (tree, Some(below)));
         // Two spellings of one folder would be two folders.
-        let is_normal = |below: &str| {
-            below
-                .parse::<ScopePath>()
-                .is_ok_and(|path| path.as_str() == below && below != ".")
-        };
+        let is_normal =
+            |below: &str| below.parse::<ScopePath>().is_ok_and(|path| path.as_str() == below && below != ".");
         if (16..=64).contains(&tree.len()) && tree.bytes().all(hex) && below.is_none_or(is_normal) {
             return Ok(Self(text.into()));
         }

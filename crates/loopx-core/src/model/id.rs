@@ -15,11 +15,8 @@ use crate::error::{Code, Error, echo};
 const OPERATION_ID_MAX_BYTES: usize = 128;
 
 fn invalid(what: &str, text: &str) -> Error {
-    Error::new(
-        Code::InvalidId,
-        format!("`{}` is not a well-formed {what}", echo(text)),
-    )
-    .detail("expected", what)
+    Error::new(Code::InvalidId, format!("`{}` is not a well-formed {what}", echo(text)))
+        .detail("expected", what)
 }
 
 macro_rules! text_id {
@@ -254,10 +251,7 @@ impl FromStr for TodoId {
             return Err(bad());
         }
         let number = number.parse().map_err(|_| bad())?;
-        Ok(Self {
-            goal: goal.parse().map_err(|_| bad())?,
-            number,
-        })
+        Ok(Self { goal: goal.parse().map_err(|_| bad())?, number })
     }
 }
 
@@ -275,14 +269,8 @@ mod tests {
 
     #[test]
     fn a_digit_is_read_as_it_is_written() {
-        let read: Vec<_> = (0..=u8::MAX)
-            .filter_map(|byte| Some((digit(byte)?, byte)))
-            .collect();
-        let written: Vec<_> = ALPHABET
-            .iter()
-            .zip(0..)
-            .map(|(byte, value)| (value, *byte))
-            .collect();
+        let read: Vec<_> = (0..=u8::MAX).filter_map(|byte| Some((digit(byte)?, byte))).collect();
+        let written: Vec<_> = ALPHABET.iter().zip(0..).map(|(byte, value)| (value, *byte)).collect();
         assert_eq!(read, written);
     }
 
@@ -303,76 +291,25 @@ mod tests {
         for good in ["a", "0", "a-b", &"x".repeat(48)] {
             assert_eq!(good.parse::<GoalId>().unwrap().as_str(), good);
         }
-        for bad in [
-            "",
-            " ",
-            "-a",
-            "A",
-            "a b",
-            "a\0",
-            "ü",
-            "a.b",
-            &"x".repeat(49),
-            " a",
-            "a\n",
-        ] {
-            assert_eq!(
-                bad.parse::<GoalId>().unwrap_err().code(),
-                Code::InvalidId,
-                "{bad:?}"
-            );
+        for bad in ["", " ", "-a", "A", "a b", "a\0", "ü", "a.b", &"x".repeat(49), " a", "a\n"] {
+            assert_eq!(bad.parse::<GoalId>().unwrap_err().code(), Code::InvalidId, "{bad:?}");
         }
         for bad in ["", "1a", ".a", "A", "a@b", &"x".repeat(61)] {
-            assert_eq!(
-                bad.parse::<AgentId>().unwrap_err().code(),
-                Code::InvalidId,
-                "{bad:?}"
-            );
+            assert_eq!(bad.parse::<AgentId>().unwrap_err().code(), Code::InvalidId, "{bad:?}");
         }
-        assert!(
-            "x".repeat(60)
-                .parse::<AgentId>()
-                .unwrap()
-                .default_endpoint()
-                .as_str()
-                .len()
-                == 64
-        );
+        assert!("x".repeat(60).parse::<AgentId>().unwrap().default_endpoint().as_str().len() == 64);
         for bad in ["", " ", "a b", "a\0b", "é", &"x".repeat(129)] {
-            assert_eq!(
-                bad.parse::<OperationId>().unwrap_err().code(),
-                Code::InvalidId,
-                "{bad:?}"
-            );
+            assert_eq!(bad.parse::<OperationId>().unwrap_err().code(), Code::InvalidId, "{bad:?}");
         }
     }
 
     #[test]
     fn todo_ids_have_one_spelling() {
         let id: TodoId = "my-goal.17".parse().unwrap();
-        assert_eq!(
-            (id.goal().as_str(), id.number(), id.to_string().as_str()),
-            ("my-goal", 17, "my-goal.17")
-        );
-        for bad in [
-            "",
-            "g",
-            "g.",
-            "g.0",
-            "g.01",
-            "g.+1",
-            "g.-1",
-            "g.1.",
-            ".1",
-            "G.1",
-            "g.4294967296",
-            "g.1 ",
-        ] {
-            assert_eq!(
-                bad.parse::<TodoId>().unwrap_err().code(),
-                Code::InvalidId,
-                "{bad:?}"
-            );
+        assert_eq!((id.goal().as_str(), id.number(), id.to_string().as_str()), ("my-goal", 17, "my-goal.17"));
+        for bad in ["", "g", "g.", "g.0", "g.01", "g.+1", "g.-1", "g.1.", ".1", "G.1", "g.4294967296", "g.1 "]
+        {
+            assert_eq!(bad.parse::<TodoId>().unwrap_err().code(), Code::InvalidId, "{bad:?}");
         }
     }
 
@@ -390,11 +327,7 @@ mod tests {
             "trn_z0000000000000000000000000",
             "trn_0000000000000000000000000",
         ] {
-            assert_eq!(
-                bad.parse::<TurnId>().unwrap_err().code(),
-                Code::InvalidId,
-                "{bad:?}"
-            );
+            assert_eq!(bad.parse::<TurnId>().unwrap_err().code(), Code::InvalidId, "{bad:?}");
         }
     }
 }

@@ -30,24 +30,9 @@ pub struct Operation<C> {
 impl<C> Operation<C> {
     /// An operation through the library that believes nothing; whoever embeds LoopX answers for the person it names.
     pub fn embedded(operation_id: OperationId, actor: Actor, goal_id: GoalId, command: C) -> Self {
-        let assurance = if actor.is_user() {
-            Assurance::Proven
-        } else {
-            Assurance::Stated
-        };
-        let provenance = Provenance {
-            door: Door::Library,
-            assurance,
-            contained: None,
-        };
-        Self {
-            operation_id,
-            actor,
-            provenance,
-            goal_id,
-            command,
-            expected: Expected::default(),
-        }
+        let assurance = if actor.is_user() { Assurance::Proven } else { Assurance::Stated };
+        let provenance = Provenance { door: Door::Library, assurance, contained: None };
+        Self { operation_id, actor, provenance, goal_id, command, expected: Expected::default() }
     }
 }
 
@@ -142,8 +127,7 @@ impl Receipt {
 
     /// The code of a negative end: accepted and written, and yet a no.
     pub fn negative(&self) -> Option<Code> {
-        self.negative
-            .and_then(|text| Code::ALL.iter().copied().find(|code| code.as_str() == text))
+        self.negative.and_then(|text| Code::ALL.iter().copied().find(|code| code.as_str() == text))
     }
 
     /// Whether this call wrote nothing, because an earlier one had.

@@ -19,8 +19,7 @@ macro_rules! string_serde {
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'de, str> as ::serde::Deserialize>::deserialize(deserializer)?;
-                text.parse()
-                    .map_err(|e: $crate::error::Error| ::serde::de::Error::custom(e.message()))
+                text.parse().map_err(|e: $crate::error::Error| ::serde::de::Error::custom(e.message()))
             }
         }
         impl std::fmt::Debug for $name {
@@ -90,10 +89,7 @@ impl<const MAX: usize> FromStr for Checked<MAX> {
             return Err(Error::new(Code::InvalidArgument, "the text is blank"));
         }
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            return Err(Error::new(
-                Code::InvalidArgument,
-                "the text holds a control character",
-            ));
+            return Err(Error::new(Code::InvalidArgument, "the text holds a control character"));
         }
         Ok(Self(text.into()))
     }
@@ -126,15 +122,8 @@ mod tests {
     fn blank_long_and_hidden_text_is_refused() {
         assert_eq!("a\nb".parse::<Title>().unwrap().as_str(), "a\nb");
         for bad in ["", "  \n", "a\0", "a\u{1b}[31m", "a\u{7f}"] {
-            assert_eq!(
-                bad.parse::<Title>().unwrap_err().code(),
-                Code::InvalidArgument,
-                "{bad:?}"
-            );
+            assert_eq!(bad.parse::<Title>().unwrap_err().code(), Code::InvalidArgument, "{bad:?}");
         }
-        assert_eq!(
-            "é".repeat(121).parse::<Title>().unwrap_err().code(),
-            Code::PayloadTooLarge
-        );
+        assert_eq!("é".repeat(121).parse::<Title>().unwrap_err().code(), Code::PayloadTooLarge);
     }
 }

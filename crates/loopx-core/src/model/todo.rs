@@ -234,11 +234,7 @@ impl Requires {
         let capabilities = self.capabilities.iter().cloned().map(Key::Capability);
         let paths = self.write_scopes.iter().cloned().map(Key::Path);
         let effects = self.effects.iter().cloned().map(Key::Effect);
-        capabilities
-            .chain(paths)
-            .chain(effects)
-            .chain(self.publish.then_some(Key::Publish))
-            .collect()
+        capabilities.chain(paths).chain(effects).chain(self.publish.then_some(Key::Publish)).collect()
     }
 }
 
@@ -258,10 +254,7 @@ impl ScopePath {
         if &*self.0 == "." || self.0 == other.0 {
             return true;
         }
-        other
-            .0
-            .strip_prefix(&*self.0)
-            .is_some_and(|rest| rest.starts_with('/'))
+        other.0.strip_prefix(&*self.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Whether some path lies below both.
@@ -285,10 +278,7 @@ impl FromStr for ScopePath {
         if text.chars().any(|c| c.is_control() || c == '\\') {
             return Err(bad("holds no control character and no backslash"));
         }
-        let parts: Vec<_> = text
-            .split('/')
-            .filter(|part| !matches!(*part, "" | "."))
-            .collect();
+        let parts: Vec<_> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         if parts.contains(&"..") {
             return Err(bad("never climbs with `..`"));
         }
@@ -501,11 +491,7 @@ mod tests {
         assert!(scope("a").contains(&scope("a/b")) && !scope("a").contains(&scope("ab")));
         assert!(scope("a/b").overlaps(&scope("a")) && scope(".").overlaps(&scope("x")));
         for bad in ["", " ", "/a", "..", "a/../b", "a\\b", "a\0", &"x".repeat(513)] {
-            assert_eq!(
-                bad.parse::<ScopePath>().unwrap_err().code(),
-                Code::InvalidArgument,
-                "{bad:?}"
-            );
+            assert_eq!(bad.parse::<ScopePath>().unwrap_err().code(), Code::InvalidArgument, "{bad:?}");
         }
     }
 }

@@ -79,10 +79,7 @@ pub struct Turn {
     pub ended_at: Option<Timestamp>,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes the field by reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 const fn is_zero(n: &u8) -> bool {
     *n == 0
 }
@@ -132,9 +129,7 @@ impl Turn {
 
     /// The attempt whose end is not recorded, of a driven Turn.
     pub fn open_attempt(&self) -> Option<&Attempt> {
-        self.attempts
-            .last()
-            .filter(|attempt| self.is_driven() && attempt.end.is_none())
+        self.attempts.last().filter(|attempt| self.is_driven() && attempt.end.is_none())
     }
 }
 

@@ -199,8 +199,13 @@ fn find_latest(snapshot: &Snapshot<'_>, kind: Kind, id: &str) -> rusqlite::Resul
              ORDER BY rowid DESC LIMIT 1",
         )?
         .query_row(params![kind.as_str(), id], |row| {
-            let body =
-                Body { kind, id: id.to_owned(), owner_turn: row.get(0)?, created_at_ms: row.get(1)?, bytes: row.get(2)? };
+            let body = Body {
+                kind,
+                id: id.to_owned(),
+                owner_turn: row.get(0)?,
+                created_at_ms: row.get(1)?,
+                bytes: row.get(2)?,
+            };
             Ok((body, row.get(3)?))
         })
         .optional()

@@ -91,7 +91,11 @@ fn the_last_body_of_an_id_is_found_without_its_digest() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = PrivateStore::at(&dir.path().join("private.db"));
     assert_eq!(store.latest(Kind::Tried, "f").unwrap(), None);
-    let bodies = [body(Kind::Tried, "f", "old", 10), body(Kind::Tried, "f", "new", 11), body(Kind::Hosting, "f", "x", 12)];
+    let bodies = [
+        body(Kind::Tried, "f", "old", 10),
+        body(Kind::Tried, "f", "new", 11),
+        body(Kind::Hosting, "f", "x", 12),
+    ];
     store.put_all(&bodies).unwrap();
     assert_eq!(store.latest(Kind::Tried, "f").unwrap().as_ref(), Some(&bodies[1]));
     assert_eq!(store.latest(Kind::Tried, "g").unwrap(), None);

@@ -79,8 +79,9 @@ impl Tokens {
     /// Errors: `store_corrupt`, `store_unreadable`, `unsupported_version`.
     pub fn list(&self) -> Result<Vec<Token>> {
         let Some(text) = file::read_ours(&self.path, FILE_MAX_BYTES)? else { return Ok(Vec::new()) };
-        let damaged =
-            |e: serde_json::Error| Error::new(Code::StoreCorrupt, "the file of tokens cannot be read").internal(e);
+        let damaged = |e: serde_json::Error| {
+            Error::new(Code::StoreCorrupt, "the file of tokens cannot be read").internal(e)
+        };
         let stored: Stored = serde_json::from_str(&text).map_err(damaged)?;
         if stored.schema_version != SCHEMA_VERSION {
             return Err(Error::new(
@@ -94,7 +95,12 @@ impl Tokens {
     /// Makes a token and returns it with its secret, which is kept nowhere.
     ///
     /// Errors: `queue_full` at a thousand, `store_*`, `disk_full`.
-    pub fn issue(&self, actor: Actor, now: Timestamp, expires_at_ms: Option<Timestamp>) -> Result<(Token, String)> {
+    pub fn issue(
+        &self,
+        actor: Actor,
+        now: Timestamp,
+        expires_at_ms: Option<Timestamp>,
+    ) -> Result<(Token, String)> {
         self.issue_kept(actor, now, expires_at_ms, |_| Ok(()))
     }
 
@@ -112,7 +118,10 @@ impl Tokens {
         let token = Token { token_id, actor, digest, issued_at_ms: now, expires_at_ms, revoked_at_ms: None };
         self.change(|tokens| {
             if tokens.len() >= TOKENS_MAX {
-                return Err(Error::new(Code::QueueFull, format!("a profile holds at most {TOKENS_MAX} tokens")));
+                return Err(Error::new(
+                    Code::QueueFull,
+                    format!("a profile holds at most {TOKENS_MAX} tokens"),
+                ));
             }
             keep(&secret)?;
             tokens.push(token.clone());
@@ -157,7 +166,8 @@ impl Tokens {
         let mut tokens = self.list()?;
         change(&mut tokens)?;
         let stored = Stored { schema_version: SCHEMA_VERSION.to_owned(), tokens };
-        let mut bytes = serde_json::to_vec_pretty(&stored).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        let mut bytes =
+            serde_json::to_vec_pretty(&stored).map_err(|e| Error::from(Code::Internal).internal(e))?;
         bytes.push(b'\n');
         file::replace(&self.path, &bytes, 0o600)
     }

@@ -31,5 +31,6 @@ pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};
 pub use run::run;
 pub use spec::{
-    Capture, Containment, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec, Tick, Token,
+    Capture, Containment, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec, Tick,
+    Token,
 };

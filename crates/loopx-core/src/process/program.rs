@@ -15,11 +15,7 @@ use rustix::fs::{Access, access};
 use super::spec::NotStarted;
 
 /// Finds `program`: with a slash relative to `cwd`, without one in `PATH`; empty `PATH` entries are skipped.
-pub fn find(
-    program: &OsStr,
-    cwd: &Path,
-    env: &BTreeMap<OsString, OsString>,
-) -> Result<PathBuf, NotStarted> {
+pub fn find(program: &OsStr, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> Result<PathBuf, NotStarted> {
     if program.as_bytes().contains(&b'/') {
         let path = cwd.join(program);
         return judge(&path).map(|()| path);

@@ -171,8 +171,12 @@ impl Run<'_> {
             }
             let silent = !self.stdout.is_open() && !self.stderr.is_open();
             self.phase = match self.phase {
-                _ if self.cause.is_some() || (exited && (silent || stop)) => Phase::Ending(Ending::new(now_ms, self.spec.grace_ms)),
-                Phase::Draining(until) if now_ms >= until => Phase::Ending(Ending::new(now_ms, self.spec.grace_ms)),
+                _ if self.cause.is_some() || (exited && (silent || stop)) => {
+                    Phase::Ending(Ending::new(now_ms, self.spec.grace_ms))
+                }
+                Phase::Draining(until) if now_ms >= until => {
+                    Phase::Ending(Ending::new(now_ms, self.spec.grace_ms))
+                }
                 Phase::Running if exited => Phase::Draining(now_ms.saturating_add(DRAIN_MS)),
                 _ => return None,
             };

@@ -71,7 +71,14 @@ impl Tree {
         let born_at = census::any(pid.as_raw_pid()).map_or(0, |row| row.started);
         let leader = Leader { child, pid, pidfd, exit: None, reaped: false };
         let entry = token.map(Token::entry);
-        Some(Self { leader: Some(leader), entry, born_at, members: Vec::new(), blind: false, unsettled: false })
+        Some(Self {
+            leader: Some(leader),
+            entry,
+            born_at,
+            members: Vec::new(),
+            blind: false,
+            unsettled: false,
+        })
     }
 
     /// All that carries a token, whoever started it.
@@ -150,7 +157,8 @@ impl Tree {
     /// The members among these, and whether one of the rest could not be judged.
     fn select(&self, rows: Vec<Row>) -> (Vec<Row>, bool) {
         let me = i32::try_from(std::process::id()).unwrap_or(0);
-        let group = self.leader.as_ref().filter(|leader| !leader.reaped).map(|leader| leader.pid.as_raw_pid());
+        let group =
+            self.leader.as_ref().filter(|leader| !leader.reaped).map(|leader| leader.pid.as_raw_pid());
         let known: BTreeSet<(i32, u64)> = self.members.iter().map(|row| (row.pid, row.started)).collect();
         let mut rest: Vec<Row> = rows.into_iter().filter(|row| row.started >= self.born_at).collect();
         let mut parents = BTreeSet::new();

@@ -50,7 +50,12 @@ impl AgentRow {
 }
 
 /// A page of agents, by id.
-pub fn agents(view: &mut dyn View, goal: &GoalId, retired: bool, slice: Slice<'_>) -> Result<Listed<AgentRow>> {
+pub fn agents(
+    view: &mut dyn View,
+    goal: &GoalId,
+    retired: bool,
+    slice: Slice<'_>,
+) -> Result<Listed<AgentRow>> {
     let wanted = |agent: &Agent| {
         (retired || agent.is_registered()) && slice.after.is_none_or(|after| agent.agent_id.as_str() > after)
     };

@@ -149,7 +149,12 @@ pub struct GateQuery<'a> {
 }
 
 /// A page of gates, oldest first within their Goal.
-pub fn gates(view: &mut dyn View, terms: &Terms, query: &GateQuery<'_>, slice: Slice<'_>) -> Result<Listed<GateRow>> {
+pub fn gates(
+    view: &mut dyn View,
+    terms: &Terms,
+    query: &GateQuery<'_>,
+    slice: Slice<'_>,
+) -> Result<Listed<GateRow>> {
     match query.goal {
         Some(goal) => of_goal(view, terms, query, goal, slice),
         None => of_all(view, terms, query, slice),
@@ -157,13 +162,21 @@ pub fn gates(view: &mut dyn View, terms: &Terms, query: &GateQuery<'_>, slice: S
 }
 
 /// Goes through the Goals by slug; the cursor is `<goal>/<gate>`.
-fn of_all(view: &mut dyn View, terms: &Terms, query: &GateQuery<'_>, slice: Slice<'_>) -> Result<Listed<GateRow>> {
+fn of_all(
+    view: &mut dyn View,
+    terms: &Terms,
+    query: &GateQuery<'_>,
+    slice: Slice<'_>,
+) -> Result<Listed<GateRow>> {
     let mut items = Vec::new();
     let (mut goal, mut after) = match slice.after {
         None => (first_goal(view, None)?, None),
         Some(text) => {
             let (goal, gate) = text.split_once('/').ok_or_else(|| bad_cursor(text))?;
-            (Some(goal.parse().map_err(|_| bad_cursor(text))?), Some(gate.to_owned()).filter(|gate| !gate.is_empty()))
+            (
+                Some(goal.parse().map_err(|_| bad_cursor(text))?),
+                Some(gate.to_owned()).filter(|gate| !gate.is_empty()),
+            )
         }
     };
     while let Some(id) = goal {
@@ -225,7 +238,9 @@ pub fn gate(view: &mut dyn View, terms: &Terms, id: &GateId) -> Result<GateRow> 
     let mut facts = Facts::new(terms.clone());
     view.load(&[Read::Gate(*id)].into(), &mut facts)?;
     let gate = facts.gate(id)?.ok_or_else(|| {
-        Error::new(Code::NotFound, format!("there is no gate {id}")).detail("gate_id", id.to_string()).hint("gate list")
+        Error::new(Code::NotFound, format!("there is no gate {id}"))
+            .detail("gate_id", id.to_string())
+            .hint("gate list")
     })?;
     let idle = idle(view, terms, std::slice::from_ref(gate))?;
     Ok(GateRow::of(gate, terms, &idle))

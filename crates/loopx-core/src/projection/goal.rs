@@ -13,7 +13,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::{
-        Actor, Boundary, CloseKind, Criterion, CriterionState, Digest, EvidenceId, Goal, GoalId, GoalInstance, GoalState, Limit, Origin, ShortText, Timestamp, Unvalidated, Validator, Workspace,
+        Actor, Boundary, CloseKind, Criterion, CriterionState, Digest, EvidenceId, Goal, GoalId,
+        GoalInstance, GoalState, Limit, Origin, ShortText, Timestamp, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -172,7 +173,9 @@ pub(super) fn named(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<G
     let mut facts = Facts::new(terms.clone());
     view.load(&[Read::Goal(id.clone())].into(), &mut facts)?;
     facts.goal(id)?.cloned().ok_or_else(|| {
-        Error::new(Code::NotFound, format!("there is no Goal {id}")).detail("goal_id", id.as_str()).hint("goal list")
+        Error::new(Code::NotFound, format!("there is no Goal {id}"))
+            .detail("goal_id", id.as_str())
+            .hint("goal list")
     })
 }
 
@@ -182,7 +185,9 @@ pub(super) fn named(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<G
 pub fn known(view: &mut dyn View, id: &GoalId) -> Result<()> {
     let found = view.head(id)?.map(drop);
     found.ok_or_else(|| {
-        Error::new(Code::NotFound, format!("there is no Goal {id}")).detail("goal_id", id.as_str()).hint("goal list")
+        Error::new(Code::NotFound, format!("there is no Goal {id}"))
+            .detail("goal_id", id.as_str())
+            .hint("goal list")
     })
 }
 

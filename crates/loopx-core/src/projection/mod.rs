@@ -4,27 +4,27 @@
 //! clock but the terms it is given. Invariant: every page costs the same at ten Todos and at a million; what is
 //! counted is read from counts, what is listed is bounded.
 
-mod page;
-mod todo;
-mod goal;
 mod agent;
-mod gate;
 mod evidence;
-mod turn;
+mod export;
+mod find;
+mod gate;
+mod goal;
+mod moments;
+mod page;
 mod status;
 mod timeline;
-mod find;
-mod export;
+mod todo;
+mod turn;
 mod words;
-mod moments;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
 pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
-pub use moments::with_units;
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
+pub use moments::with_units;
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};

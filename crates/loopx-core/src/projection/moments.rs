@@ -16,7 +16,8 @@ pub fn with_units(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let renamed = |(name, value): (String, Value)| {
-                let is_moment = value.is_number() && (name == "at" || name == "until" || name.ends_with("_at"));
+                let is_moment =
+                    value.is_number() && (name == "at" || name == "until" || name.ends_with("_at"));
                 (if is_moment { name + "_ms" } else { name }, with_units(value))
             };
             Value::Object(fields.into_iter().map(renamed).collect())

@@ -70,7 +70,8 @@ pub(super) fn collect<R, T>(
 
 /// The error of a cursor that no page printed.
 pub(super) fn bad_cursor(text: &str) -> Error {
-    Error::new(Code::InvalidArgument, format!("`{}` is no cursor of this list", echo(text))).detail("argument", "--cursor")
+    Error::new(Code::InvalidArgument, format!("`{}` is no cursor of this list", echo(text)))
+        .detail("argument", "--cursor")
 }
 
 #[cfg(test)]

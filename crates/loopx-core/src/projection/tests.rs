@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, status, todos};
 use crate::{
     authority::{
-        Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Record, StoredReceipt, TodoFilter,
-        TurnFilter, View,
+        Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Record, StoredReceipt,
+        TodoFilter, TurnFilter, View,
     },
     error::Result,
     kernel::{
-        AgentCommand, BatchItem, ClaimCommand, Command, Facts, GateCommand, GoalCommand, NewGate, NewGoal, NewTodo,
-        QuotaCommand, Read, TodoCommand, claim::Claim,
+        AgentCommand, BatchItem, ClaimCommand, Command, Facts, GateCommand, GoalCommand, NewGate, NewGoal,
+        NewTodo, QuotaCommand, Read, TodoCommand, claim::Claim,
     },
     model::*,
 };
@@ -62,7 +62,9 @@ impl World {
     }
 
     fn status(&mut self) -> GoalStatus {
-        self.authority.look(|view, terms| Ok(status(view, terms, None, None, &blind())?.goals.remove(0))).unwrap()
+        self.authority
+            .look(|view, terms| Ok(status(view, terms, None, None, &blind())?.goals.remove(0)))
+            .unwrap()
     }
 
     fn waits(&mut self) -> (WaitingOn, Option<String>) {
@@ -100,8 +102,13 @@ fn what_a_goal_waits_for_follows_what_happened_to_it() {
     world.user(Command::Todo(TodoCommand::Cancel { todo_id: text("g.1"), reason, superseded_by: None }));
     assert_eq!(world.waits(), on(WaitingOn::User, "goal close g --achieved"));
     assert_eq!(world.status().last_run.unwrap().text, "g.1 stopped: cancelled");
-    world.user(Command::Goal(GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() }));
-    let closed = world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None, &blind())).unwrap();
+    world.user(Command::Goal(GoalCommand::Close {
+        kind: CloseKind::Achieved,
+        reason: None,
+        waive: Vec::new(),
+    }));
+    let closed =
+        world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None, &blind())).unwrap();
     assert_eq!(closed.goals[0].waiting_on, WaitingOn::Nobody);
 }
 
@@ -155,7 +162,8 @@ fn what_is_offered_first_is_what_a_decision_offers_first() {
     // A monitor that is due comes before other work of its priority, whatever its number.
     assert_eq!(world.waits(), (WaitingOn::Agent, Some("todo claim g.2 --as agent:a".to_owned())));
     let agent: AgentId = text("a");
-    let asked = world.authority.look(|view, terms| status(view, terms, None, Some(&agent), &blind())).unwrap();
+    let asked =
+        world.authority.look(|view, terms| status(view, terms, None, Some(&agent), &blind())).unwrap();
     assert_eq!(asked.goals[0].first.as_ref().unwrap().command, "todo claim g.2 --as agent:a");
 }
 
@@ -262,7 +270,8 @@ fn looking_costs_the_same_at_a_hundred_todos_and_at_four_thousand() {
     let mut world = World::with_agent();
     let mut rows = Vec::new();
     for count in [100, 3900] {
-        let new = |n: u32| BatchItem::Add { new: Box::new(advance(&n.to_string())), after_items: BTreeSet::new() };
+        let new =
+            |n: u32| BatchItem::Add { new: Box::new(advance(&n.to_string())), after_items: BTreeSet::new() };
         world.user(Command::Batch((0..count).map(new).collect()));
         let cost = world.authority.look(|view, terms| {
             let mut counting = Counting { view, rows: 0 };

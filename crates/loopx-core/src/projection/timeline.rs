@@ -16,12 +16,12 @@ use crate::{
     boundary::OwnerView,
     error::Result,
     kernel::{
-        AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms, TodoEvent,
-        TurnEvent,
+        AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms,
+        TodoEvent, TurnEvent,
     },
     model::{
-        Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, Timestamp, TodoId,
-        TurnId, Verdict, VerdictOutcome, Wake,
+        Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, Timestamp,
+        TodoId, TurnId, Verdict, VerdictOutcome, Wake,
     },
 };
 
@@ -188,7 +188,9 @@ fn line(event: &Event, subject: &mut Subject) -> String {
             subject.turn_id = evidence.turn_id;
             let verdict = word(&evidence.verdict);
             match evidence.criterion {
-                Some(criterion) => format!("evidence {verdict} for criterion {criterion}: {}", evidence.pointer),
+                Some(criterion) => {
+                    format!("evidence {verdict} for criterion {criterion}: {}", evidence.pointer)
+                }
                 None => format!("evidence {verdict}: {}", evidence.pointer),
             }
         }
@@ -203,7 +205,9 @@ fn of_goal(event: &GoalEvent) -> String {
         GoalEvent::Resumed {} => "Goal resumed".to_owned(),
         GoalEvent::CriterionWaived { criterion, reason } => format!("criterion {criterion} waived: {reason}"),
         GoalEvent::CriterionShown { criterion, .. } => format!("criterion {criterion} shown"),
-        GoalEvent::Closed { kind, reason } => because(format!("Goal closed, {}", word(kind)), reason.as_ref()),
+        GoalEvent::Closed { kind, reason } => {
+            because(format!("Goal closed, {}", word(kind)), reason.as_ref())
+        }
         GoalEvent::Reopened {} => "Goal reopened".to_owned(),
     }
 }
@@ -220,7 +224,9 @@ fn of_todo(event: &TodoEvent, subject: &mut Subject) -> String {
         TodoEvent::Added { todo_id, new, .. } => (todo_id, format!("added {}: {}", todo_id, new.title)),
         TodoEvent::Updated { todo_id, .. } => (todo_id, format!("{todo_id} changed")),
         TodoEvent::Linked { todo_id, depends_on } => (todo_id, format!("{todo_id} waits for {depends_on}")),
-        TodoEvent::Unlinked { todo_id, depends_on } => (todo_id, format!("{todo_id} no longer waits for {depends_on}")),
+        TodoEvent::Unlinked { todo_id, depends_on } => {
+            (todo_id, format!("{todo_id} no longer waits for {depends_on}"))
+        }
         TodoEvent::Deferred { todo_id, wake } => (todo_id, format!("{todo_id} deferred {}", until(wake))),
         TodoEvent::Woken { todo_id } => (todo_id, format!("{todo_id} woke up")),
         TodoEvent::Blocked { todo_id, reason } => (todo_id, format!("{todo_id} blocked: {reason}")),
@@ -256,7 +262,9 @@ fn of_claim(event: &ClaimEvent, subject: &mut Subject) -> String {
         }
         ClaimEvent::Renewed { todo_id, .. } => (todo_id, format!("{todo_id} kept for longer")),
         ClaimEvent::Rearmed { todo_id, .. } => (todo_id, format!("{todo_id} kept on after it had run out")),
-        ClaimEvent::Reserved { todo_id, agent_id, .. } => (todo_id, format!("{todo_id} handed to {agent_id}")),
+        ClaimEvent::Reserved { todo_id, agent_id, .. } => {
+            (todo_id, format!("{todo_id} handed to {agent_id}"))
+        }
     };
     subject.todo_ids.insert(todo_id.clone());
     text
@@ -281,8 +289,12 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         }
         TurnEvent::TreeMoved { turn_id, .. } => (turn_id, "the tree moved while validators ran".to_owned()),
         TurnEvent::Held { turn_id, .. } => (turn_id, "result held".to_owned()),
-        TurnEvent::Returned { turn_id, renewed: true, .. } => (turn_id, "result accepted for the new text".to_owned()),
-        TurnEvent::Returned { turn_id, renewed: false, .. } => (turn_id, "result is to be proved again".to_owned()),
+        TurnEvent::Returned { turn_id, renewed: true, .. } => {
+            (turn_id, "result accepted for the new text".to_owned())
+        }
+        TurnEvent::Returned { turn_id, renewed: false, .. } => {
+            (turn_id, "result is to be proved again".to_owned())
+        }
         TurnEvent::Unresolved { turn_id, why, .. } => (turn_id, format!("Turn unresolved: {}", word(why))),
         TurnEvent::ExecutorGone { turn_id } => (turn_id, "the executor was proved gone".to_owned()),
         TurnEvent::StopWished { turn_id } => (turn_id, "Turn is to be stopped".to_owned()),

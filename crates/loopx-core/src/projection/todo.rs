@@ -17,8 +17,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::{
-        Actor, AgentId, Blocks, Completion, EndpointId, GoalId, LastEnd, Monitor, Ownership, Priority, Requires,
-        Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Wake,
+        Actor, AgentId, Blocks, Completion, EndpointId, GoalId, LastEnd, Monitor, Ownership, Priority,
+        Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Wake,
     },
 };
 
@@ -91,7 +91,9 @@ impl TodoRow {
     pub(super) fn of(todo: &Todo, terms: &Terms) -> Self {
         let (wake, reason) = match &todo.state {
             TodoState::Deferred { wake } => (Some(wake.clone()), None),
-            TodoState::Blocked { reason } | TodoState::Cancelled { reason, .. } => (None, Some(reason.to_string())),
+            TodoState::Blocked { reason } | TodoState::Cancelled { reason, .. } => {
+                (None, Some(reason.to_string()))
+            }
             TodoState::Open | TodoState::Done { .. } => (None, None),
         };
         Self {
@@ -132,7 +134,9 @@ impl TodoQuery<'_> {
         any(&self.states, todo.state.as_str())
             && any(&self.kinds, todo.kind.as_str())
             && any(&self.priorities, todo.priority.as_str())
-            && self.agent.is_none_or(|agent| todo.ownership.as_ref().is_some_and(|own| own.agent_id == *agent))
+            && self
+                .agent
+                .is_none_or(|agent| todo.ownership.as_ref().is_some_and(|own| own.agent_id == *agent))
     }
 
     /// The part of the ledger's index that holds every Todo asked for.
@@ -149,7 +153,12 @@ impl TodoQuery<'_> {
 }
 
 /// A page of Todos, by number.
-pub fn todos(view: &mut dyn View, terms: &Terms, query: &TodoQuery<'_>, slice: Slice<'_>) -> Result<Listed<TodoRow>> {
+pub fn todos(
+    view: &mut dyn View,
+    terms: &Terms,
+    query: &TodoQuery<'_>,
+    slice: Slice<'_>,
+) -> Result<Listed<TodoRow>> {
     let filter = query.filter();
     collect(
         slice,
@@ -231,7 +240,10 @@ pub fn todo(view: &mut dyn View, terms: &Terms, id: &TodoId) -> Result<TodoPage>
     })?;
     let completion = match &todo.state {
         TodoState::Done { completion } => Some(completion.clone()),
-        TodoState::Open | TodoState::Deferred { .. } | TodoState::Blocked { .. } | TodoState::Cancelled { .. } => None,
+        TodoState::Open
+        | TodoState::Deferred { .. }
+        | TodoState::Blocked { .. }
+        | TodoState::Cancelled { .. } => None,
     };
     let turns = TurnFilter { goal: id.goal(), todo: Some(id), agent: None, live: false };
     let turns = view.turns(&turns, None, BESIDE)?;

@@ -9,7 +9,9 @@ use super::page::{Listed, Slice, bad_cursor, collect};
 use crate::{
     authority::{TurnFilter, View},
     error::Result,
-    model::{AgentId, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome},
+    model::{
+        AgentId, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome,
+    },
 };
 
 /// A Turn in a list.
@@ -55,7 +57,11 @@ impl TurnRow {
             executor: turn.executor,
             state: turn.state.as_str(),
             why: why(&turn.state),
-            summary: turn.candidate.as_ref().and_then(|candidate| candidate.summary.as_ref()).map(ToString::to_string),
+            summary: turn
+                .candidate
+                .as_ref()
+                .and_then(|candidate| candidate.summary.as_ref())
+                .map(ToString::to_string),
             verdict: turn.verdict.as_ref().map(|verdict| verdict.outcome),
             admitted_at_ms: turn.admitted_at,
             ended_at_ms: turn.ended_at,

@@ -144,7 +144,8 @@ fn twice(kind: &str, id: &str) -> Error {
 }
 
 fn absent(kind: &str, id: &str) -> Error {
-    Error::new(Code::NotInstalled, format!("the {kind} `{}` is not part of this binary", echo(id))).hint("doctor")
+    Error::new(Code::NotInstalled, format!("the {kind} `{}` is not part of this binary", echo(id)))
+        .hint("doctor")
 }
 
 impl fmt::Display for Component {
@@ -185,7 +186,8 @@ mod tests {
         assert_eq!(Composition::of([&package, &package].into_iter()).unwrap_err().code(), Code::Internal);
         assert_eq!(Composition::of([&package, &twin].into_iter()).unwrap_err().code(), Code::Internal);
         let hosting = Hosting { argv: vec!["x".into()], folder: "/".into(), wall_ms: 1000, attempts_max: 1 };
-        let absent = Hosts::host(&Composition::of([&package].into_iter()).unwrap(), "codex", hosting).unwrap_err();
+        let absent =
+            Hosts::host(&Composition::of([&package].into_iter()).unwrap(), "codex", hosting).unwrap_err();
         assert_eq!(absent.code(), Code::NotInstalled);
     }
 }

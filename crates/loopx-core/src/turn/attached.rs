@@ -16,8 +16,8 @@ use crate::{
     failpoint,
     kernel::{ClaimCommand, Command, Outcome, Step},
     model::{
-        Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer, Provenance,
-        Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
+        Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer,
+        Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
     },
     process::Process,
 };
@@ -81,7 +81,8 @@ pub fn finish(site: &mut Site<'_>, wish: &Wish, watcher: &dyn Watcher) -> Result
     let Some(turn_id) = turn_id else { return refuse(site, wish) };
     let around = site.around(turn_id)?;
     if around.turn.is_driven() {
-        let message = format!("a host works on the Todo {}; its result comes through its own pipe", wish.todo_id);
+        let message =
+            format!("a host works on the Todo {}; its result comes through its own pipe", wish.todo_id);
         return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn show {turn_id}")));
     }
     let step = candidate_step(site, wish, &around)?;

@@ -26,8 +26,8 @@ use crate::{
     failpoint,
     kernel::{ClaimCommand, Command, Step},
     model::{
-        Attempt, Candidate, Digest, Duration, HostFailure, OperationId, ScopePath, ShortText, Timestamp, TodoKind, Turn,
-        TurnId, Wake,
+        Attempt, Candidate, Digest, Duration, HostFailure, OperationId, ScopePath, ShortText, Timestamp,
+        TodoKind, Turn, TurnId, Wake,
     },
     private::Kind,
     process::{self, Control, Outcome, Tick},
@@ -38,7 +38,12 @@ const NOTE_MAX_BYTES: usize = 120;
 
 impl Driver<'_> {
     /// Dispatches one attempt and takes in what came of it.
-    pub(super) fn attempt(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
+    pub(super) fn attempt(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+    ) -> Result<Flow> {
         let turn = &around.turn;
         if turn.stop_wish.is_some() || self.watcher.wants_stop() {
             return self.stop(site, lock, around);
@@ -64,13 +69,20 @@ impl Driver<'_> {
             attempts_left: host.hosting().attempts_max.saturating_sub(number),
         };
         // A contract that cannot be put is found before a host could be said to have had it.
-        if let Err(error) = contract::request(site, around, host.name(), terms).and_then(|request| request.encode()) {
+        if let Err(error) =
+            contract::request(site, around, host.name(), terms).and_then(|request| request.encode())
+        {
             if turn.attempts.is_empty() {
                 self.stop(site, lock, around)?;
             }
             return Err(error);
         }
-        let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt: Box::new(attempt), wall_ms };
+        let step = Step::Dispatch {
+            turn_id: turn.turn_id,
+            own_id: turn.own_id,
+            attempt: Box::new(attempt),
+            wall_ms,
+        };
         self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;
         failpoint::reach!(TurnDispatched);
         let around = site.around(turn.turn_id)?;
@@ -103,7 +115,8 @@ impl Driver<'_> {
         match judged {
             Judged::Result(result) => {
                 let (candidate, wake) = self.candidate(site, around, &result)?;
-                let step = Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
+                let step =
+                    Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
                 match self.submit(site, lock, around, &format!("candidate.{number}"), step) {
                     // What a result names is the host's own word: it costs the host its result, and never strands the Turn.
                     Err(error) if error.code().class() == Class::Usage => {
@@ -119,14 +132,18 @@ impl Driver<'_> {
             }
             Judged::Stopped => self.end(site, lock, around, number, None, false, None),
             Judged::Failed { failure, retry, note } => {
-                let left = self.host.map_or(Turn::ATTEMPTS_MAX, |host| usize::from(host.hosting().attempts_max));
+                let left =
+                    self.host.map_or(Turn::ATTEMPTS_MAX, |host| usize::from(host.hosting().attempts_max));
                 let retry = retry && usize::from(number) < left;
                 self.end(site, lock, around, number, Some(failure), retry, note)
             }
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one step, and the three things every step needs")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one step, and the three things every step needs"
+    )]
     pub(super) fn end(
         &mut self,
         site: &mut Site<'_>,
@@ -146,9 +163,20 @@ impl Driver<'_> {
     }
 
     /// Lets the host work, keeping the ownership and listening for the wish to stop.
-    fn work(&self, site: &mut Site<'_>, around: &Around, host: &dyn Host, job: &Job<'_>, attempt: u8) -> Outcome {
+    fn work(
+        &self,
+        site: &mut Site<'_>,
+        around: &Around,
+        host: &dyn Host,
+        job: &Job<'_>,
+        attempt: u8,
+    ) -> Outcome {
         let turn = &around.turn;
-        let ttl_ms = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref()).map_or(u64::MAX, |own| own.ttl_ms.as_ms());
+        let ttl_ms = around
+            .todo
+            .as_ref()
+            .and_then(|todo| todo.ownership.as_ref())
+            .map_or(u64::MAX, |own| own.ttl_ms.as_ms());
         let every_ms = (ttl_ms / 3).max(1);
         let (mut renewed_at_ms, mut renewals) = (0, 0_u32);
         let (watcher, wall_ms) = (self.watcher, host.hosting().wall_ms);
@@ -187,7 +215,9 @@ impl Driver<'_> {
         let now = site.picture(&around.turn)?;
         let declared = declared(around)?;
         let outside = match (&self.before, &now) {
-            (Some(before), Some(now)) if !declared.is_empty() && !shared(site, around)? => now.outside(before, &declared, 32),
+            (Some(before), Some(now)) if !declared.is_empty() && !shared(site, around)? => {
+                now.outside(before, &declared, 32)
+            }
             _ => Vec::new(), // wildcard: without two pictures, or scopes, nothing can be said to lie outside
         };
         let candidate = Candidate {
@@ -248,7 +278,10 @@ fn renew(site: &mut Site<'_>, base: &OperationId, around: &Around, number: u32) 
     let Some(todo) = &around.todo else { return true };
     let attempt = around.turn.attempts.len();
     let Ok(id) = base.step(&format!("renew.{attempt}.{number}")) else { return true };
-    let command = Command::Claim(ClaimCommand::Renew { todo_id: todo.todo_id.clone(), own_id: Some(around.turn.own_id) });
+    let command = Command::Claim(ClaimCommand::Renew {
+        todo_id: todo.todo_id.clone(),
+        own_id: Some(around.turn.own_id),
+    });
     match site.authority.submit(around.step(id, command)) {
         Ok(receipt) => receipt.negative().is_none(),
         Err(error) => !matches!(error.code(), Code::OwnershipSuperseded | Code::OwnershipExpired),

@@ -32,7 +32,9 @@ impl CommandHost {
     /// Errors: `invalid_argument` without a program.
     pub fn new(hosting: Hosting) -> Result<Self> {
         if hosting.argv.first().is_none_or(String::is_empty) {
-            return Err(Error::new(Code::InvalidArgument, "the host names no program").detail("argument", "--host"));
+            return Err(
+                Error::new(Code::InvalidArgument, "the host names no program").detail("argument", "--host")
+            );
         }
         Ok(Self { hosting })
     }
@@ -62,7 +64,9 @@ impl Host for CommandHost {
         let failed = |failure, retry| Judged::Failed { failure, retry, note: None };
         match outcome.ended {
             // Whoever printed a whole result keeps it, however it ended afterwards.
-            _ if outcome.result_complete && outcome.ended != Ended::OutputTooLarge => self.reread(&outcome.stdout, turn_key),
+            _ if outcome.result_complete && outcome.ended != Ended::OutputTooLarge => {
+                self.reread(&outcome.stdout, turn_key)
+            }
             Ended::Exited(0) => self.reread(&outcome.stdout, turn_key),
             Ended::Exited(_) | Ended::Signalled(_) | Ended::ExitUnknown => failed(HostFailure::Crashed, true),
             Ended::WallDeadline | Ended::Lingered => failed(HostFailure::Timeout, false),
@@ -81,9 +85,11 @@ impl Host for CommandHost {
     fn reread(&self, spooled: &[u8], turn_key: &Digest) -> Judged {
         match parse_result(spooled, turn_key) {
             Ok(result) => Judged::Result(Box::new(result)),
-            Err(Failure { class, reason, .. }) => {
-                Judged::Failed { failure: class, retry: class.is_retried(), note: reason.to_string().parse().ok() }
-            }
+            Err(Failure { class, reason, .. }) => Judged::Failed {
+                failure: class,
+                retry: class.is_retried(),
+                note: reason.to_string().parse().ok(),
+            },
         }
     }
 }

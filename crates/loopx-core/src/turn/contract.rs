@@ -5,8 +5,9 @@
 use super::{
     site::{Around, Site},
     wire::{
-        Action, ActionSignature, BoundaryPart, ENVELOPE_MAX_BYTES, Envelope, EnvelopeSchema, ExecutionPolicy, GatePart,
-        GatesPart, QuotaLeft, Request, RequestSchema, ResultContract, Session, SessionAction, TodoPart, ValidatorPart,
+        Action, ActionSignature, BoundaryPart, ENVELOPE_MAX_BYTES, Envelope, EnvelopeSchema, ExecutionPolicy,
+        GatePart, GatesPart, QuotaLeft, Request, RequestSchema, ResultContract, Session, SessionAction,
+        TodoPart, ValidatorPart,
     },
 };
 use crate::{
@@ -99,7 +100,11 @@ fn envelope(around: &Around, gates: &[Gate], terms: Terms) -> Result<Envelope> {
             turns: kernel::quota_left(&around.facts, &goal.goal_id, &around.turn.agent_id)?,
             ..QuotaLeft::default()
         },
-        action_signature: ActionSignature { source_hash: Digest::ZERO, envelope_hash: Digest::ZERO, matches: false },
+        action_signature: ActionSignature {
+            source_hash: Digest::ZERO,
+            envelope_hash: Digest::ZERO,
+            matches: false,
+        },
     })
 }
 
@@ -114,7 +119,11 @@ fn validator(validator: &Validator) -> Result<ValidatorPart> {
     let rest = words.fold(program.to_owned(), |all, word| all + " " + word);
     let shown = crate::boundary::screen(&rest).map_or_else(|_| program.to_owned(), |screened| screened.text);
     let description: Label = super::validate::cut(&shown, 120).parse().or_else(|_| "validator".parse())?;
-    Ok(ValidatorPart { description, progress_exit: validator.progress_exit, timeout_ms: validator.timeout_ms })
+    Ok(ValidatorPart {
+        description,
+        progress_exit: validator.progress_exit,
+        timeout_ms: validator.timeout_ms,
+    })
 }
 
 /// Cuts what is optional until the rest fits: gates beyond their count first, then what is not wanted.

@@ -33,7 +33,8 @@ pub fn check_criteria(goal: &Goal, folder: &Path) -> Result<Vec<Checked>> {
         let found = validate::run(std::slice::from_ref(check), folder, &token, &mut |_| false);
         let verdict = found.ok_or_else(|| Error::from(Code::Internal))?.verdict(None);
         let name = verdict.validator.as_ref().map_or_else(|| "check".to_owned(), ToString::to_string);
-        let why = || verdict.note.as_ref().map_or_else(|| format!("{name} did not pass"), ToString::to_string);
+        let why =
+            || verdict.note.as_ref().map_or_else(|| format!("{name} did not pass"), ToString::to_string);
         all.push(Checked {
             criterion: u8::try_from(place + 1).map_err(|e| Error::from(Code::Internal).internal(e))?,
             check: name.parse()?,

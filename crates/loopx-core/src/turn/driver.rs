@@ -20,8 +20,8 @@ use crate::{
     failpoint,
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, TurnCommand, claim::Claim},
     model::{
-        Actor, AgentId, Attempt, Cause, Duration, EndpointId, Executor, Expected, GoalId, Operation, OperationId,
-        Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
+        Actor, AgentId, Attempt, Cause, Duration, EndpointId, Executor, Expected, GoalId, Operation,
+        OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::Process,
 };
@@ -99,13 +99,22 @@ pub fn drive(
         let went = super::resume::go_on(site, turn_id, &start.operation_id, Some(host), watcher);
         let around = site.around(turn_id)?;
         // The same verb, given at the same time by another process, may have ended it meanwhile.
-        if went.as_ref().is_err_and(|error| error.code() == Code::InvalidTransition) && around.turn.is_terminal() {
+        if went.as_ref().is_err_and(|error| error.code() == Code::InvalidTransition)
+            && around.turn.is_terminal()
+        {
             return over(site, start, around, receipt);
         }
         return went;
     };
-    Driver { base: start.operation_id.clone(), host: Some(host), watcher, last: Some(receipt), before: None, left: Vec::new() }
-        .drive(site, lock)
+    Driver {
+        base: start.operation_id.clone(),
+        host: Some(host),
+        watcher,
+        last: Some(receipt),
+        before: None,
+        left: Vec::new(),
+    }
+    .drive(site, lock)
 }
 
 /// What a verb returns whose Turn has ended already: its last receipt.
@@ -158,7 +167,8 @@ pub(super) fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn)
         let mut found = site.receipt(&base.step(name)?)?;
         for again in 2..AGAIN_MAX {
             let Some(receipt) = found else { break };
-            let is_later = last.as_ref().is_none_or(|last| last.accepted_revision() < receipt.accepted_revision());
+            let is_later =
+                last.as_ref().is_none_or(|last| last.accepted_revision() < receipt.accepted_revision());
             if is_later && is_of(&receipt, turn.turn_id)? {
                 last = Some(receipt);
             }
@@ -230,10 +240,12 @@ impl Driver<'_> {
             }
         }
         let around = site.around(turn_id)?;
-        let receipt = self.last.take().ok_or_else(|| Error::new(Code::NotReady, "nothing was left to do")
-            .detail("turn_id", turn_id.to_string())
-            .detail("state", around.turn.state.as_str())
-            .hint(format!("turn show {turn_id}")))?;
+        let receipt = self.last.take().ok_or_else(|| {
+            Error::new(Code::NotReady, "nothing was left to do")
+                .detail("turn_id", turn_id.to_string())
+                .detail("state", around.turn.state.as_str())
+                .hint(format!("turn show {turn_id}"))
+        })?;
         if around.turn.is_terminal() {
             lock.close();
         }
@@ -264,7 +276,14 @@ impl Driver<'_> {
     }
 
     /// Submits a step and keeps its receipt.
-    pub(super) fn submit(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around, name: &str, step: Step) -> Result<()> {
+    pub(super) fn submit(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        name: &str,
+        step: Step,
+    ) -> Result<()> {
         let operation = around.step(unused(site, &self.base, name)?, step);
         self.last = Some(site.authority.submit_step(lock, operation)?);
         Ok(())
@@ -283,7 +302,8 @@ impl Driver<'_> {
             self.last = Some(site.authority.submit(operation)?);
         }
         if !site.around(turn_id)?.turn.is_terminal() {
-            let operation = around.proof(self.base.step("stopped")?, Step::Prove { turn_id, executor_gone: true, tree: None });
+            let operation = around
+                .proof(self.base.step("stopped")?, Step::Prove { turn_id, executor_gone: true, tree: None });
             self.last = Some(site.authority.submit_step(lock, operation)?);
         }
         Ok(Flow::Rest)
@@ -292,8 +312,16 @@ impl Driver<'_> {
     /// Goes on after a refused move, where somebody else stopped the Turn, or wished it, after the last look at it.
     ///
     /// What a host said before that counts for nothing.
-    pub(super) fn overtaken(&mut self, site: &mut Site<'_>, lock: &DriverLock, refused: Error) -> Result<Flow> {
-        if !matches!(refused.code(), Code::InvalidTransition | Code::OwnershipExpired | Code::OwnershipSuperseded) {
+    pub(super) fn overtaken(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        refused: Error,
+    ) -> Result<Flow> {
+        if !matches!(
+            refused.code(),
+            Code::InvalidTransition | Code::OwnershipExpired | Code::OwnershipSuperseded
+        ) {
             return Err(refused);
         }
         let now = site.around(lock.turn_id())?;

@@ -30,9 +30,12 @@ pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Opti
     let folder = site.folder(&around.turn)?;
     if folder.is_none() && !around.validators().is_empty() {
         let id = around.turn.turn_id;
-        return Err(Error::new(Code::NotReady, format!("this machine does not know the work tree of the Turn {id}"))
-            .detail("turn_id", id.to_string())
-            .hint(format!("turn show {id}")));
+        return Err(Error::new(
+            Code::NotReady,
+            format!("this machine does not know the work tree of the Turn {id}"),
+        )
+        .detail("turn_id", id.to_string())
+        .hint(format!("turn show {id}")));
     }
     Ok(folder)
 }

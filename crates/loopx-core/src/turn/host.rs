@@ -106,7 +106,8 @@ impl KeptHost {
 
     /// Reads it back.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
-        serde_json::from_slice(bytes).map_err(|e| Error::new(Code::StoreCorrupt, "how a host is started cannot be read").internal(e))
+        serde_json::from_slice(bytes)
+            .map_err(|e| Error::new(Code::StoreCorrupt, "how a host is started cannot be read").internal(e))
     }
 }
 
@@ -155,7 +156,8 @@ mod tests {
             let kept = KeptHost { name: "command".to_owned(), hosting };
             assert_eq!(KeptHost::decode(&kept.encode().unwrap()).unwrap().hosting, kept.hosting);
         }
-        let before = br#"{"name":"command","hosting":{"argv":["sh"],"folder":"/a b","wall_ms":1,"attempts_max":1}}"#;
+        let before =
+            br#"{"name":"command","hosting":{"argv":["sh"],"folder":"/a b","wall_ms":1,"attempts_max":1}}"#;
         let kept = KeptHost::decode(before).unwrap();
         assert_eq!(kept.hosting.folder, PathBuf::from("/a b"));
         assert_eq!(kept.encode().unwrap(), before);

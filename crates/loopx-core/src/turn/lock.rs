@@ -106,7 +106,9 @@ impl Driverless {
     /// Errors: `internal` for a Turn that a driver may be at.
     pub(super) fn of(turn: &Turn) -> Result<Self> {
         if turn.is_driven() && !turn.is_terminal() {
-            return Err(Error::from(Code::Internal).internal("a step of a driven Turn needs its driver's lock"));
+            return Err(
+                Error::from(Code::Internal).internal("a step of a driven Turn needs its driver's lock")
+            );
         }
         Ok(Self(turn.turn_id))
     }

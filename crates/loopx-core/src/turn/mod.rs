@@ -3,38 +3,40 @@
 //! It must not know any one host, nor the command line. Invariant: a verdict is only ever submitted by the module that
 //! ran the validators, and a step of a driven Turn only by the holder of its lock.
 
-mod site;
-mod workspace;
-mod lock;
-mod tree;
-mod watch;
-mod spool;
-mod validate;
-mod examine;
 mod attached;
-mod criteria;
-pub mod wire;
-mod host;
+mod attempt;
 mod command;
 mod contract;
+mod criteria;
 mod driver;
-mod attempt;
+mod examine;
+mod host;
+mod lock;
 mod prove;
 mod resume;
+mod site;
+mod spool;
+mod tree;
 mod tries;
+mod validate;
+mod watch;
+pub mod wire;
+mod workspace;
 
 pub use attached::{Done, Wish, finish};
+pub use attempt::find_program;
 pub use command::CommandHost;
 pub use criteria::{Checked, check_criteria};
-pub use attempt::find_program;
 pub use driver::{Admitted, Start, admit, drive, negative};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
-pub use prove::{end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each};
+pub use prove::{
+    end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each,
+};
 pub use resume::resume;
+pub use site::{Around, Machine, PASSED_ON, Site};
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;
-pub use site::{Around, Machine, PASSED_ON, Site};
 pub use watch::{Phase, Watcher};
 pub use workspace::{Trees, identify};
 

@@ -15,7 +15,9 @@ use crate::{
     error::{Code, Error, Result},
     failpoint,
     kernel::{self, AgentCommand, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
-    model::{Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7},
+    model::{
+        Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7,
+    },
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -112,7 +114,9 @@ pub fn may_free(command: &Command) -> bool {
             | TodoCommand::Reopen { .. } => false,
         },
         Command::Claim(command) => match command {
-            ClaimCommand::Release { .. } | ClaimCommand::ForceRelease { .. } | ClaimCommand::Transfer { .. } => true,
+            ClaimCommand::Release { .. }
+            | ClaimCommand::ForceRelease { .. }
+            | ClaimCommand::Transfer { .. } => true,
             ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
         },
         Command::Turn(command) => match command {
@@ -132,7 +136,12 @@ pub fn may_free(command: &Command) -> bool {
 /// and of its agent. What an attached agent is at work on is none of them: a claim ends it itself when it has lapsed.
 ///
 /// Errors: `store_*`.
-pub fn in_the_way(authority: &mut Authority, goal: &GoalId, command: &Command, actor: &Actor) -> Result<Vec<Turn>> {
+pub fn in_the_way(
+    authority: &mut Authority,
+    goal: &GoalId,
+    command: &Command,
+    actor: &Actor,
+) -> Result<Vec<Turn>> {
     let Command::Claim(ClaimCommand::Claim(claim)) = command else { return Ok(Vec::new()) };
     let everybodys = TurnFilter { goal, todo: None, agent: None, live: true };
     let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
@@ -140,11 +149,15 @@ pub fn in_the_way(authority: &mut Authority, goal: &GoalId, command: &Command, a
     let mut found = authority.read_first(|view| {
         let mut found = view.turns(&of_todo, None, 1)?;
         if let Some(own) = &own {
-            found.extend(view.turns(own, None, 256)?.into_iter().filter(|turn| turn.todo_id() != Some(&claim.todo_id)));
+            found.extend(
+                view.turns(own, None, 256)?.into_iter().filter(|turn| turn.todo_id() != Some(&claim.todo_id)),
+            );
         }
         Ok(found)
     })?;
-    found.retain(|turn| turn.is_driven() || matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. }));
+    found.retain(|turn| {
+        turn.is_driven() || matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. })
+    });
     Ok(found)
 }
 
@@ -179,7 +192,11 @@ pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> 
 /// Proves what stands in the way of one agent or one Todo, before a claim decides.
 ///
 /// Errors: `store_*`.
-pub fn prove_before(site: &mut Site<'_>, goal: &GoalId, concerns: &dyn Fn(&Turn) -> bool) -> Result<Vec<Done>> {
+pub fn prove_before(
+    site: &mut Site<'_>,
+    goal: &GoalId,
+    concerns: &dyn Fn(&Turn) -> bool,
+) -> Result<Vec<Done>> {
     let turns: Vec<_> = live(site, goal)?.into_iter().filter(|turn| concerns(turn)).collect();
     prove_each(site, &turns)
 }
@@ -286,8 +303,9 @@ pub(super) fn may_live(turn: &Turn) -> Error {
         .detail("turn_id", id.to_string())
         .hint(format!("turn show {id}"));
     match turn.open_attempt().and_then(|attempt| attempt.deadline_at) {
-        Some(deadline) if turn.executor != Executor::Attached => error.detail("until_ms", deadline.plus(GRACE).as_ms()),
+        Some(deadline) if turn.executor != Executor::Attached => {
+            error.detail("until_ms", deadline.plus(GRACE).as_ms())
+        }
         Some(_) | None => error,
     }
 }
-

@@ -3,7 +3,6 @@
 //! Knows no rule, and nothing it has not read under the driver's lock. Source: the Turn's table "found, then".
 
 use super::{
-    tries,
     attached::Done,
     driver::{Driver, last_receipt, unused},
     examine::examine,
@@ -11,7 +10,7 @@ use super::{
     lock::{DriverLock, Driverless},
     prove::{end_tree, finished, may_live, present_tree, prove, take},
     site::{Around, Site},
-    spool,
+    spool, tries,
     watch::{Phase, Watcher},
 };
 use crate::{
@@ -36,7 +35,8 @@ pub fn resume(
     watcher.sees(Phase::Admitted { turn_id });
     let around = site.around(turn_id)?;
     // Given again, it returns what it returned, unless it was cut off before its end.
-    let is_over = around.turn.is_terminal() || !around.turn.is_driven() && !matches!(around.turn.state, TurnState::Candidate);
+    let is_over = around.turn.is_terminal()
+        || !around.turn.is_driven() && !matches!(around.turn.state, TurnState::Candidate);
     if is_over && let Some(receipt) = last_receipt(site, base, &around.turn)? {
         return Ok(Done { receipt, around, left: Vec::new() });
     }
@@ -107,7 +107,9 @@ impl Recovery<'_> {
     /// Settles what the crash left open; yes, when the driver can go on from there.
     fn settle_past(&mut self, site: &mut Site<'_>, around: &Around) -> Result<bool> {
         let turn = &around.turn;
-        if turn.stop_wish.is_some() && !matches!(turn.state, TurnState::Unresolved { .. } | TurnState::Held { .. }) {
+        if turn.stop_wish.is_some()
+            && !matches!(turn.state, TurnState::Unresolved { .. } | TurnState::Held { .. })
+        {
             self.prove(site, around)?;
             return Ok(false);
         }
@@ -130,7 +132,9 @@ impl Recovery<'_> {
             }
             TurnState::Dispatched => self.dispatched(site, around),
             TurnState::Unresolved { why, .. } => self.unresolved(site, around, *why),
-            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => Ok(false),
+            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+                Ok(false)
+            }
         }
     }
 
@@ -161,11 +165,25 @@ impl Recovery<'_> {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         if unchanged(site, around, attempt)? {
             let failure = Some(HostFailure::Crashed);
-            self.driver.end(site, &self.lock, around, attempt.number, failure, self.driver.host.is_some(), None)?;
+            self.driver.end(
+                site,
+                &self.lock,
+                around,
+                attempt.number,
+                failure,
+                self.driver.host.is_some(),
+                None,
+            )?;
             return Ok(true);
         }
         let name = format!("end.{}", attempt.number);
-        self.driver.submit(site, &self.lock, around, &name, Step::Lose { turn_id, own_id, executor_gone: true })?;
+        self.driver.submit(
+            site,
+            &self.lock,
+            around,
+            &name,
+            Step::Lose { turn_id, own_id, executor_gone: true },
+        )?;
         Ok(false)
     }
 
@@ -234,7 +252,12 @@ fn reader() -> Hosting {
     Hosting { argv: vec!["-".to_owned()], folder: "/".into(), wall_ms: 0, attempts_max: 1 }
 }
 
-fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, watcher: &dyn Watcher) -> Result<Done> {
+fn resume_attached(
+    site: &mut Site<'_>,
+    around: &Around,
+    base: &OperationId,
+    watcher: &dyn Watcher,
+) -> Result<Done> {
     let turn_id = around.turn.turn_id;
     let right = Driverless::of(&around.turn)?;
     let mut last = None;
@@ -243,7 +266,9 @@ fn resume_attached(site: &mut Site<'_>, around: &Around, base: &OperationId, wat
         return Err(may_live(&around.turn));
     }
     match around.turn.state {
-        TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => return prove(site, turn_id, base),
+        TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => {
+            return prove(site, turn_id, base);
+        }
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
             let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again, wake: None };
             last = Some(site.authority.submit_step(&right, around.step(base.step("recover")?, step))?);
@@ -284,10 +309,13 @@ fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<
 }
 
 fn ended(turn: &Turn) -> Error {
-    Error::new(Code::InvalidTransition, format!("the Turn {} is {}; it cannot be recovered", turn.turn_id, turn.state.as_str()))
-        .detail("turn_id", turn.turn_id.to_string())
-        .detail("state", turn.state.as_str())
-        .hint(format!("turn show {}", turn.turn_id))
+    Error::new(
+        Code::InvalidTransition,
+        format!("the Turn {} is {}; it cannot be recovered", turn.turn_id, turn.state.as_str()),
+    )
+    .detail("turn_id", turn.turn_id.to_string())
+    .detail("state", turn.state.as_str())
+    .hint(format!("turn show {}", turn.turn_id))
 }
 
 fn unresolved(turn: &Turn) -> Error {

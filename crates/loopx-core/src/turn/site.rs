@@ -12,8 +12,8 @@ use std::{
 use super::{
     host::Hosts,
     tree::{self, Tree},
-    workspace::Trees,
     tries,
+    workspace::Trees,
 };
 use crate::{
     authority::{
@@ -24,8 +24,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{self, Ask, Facts, READ_ROUNDS},
     model::{
-        Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId, Provenance,
-        Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
+        Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId,
+        Provenance, Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
     },
     private::{Body, PrivateStore},
     process::{self, Token},
@@ -55,7 +55,8 @@ impl Machine {
     /// Errors: `not_ready` where the machine has lost its name.
     pub fn of(profile: &Profile, env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self> {
         let place = profile.place();
-        let mut machine = Self::new(profile.machine_id()?.parse()?, place.locks(), Trees::at(place.trees()), env)?;
+        let mut machine =
+            Self::new(profile.machine_id()?.parse()?, place.locks(), Trees::at(place.trees()), env)?;
         let home = place.dir().parent().and_then(Path::parent);
         machine.env.extend(home.map(|home| (OsString::from("LOOPX_HOME"), home.as_os_str().to_owned())));
         machine.env.insert("LOOPX_PROFILE".into(), place.name().into());
@@ -150,7 +151,13 @@ impl Around {
     }
 }
 
-fn operation<C>(operation_id: OperationId, actor: Actor, door: Door, turn: &Turn, command: C) -> Operation<C> {
+fn operation<C>(
+    operation_id: OperationId,
+    actor: Actor,
+    door: Door,
+    turn: &Turn,
+    command: C,
+) -> Operation<C> {
     Operation {
         operation_id,
         actor,
@@ -211,7 +218,12 @@ impl Site<'_> {
     }
 
     /// A body that belongs to a Turn, made now.
-    pub(super) fn body(kind: crate::private::Kind, id: String, turn_id: TurnId, bytes: Vec<u8>) -> Result<Body> {
+    pub(super) fn body(
+        kind: crate::private::Kind,
+        id: String,
+        turn_id: TurnId,
+        bytes: Vec<u8>,
+    ) -> Result<Body> {
         let created_at_ms = SystemClock::new().read()?.wall_ms;
         Ok(Body { kind, id, owner_turn: Some(turn_id.to_string()), created_at_ms, bytes })
     }

@@ -114,8 +114,15 @@ impl Tree {
         let scopes: BTreeSet<ScopePath> = scopes.iter().cloned().collect();
         let paths: BTreeSet<&PathBuf> = self.changed.keys().chain(before.changed.keys()).collect();
         let moved = |path: &&PathBuf| self.changed.get(*path) != before.changed.get(*path);
-        let name = |path: &PathBuf| path.strip_prefix(&self.prefix).unwrap_or(path).to_string_lossy().into_owned();
-        paths.into_iter().filter(moved).filter(|path| !self.is_within(path, &scopes)).take(max).map(name).collect()
+        let name =
+            |path: &PathBuf| path.strip_prefix(&self.prefix).unwrap_or(path).to_string_lossy().into_owned();
+        paths
+            .into_iter()
+            .filter(moved)
+            .filter(|path| !self.is_within(path, &scopes))
+            .take(max)
+            .map(name)
+            .collect()
     }
 
     fn is_within(&self, path: &Path, scopes: &BTreeSet<ScopePath>) -> bool {
@@ -128,12 +135,16 @@ impl Tree {
 /// Asks git what differs from the commit; it writes nothing, and runs no hook, no monitor and no filter.
 fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
     let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
-    let mut env: BTreeMap<OsString, OsString> =
-        env.iter().filter(|(name, _)| passed.contains(&name.as_os_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let mut env: BTreeMap<OsString, OsString> = env
+        .iter()
+        .filter(|(name, _)| passed.contains(&name.as_os_str()))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
     env.insert("LC_ALL".into(), "C".into());
     env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
     // A filter is a program that the work tree may name; what differs is told without it.
-    let filters = ["config", "--null", "--name-only", "--get-regexp", r"^filter\..+\.(clean|process|required)$"];
+    let filters =
+        ["config", "--null", "--name-only", "--get-regexp", r"^filter\..+\.(clean|process|required)$"];
     let (ended, names) = git(folder, &env, &filters);
     let names: Vec<_> = match ended {
         Ended::Exited(0) => names.split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect(),
@@ -148,8 +159,18 @@ fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
         env.insert(format!("GIT_CONFIG_VALUE_{place}").into(), off.into());
     }
     let status = [
-        "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "status",
-        "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--", ".",
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.untrackedCache=false",
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=all",
+        "--",
+        ".",
     ];
     let (ended, listing) = git(folder, &env, &status);
     (ended == Ended::Exited(0)).then_some(listing)
@@ -216,7 +237,8 @@ mod tests {
     }
 
     fn git(folder: &Path, words: &[&str]) {
-        let mut argv: Vec<OsString> = ["git", "-c", "user.name=a", "-c", "user.email=a@b"].iter().map(OsString::from).collect();
+        let mut argv: Vec<OsString> =
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b"].iter().map(OsString::from).collect();
         argv.extend(words.iter().map(OsString::from));
         let mut spec = process::Spec::new(argv, folder.to_owned());
         spec.env = env();
@@ -283,7 +305,9 @@ mod tests {
         assert!(!candidate.moved(&committed, None, &scopes(&[])));
         fs::write(dir.path().join("src/new file"), "x").unwrap();
         let added = Tree::of(dir.path(), &env()).unwrap();
-        assert!(candidate.moved(&added, None, &scopes(&["src"])) && !candidate.moved(&added, None, &scopes(&[])));
+        assert!(
+            candidate.moved(&added, None, &scopes(&["src"])) && !candidate.moved(&added, None, &scopes(&[]))
+        );
     }
 
     #[test]

@@ -3,7 +3,11 @@
 //! Knows nothing of how the result was made, nor of what becomes of it. Invariant: a [`Finding`] other than
 //! `unchecked` is only made by having run every program it speaks for. Source: the Turn's table of moves.
 
-use std::{ffi::{OsStr, OsString}, os::unix::ffi::OsStrExt as _, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+};
 
 use super::{spool, watch::Phase};
 use crate::{
@@ -122,7 +126,11 @@ impl Finding {
 fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn FnMut(u64) -> bool) -> Outcome {
     let argv = validator.argv.iter().map(|word| OsString::from(&**word)).collect();
     let mut spec = Spec::new(argv, folder.to_owned());
-    spec.env = validator.env.iter().map(|(name, value)| (OsString::from(&**name), OsString::from(&**value))).collect();
+    spec.env = validator
+        .env
+        .iter()
+        .map(|(name, value)| (OsString::from(&**name), OsString::from(&**value)))
+        .collect();
     spec.stdout = Capture { max_bytes: OUTPUT_MAX_BYTES, overflow: Overflow::KeepTail };
     spec.stderr = spec.stdout;
     spec.wall_ms = validator.timeout_ms.as_ms();
@@ -137,7 +145,8 @@ fn judge(outcome: &Outcome, progress_exit: Option<u8>) -> Said {
         return Said::Inconclusive;
     }
     // What a shell says of a program that it cannot start is never a program's own word.
-    let is_progress = |code| !matches!(code, 126 | 127) && progress_exit.is_some_and(|exit| i32::from(exit) == code);
+    let is_progress =
+        |code| !matches!(code, 126 | 127) && progress_exit.is_some_and(|exit| i32::from(exit) == code);
     match outcome.ended {
         Ended::Exited(0) => Said::Passed,
         Ended::Exited(code) if is_progress(code) => Said::Progress,
@@ -219,7 +228,11 @@ mod tests {
 
     fn run_all(validators: &[Validator]) -> Finding {
         let dir = tempfile::tempdir().unwrap();
-        let token = Token::parse(&format!("test.{}", dir.path().file_name().unwrap().to_str().unwrap().replace('.', "x"))).unwrap();
+        let token = Token::parse(&format!(
+            "test.{}",
+            dir.path().file_name().unwrap().to_str().unwrap().replace('.', "x")
+        ))
+        .unwrap();
         let finding = run(validators, dir.path(), &token, &mut |_| false).unwrap();
         assert!(process::alive_by_token(&token).unwrap().is_empty());
         finding
@@ -237,7 +250,8 @@ mod tests {
         assert_eq!(verdict(&[]).0, Unchecked);
         assert_eq!(verdict(&[shell("exit 0", None)]), (Passed, Some(0), String::new()));
         assert_eq!(verdict(&[shell("exit 3", Some(3)), shell("exit 0", None)]).0, Progress);
-        let failed = verdict(&[shell("exit 0", None), shell("echo one; echo 'two at /home/ana/x' >&2; exit 3", None)]);
+        let failed =
+            verdict(&[shell("exit 0", None), shell("echo one; echo 'two at /home/ana/x' >&2; exit 3", None)]);
         assert_eq!(failed, (Failed, Some(3), "sh -c …: exit 3: two at [path]".to_owned()));
         for (script, what) in [
             ("exit 126", "exit 126: something it needs cannot be executed"),

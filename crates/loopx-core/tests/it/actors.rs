@@ -12,10 +12,7 @@ fn fault_a09_nobody_named_is_missing_actor() {
         &["gate", "withdraw", "gate_00000000000000000000000000"],
     ] {
         let ended = desk.json(words);
-        assert!(
-            ["missing_actor", "not_found"].contains(&ended.code().as_str()),
-            "{ended:?}"
-        );
+        assert!(["missing_actor", "not_found"].contains(&ended.code().as_str()), "{ended:?}");
     }
     desk.refused(&["todo", "claim", "ship-it.1"], "missing_actor", 2);
     let blank = desk.var("LOOPX_ACTOR", "agent:");
@@ -32,11 +29,7 @@ fn an_actor_of_the_wrong_kind_is_refused() {
     desk.refused(&["goal", "stop", "--as", "agent:coder"], "user_only", 6);
     desk.refused(&["todo", "add", "x", "--as", "host:mac"], "actor_not_allowed", 6);
     desk.refused(&["todo", "add", "x", "--as", "system"], "actor_not_allowed", 6);
-    desk.refused(
-        &["todo", "claim", "ship-it.1", "--as", "agent:nobody"],
-        "not_found",
-        2,
-    );
+    desk.refused(&["todo", "claim", "ship-it.1", "--as", "agent:nobody"], "not_found", 2);
 }
 
 #[test]
@@ -46,34 +39,16 @@ fn a_caller_below_a_turn_is_never_more_than_its_agent() {
     let turn = claimed["turn_id"].as_str().unwrap().to_owned();
     let token = desk.token_file();
     std::fs::write(desk.folder().join("out.txt"), "out").unwrap();
-    let below = desk
-        .var("LOOPX_CONTAINMENT", &format!("{turn}.1"))
-        .var("LOOPX_ACTOR", "");
-    let added = below.ok(&[
-        "evidence",
-        "add",
-        "out.txt",
-        "--kind",
-        "file",
-        "--todo",
-        "ship-it.1",
-    ]);
+    let below = desk.var("LOOPX_CONTAINMENT", &format!("{turn}.1")).var("LOOPX_ACTOR", "");
+    let added = below.ok(&["evidence", "add", "out.txt", "--kind", "file", "--todo", "ship-it.1"]);
     assert_eq!(added["receipt"]["actor"], "agent:coder@coder.cli");
     assert_eq!(added["receipt"]["contained"], turn.as_str());
     below.refused(&["goal", "stop", "--as", "user:ana"], "user_only", 6);
-    below.refused(
-        &["gate", "open", "x", "--blocks", "ship-it.2"],
-        "actor_not_allowed",
-        6,
-    );
+    below.refused(&["gate", "open", "x", "--blocks", "ship-it.2"], "actor_not_allowed", 6);
     below.refused(&["todo", "claim", "ship-it.2"], "actor_not_allowed", 6);
     // A token proves nothing below a Turn.
     below.refused(&["goal", "stop", "--token-file", &token], "user_only", 6);
-    below.refused(
-        &["token", "issue", "--actor", "user:ana", "--token-file", &token],
-        "user_only",
-        6,
-    );
+    below.refused(&["token", "issue", "--actor", "user:ana", "--token-file", &token], "user_only", 6);
     let strange = below.var("LOOPX_CONTAINMENT", "something-else");
     strange.refused(&["todo", "add", "x", "--as", "user:ana"], "actor_not_allowed", 6);
 }
@@ -112,33 +87,14 @@ fn a_strict_profile_wants_proof_for_every_verb_of_a_person() {
 #[test]
 fn regress_settings_are_a_person_s_and_a_strict_profile_wants_proof_for_them() {
     let desk = Desk::with_work();
-    desk.refused(
-        &["config", "set", "list.page", "7", "--as", "agent:coder"],
-        "user_only",
-        6,
-    );
+    desk.refused(&["config", "set", "list.page", "7", "--as", "agent:coder"], "user_only", 6);
     let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
     let turn = claimed["turn_id"].as_str().unwrap().to_owned();
     desk.ok(&["config", "set", "actors.assurance", "strict"]);
-    desk.refused(
-        &["config", "set", "actors.assurance", "stated"],
-        "unauthenticated",
-        6,
-    );
+    desk.refused(&["config", "set", "actors.assurance", "stated"], "unauthenticated", 6);
     let below = desk.var("LOOPX_CONTAINMENT", &format!("{turn}.1"));
     let token = below.token_file();
-    below.refused(
-        &[
-            "config",
-            "set",
-            "actors.assurance",
-            "stated",
-            "--token-file",
-            &token,
-        ],
-        "user_only",
-        6,
-    );
+    below.refused(&["config", "set", "actors.assurance", "stated", "--token-file", &token], "user_only", 6);
     let outside = below.var("LOOPX_CONTAINMENT", "");
     outside.proven(&["config", "set", "actors.assurance", "stated"]);
 }

@@ -7,15 +7,9 @@ use std::{
 
 /// Starts a program with an empty environment but `PATH`.
 fn command(program: &str) -> Command {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test looks at the binary from outside"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
     let mut command = Command::new(program);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test finds the programs it compares with"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a test finds the programs it compares with")]
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("PATH", path).stdin(Stdio::null());
     command
@@ -23,10 +17,7 @@ fn command(program: &str) -> Command {
 
 #[expect(clippy::unwrap_used, reason = "a binary that does not start fails the test")]
 fn loopx(words: &[&str]) -> Output {
-    command(env!("CARGO_BIN_EXE_loopx-core"))
-        .args(words)
-        .output()
-        .unwrap()
+    command(env!("CARGO_BIN_EXE_loopx-core")).args(words).output().unwrap()
 }
 
 /// Whether a program is there; a test that needs another one says that it is skipped.
@@ -41,13 +32,9 @@ fn skipped(why: &str) -> bool {
 
 #[test]
 fn a_broken_pipe_is_a_quiet_exit() {
-    for words in [
-        &["man"][..],
-        &["completions", "zsh"],
-        &["__reference"],
-        &["--help"],
-        &["nonsense", "--json"],
-    ] {
+    for words in
+        [&["man"][..], &["completions", "zsh"], &["__reference"], &["--help"], &["nonsense", "--json"]]
+    {
         let mut child = command(env!("CARGO_BIN_EXE_loopx-core"))
             .args(words)
             .stdout(Stdio::piped())
@@ -67,11 +54,7 @@ fn a_broken_pipe_is_a_quiet_exit() {
 fn a_reader_that_is_gone_at_once_is_a_quiet_exit_too() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let ended = command(env!("CARGO_BIN_EXE_loopx-core"))
-        .arg("man")
-        .stdout(writer)
-        .output()
-        .unwrap();
+    let ended = command(env!("CARGO_BIN_EXE_loopx-core")).arg("man").stdout(writer).output().unwrap();
     assert_eq!((ended.status.code(), ended.stderr.len()), (Some(0), 0));
 }
 
@@ -79,16 +62,9 @@ fn a_reader_that_is_gone_at_once_is_a_quiet_exit_too() {
 #[test]
 fn a_full_disk_under_stdout_is_typed() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ended = command(env!("CARGO_BIN_EXE_loopx-core"))
-        .arg("man")
-        .stdout(full)
-        .output()
-        .unwrap();
+    let ended = command(env!("CARGO_BIN_EXE_loopx-core")).arg("man").stdout(full).output().unwrap();
     assert_eq!(ended.status.code(), Some(7));
-    assert_eq!(
-        String::from_utf8_lossy(&ended.stderr),
-        "error: the answer could not be written to stdout\n"
-    );
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "error: the answer could not be written to stdout\n");
 }
 
 #[test]
@@ -101,12 +77,7 @@ fn without_any_variable_the_pure_commands_work() {
         &["config", "get"],
     ] {
         let ended = loopx(words);
-        assert_eq!(
-            ended.status.code(),
-            Some(0),
-            "{words:?}: {}",
-            String::from_utf8_lossy(&ended.stderr)
-        );
+        assert_eq!(ended.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&ended.stderr));
         assert!(ended.stderr.is_empty() && !ended.stdout.is_empty(), "{words:?}");
     }
     let ended = loopx(&["--version"]);
@@ -134,11 +105,7 @@ fn the_manual_has_no_warnings() {
     ] {
         let page = place.path().join("page.1");
         std::fs::write(&page, loopx(words).stdout).unwrap();
-        let ended = command("groff")
-            .args(["-man", "-Tutf8", "-ww", "-z"])
-            .arg(&page)
-            .output()
-            .unwrap();
+        let ended = command("groff").args(["-man", "-Tutf8", "-ww", "-z"]).arg(&page).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{words:?}");
         assert!(ended.status.success());
     }
@@ -154,10 +121,7 @@ fn each_shell_takes_its_completions() {
         let script = place.path().join(shell);
         std::fs::write(&script, loopx(&["completions", shell]).stdout).unwrap();
         let ended = command(shell).arg("-n").arg(&script).output().unwrap();
-        assert!(
-            ended.status.success() && ended.stderr.is_empty(),
-            "{shell}: {ended:?}"
-        );
+        assert!(ended.status.success() && ended.stderr.is_empty(), "{shell}: {ended:?}");
     }
 }
 
@@ -202,10 +166,7 @@ fn a_folder_whose_parents_may_not_be_searched_is_not_bound() {
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let binary = env!("CARGO_BIN_EXE_loopx-core");
     let drop = "exec setpriv --reuid=65534 --regid=65534 --clear-groups --";
-    let line = format!(
-        "cd {} && {drop} {binary} config get profile",
-        place.path().display()
-    );
+    let line = format!("cd {} && {drop} {binary} config get profile", place.path().display());
     if !has("setpriv")
         || !command("sh")
             .args(["-c", &format!("{drop} {binary} --version")])

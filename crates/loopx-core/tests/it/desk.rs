@@ -36,10 +36,7 @@ impl Ended {
 
     /// The code of an error object.
     pub(crate) fn code(&self) -> String {
-        self.json()["error"]["code"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
+        self.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
@@ -100,31 +97,18 @@ impl Desk {
 
     /// A command in this desk, with an environment of its own.
     pub(crate) fn command(&self, program: &str) -> Command {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a test looks at the binary from outside"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
         let mut command = Command::new(program);
         #[expect(clippy::disallowed_methods, reason = "a test finds the programs it needs")]
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command
-            .env_clear()
-            .env("PATH", path)
-            .stdin(Stdio::null())
-            .current_dir(self.folder());
+        command.env_clear().env("PATH", path).stdin(Stdio::null()).current_dir(self.folder());
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command
     }
 
     /// The binary, called with words.
     pub(crate) fn call(&self, words: &[&str]) -> Ended {
-        ended(
-            &self
-                .command(env!("CARGO_BIN_EXE_loopx-core"))
-                .args(words)
-                .output()
-                .unwrap(),
-        )
+        ended(&self.command(env!("CARGO_BIN_EXE_loopx-core")).args(words).output().unwrap())
     }
 
     /// The binary with `--json`.
@@ -152,11 +136,7 @@ impl Desk {
     /// A call that has to be refused with a code, the exit code of its class, and a hint that the parser takes.
     pub(crate) fn refused(&self, words: &[&str], code: &str, exit: i32) -> Value {
         let ended = self.json(words);
-        assert_eq!(
-            (ended.code().as_str(), ended.exit),
-            (code, exit),
-            "{words:?}: {ended:?}"
-        );
+        assert_eq!((ended.code().as_str(), ended.exit), (code, exit), "{words:?}: {ended:?}");
         let error = ended.json()["error"].clone();
         self.check_hint(&error);
         error
@@ -168,9 +148,7 @@ impl Desk {
         let Some(hint) = error["hint"].as_str() else {
             return;
         };
-        let line = hint
-            .strip_prefix("loopx-core ")
-            .unwrap_or_else(|| panic!("{hint}"));
+        let line = hint.strip_prefix("loopx-core ").unwrap_or_else(|| panic!("{hint}"));
         // A hint is for a shell: it may be quoted, and name a file by `~`.
         let mut command = self.command("sh");
         let output = command
@@ -182,27 +160,18 @@ impl Desk {
         let ended = ended(&output);
         let parsed = ["no home folder is known", "is not part of this build"];
         let said = format!("{}{}", ended.out, ended.err);
-        assert!(
-            ended.exit == 0 || parsed.iter().any(|text| said.contains(text)),
-            "{hint}: {ended:?}"
-        );
+        assert!(ended.exit == 0 || parsed.iter().any(|text| said.contains(text)), "{hint}: {ended:?}");
     }
 
     /// The number of events of `ship-it`.
     pub(crate) fn events(&self) -> u64 {
-        self.ok(&["goal", "show", "ship-it"])["goal"]["head_seq"]
-            .as_u64()
-            .unwrap()
+        self.ok(&["goal", "show", "ship-it"])["goal"]["head_seq"].as_u64().unwrap()
     }
 }
 
 fn ended(output: &Output) -> Ended {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Ended {
-        exit: output.status.code().unwrap_or(-1),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
+    Ended { exit: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 /// Whether a program is there; a test that needs another one says that it is skipped.

@@ -15,15 +15,8 @@ use crate::desk::{Desk, files};
 /// The finding of a check, whether or not all are good.
 fn finding(desk: &Desk, check: &str) -> Value {
     let shown = desk.json(&["doctor"]).json();
-    let all = shown
-        .get("findings")
-        .unwrap_or(&shown["error"]["details"]["findings"])
-        .clone();
-    let mut found = all
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|finding| finding["check"] == check);
+    let all = shown.get("findings").unwrap_or(&shown["error"]["details"]["findings"]).clone();
+    let mut found = all.as_array().unwrap().iter().filter(|finding| finding["check"] == check);
     found.next().unwrap_or_else(|| panic!("{check}: {shown}")).clone()
 }
 
@@ -51,11 +44,7 @@ fn doctor_finds_a_damaged_private_store() {
     for name in ["private.db-wal", "private.db-shm"] {
         let _ = std::fs::remove_file(desk.profile().join(name));
     }
-    std::fs::write(
-        &path,
-        "no database at all, and longer than the header of one".repeat(9),
-    )
-    .unwrap();
+    std::fs::write(&path, "no database at all, and longer than the header of one".repeat(9)).unwrap();
     let found = finding(&desk, "private");
     assert!(
         found["standing"] == "bad" && found["text"].as_str().unwrap().contains("store_corrupt"),
@@ -111,38 +100,22 @@ fn a_jump_of_the_clock_is_shown_with_its_command_and_accepted_under_an_operation
     let status = desk.ok(&["status"]);
     assert_eq!(status["clock_jump"], true, "{status}");
     let row = status["goals"][0]["attention"][0].clone();
-    assert_eq!(
-        (&row["kind"], &row["command"]),
-        (&"clock_jump".into(), &"doctor --accept-clock".into())
-    );
+    assert_eq!((&row["kind"], &row["command"]), (&"clock_jump".into(), &"doctor --accept-clock".into()));
     desk.refused(&["doctor", "--accept-clock"], "unauthenticated", 6);
     // when a proven person accepts it
     let accepted = desk.proven(&["doctor", "--accept-clock", "--op-id", "mine"]);
-    assert_eq!(
-        (&accepted["accepted"], &accepted["receipt"]["replayed"]),
-        (&true.into(), &false.into())
-    );
+    assert_eq!((&accepted["accepted"], &accepted["receipt"]["replayed"]), (&true.into(), &false.into()));
     assert_eq!(accepted["receipt"]["actor"], "user:ana");
     // then it is over, its receipt is found again, and the chain of the ledger's own events is looked at
     assert_eq!(desk.ok(&["status"])["clock_jump"], false);
     let again = desk.ok(&["doctor", "--accept-clock", "--op-id", "mine"]);
     assert_eq!(again["receipt"]["replayed"], true, "{again}");
     desk.refused(&["todo", "add", "x", "--op-id", "mine"], "operation_conflict", 4);
-    assert_eq!(
-        finding(&desk, "clock")["standing"],
-        "doubtful",
-        "the wall is still behind"
-    );
+    assert_eq!(finding(&desk, "clock")["standing"], "doubtful", "the wall is still behind");
     assert!(
-        finding(&desk, "chains")["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("7 events"),
+        finding(&desk, "chains")["text"].as_str().unwrap().starts_with("7 events"),
         "{}",
         finding(&desk, "chains")
     );
-    assert!(
-        desk.ok(&["doctor", "--accept-clock"])["receipt"].is_null(),
-        "nothing is left to accept"
-    );
+    assert!(desk.ok(&["doctor", "--accept-clock"])["receipt"].is_null(), "nothing is left to accept");
 }

@@ -43,11 +43,7 @@ const PLACES: &[&[&str]] = &[
 #[test]
 fn regress_a_huge_argument_is_clipped_wherever_it_comes_back() {
     let desk = Desk::with_work();
-    for word in [
-        "x".repeat(60_000),
-        "a\u{1b}[31mb".repeat(5000),
-        "7".repeat(60_000),
-    ] {
+    for word in ["x".repeat(60_000), "a\u{1b}[31mb".repeat(5000), "7".repeat(60_000)] {
         for place in PLACES {
             let words: Vec<_> = place.iter().map(|part| part.replace("WORD", &word)).collect();
             let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -69,22 +65,13 @@ fn regress_a_huge_argument_is_clipped_wherever_it_comes_back() {
 fn regress_a_control_character_comes_back_as_its_escape() {
     let desk = Desk::with_work();
     for place in PLACES {
-        let words: Vec<_> = place
-            .iter()
-            .map(|part| part.replace("WORD", "a\u{1b}[2Jb\u{7}c"))
-            .collect();
+        let words: Vec<_> = place.iter().map(|part| part.replace("WORD", "a\u{1b}[2Jb\u{7}c")).collect();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         let error = desk.json(&words).json()["error"].clone();
         let message = error["message"].as_str().unwrap();
-        assert!(
-            !error.to_string().contains("\\u001b") && !message.contains('\u{7}'),
-            "{place:?}: {error}"
-        );
+        assert!(!error.to_string().contains("\\u001b") && !message.contains('\u{7}'), "{place:?}: {error}");
         // What is repeated is repeated whole.
-        assert!(
-            !message.contains("[2J") || message.contains("a\\u{1b}[2Jb\\u{7}c"),
-            "{place:?}: {message}"
-        );
+        assert!(!message.contains("[2J") || message.contains("a\\u{1b}[2Jb\\u{7}c"), "{place:?}: {message}");
     }
 }
 
@@ -94,16 +81,9 @@ fn evidence_that_points_out_of_the_work_tree_is_refused() {
     let events = desk.events();
     for pointer in ["../../x", "/etc/passwd", "C:\\x", "~/x", "file:///x", "a/../../x"] {
         for kind in ["file", "url", "commit", "check"] {
-            let error = desk.refused(
-                &["evidence", "add", pointer, "--kind", kind],
-                "invalid_argument",
-                2,
-            );
+            let error = desk.refused(&["evidence", "add", pointer, "--kind", kind], "invalid_argument", 2);
             let message = error["message"].as_str().unwrap();
-            assert!(
-                message.contains("a relative path inside the work tree, a URL or a commit"),
-                "{message}"
-            );
+            assert!(message.contains("a relative path inside the work tree, a URL or a commit"), "{message}");
         }
     }
     assert_eq!(desk.events(), events);

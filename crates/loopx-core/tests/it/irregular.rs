@@ -27,20 +27,13 @@ const VERBS: &[&[&str]] = &[
 fn bounded(desk: &Desk, words: &[&str]) -> Ended {
     let token = desk.token_file();
     let mut command = desk.command("timeout");
-    command
-        .args(["20", env!("CARGO_BIN_EXE_loopx-core")])
-        .args(words)
-        .arg("--json");
+    command.args(["20", env!("CARGO_BIN_EXE_loopx-core")]).args(words).arg("--json");
     if words.first() == Some(&"token") {
         command.args(["--token-file", &token]);
     }
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Ended {
-        exit: output.status.code().unwrap_or(-1),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
+    Ended { exit: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 /// Every file that a profile at work has, and its doorbell.
@@ -128,11 +121,7 @@ fn a_file_that_this_user_may_not_read_is_said_to_lack_permission() {
         }
     }
     fs::write(desk.profile().join("profile.toml"), "").unwrap();
-    fs::set_permissions(
-        desk.profile().join("profile.toml"),
-        fs::Permissions::from_mode(0o600),
-    )
-    .unwrap();
+    fs::set_permissions(desk.profile().join("profile.toml"), fs::Permissions::from_mode(0o600)).unwrap();
     let binary = desk.path("folder/loopx-core");
     fs::copy(env!("CARGO_BIN_EXE_loopx-core"), &binary).unwrap();
     let call = |words: &[&str]| {
@@ -148,10 +137,7 @@ fn a_file_that_this_user_may_not_read_is_said_to_lack_permission() {
         for words in [&["status"][..], &["todo", "add", "x"]] {
             let said = call(words);
             let expected = format!("{name} cannot be read: this user has no permission");
-            assert!(
-                said.contains("store_unreadable") && said.contains(&expected),
-                "{words:?}: {said}"
-            );
+            assert!(said.contains("store_unreadable") && said.contains(&expected), "{words:?}: {said}");
         }
         fs::set_permissions(desk.profile().join(name), fs::Permissions::from_mode(0o644)).unwrap();
     }

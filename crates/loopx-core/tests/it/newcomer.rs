@@ -10,10 +10,7 @@ use crate::desk::{Desk, Ended};
 
 /// Runs the command of an error's hint in a shell, as a person would.
 fn hinted(desk: &Desk, ended: &Ended) -> Ended {
-    let line = ended
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("hint: loopx-core "));
+    let line = ended.err.lines().find_map(|line| line.strip_prefix("hint: loopx-core "));
     let line = line.unwrap_or_else(|| panic!("{ended:?}"));
     let output = desk
         .command("sh")
@@ -21,11 +18,7 @@ fn hinted(desk: &Desk, ended: &Ended) -> Ended {
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Ended {
-        exit: output.status.code().unwrap(),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
+    Ended { exit: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 #[test]
@@ -47,30 +40,17 @@ fn a_question_about_what_has_ended_waits_for_nobody() {
             .collect::<Vec<_>>()
     };
     desk.ok(&["todo", "cancel", "ship-it.1", "--reason", "no"]);
-    assert_eq!(
-        listed(),
-        [both.clone(), whole.clone()],
-        "one of two is open still"
-    );
+    assert_eq!(listed(), [both.clone(), whole.clone()], "one of two is open still");
     desk.ok(&["todo", "cancel", "ship-it.2", "--reason", "no"]);
     assert_eq!(listed(), std::slice::from_ref(&whole));
     let status = desk.ok(&["status"])["goals"][0].clone();
     assert_eq!(status["gates"].as_array().unwrap().len(), 1);
     assert!(!status["attention"].to_string().contains(&both), "{status}");
     let shown = desk.ok(&["gate", "show", &both])["gate"].clone();
-    assert_eq!(
-        (shown["state"].as_str(), shown["blocking"].as_bool()),
-        (Some("open"), Some(false))
-    );
+    assert_eq!((shown["state"].as_str(), shown["blocking"].as_bool()), (Some("open"), Some(false)));
     let text = desk.call(&["gate", "show", &both]).out;
     assert!(text.contains("nothing now: ship-it.1 ship-it.2 ended"), "{text}");
-    assert_eq!(
-        desk.ok(&["gate", "list", "--state", "open"])["items"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
+    assert_eq!(desk.ok(&["gate", "list", "--state", "open"])["items"].as_array().unwrap().len(), 2);
     // What comes back is blocked again.
     desk.ok(&["todo", "reopen", "ship-it.2"]);
     assert_eq!(listed(), [both, whole]);
@@ -84,10 +64,7 @@ fn a_program_is_told_that_an_id_is_given_whole() {
         .unwrap()
         .to_owned();
     let short = &gate[gate.len() - 16..gate.len() - 8];
-    let token = desk.ok(&["token", "list"])["items"][0]["token_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let token = desk.ok(&["token", "list"])["items"][0]["token_id"].as_str().unwrap().to_owned();
     let start = &token[token.len() - 16..token.len() - 8];
     for (words, whole) in [
         (["gate", "show", short], Some(gate.as_str())),
@@ -101,10 +78,7 @@ fn a_program_is_told_that_an_id_is_given_whole() {
         let message = error["message"].as_str().unwrap();
         let taken = "with --json no shorter one is taken";
         match whole {
-            Some(id) => assert!(
-                message.ends_with(&format!("{taken}; the whole one is {id}")),
-                "{message}"
-            ),
+            Some(id) => assert!(message.ends_with(&format!("{taken}; the whole one is {id}")), "{message}"),
             None => assert!(message.ends_with(taken), "{message}"),
         }
         assert_eq!(error["details"]["id"].as_str(), whole);
@@ -121,15 +95,8 @@ fn a_refusal_names_the_validator_with_its_arguments_and_an_owner_is_named() {
         .to_owned();
     let list = desk.call(&["todo", "list"]).out;
     let line = list.lines().find(|line| line.starts_with("ship-it.4")).unwrap();
-    assert!(
-        line.contains("owned") && line.contains("coder") && !line.contains("open"),
-        "{line}"
-    );
-    assert!(
-        desk.call(&["todo", "show", "4"])
-            .out
-            .contains("state       owned")
-    );
+    assert!(line.contains("owned") && line.contains("coder") && !line.contains("open"), "{line}");
+    assert!(desk.call(&["todo", "show", "4"]).out.contains("state       owned"));
     let ended = desk.call(&["todo", "done", "ship-it.4", "--as", "agent:coder", "--own", &own]);
     assert!(ended.err.contains("test -s out.txt: exit 1"), "{ended:?}");
     assert!(desk.call(&["status"]).out.contains("refused by its validators"));
@@ -169,20 +136,14 @@ fn nobody_named_and_nothing_proven_are_answered_by_a_call_that_works() {
         &["goal", "update", "--objective", "Ship it well"],
     ] {
         let ended = desk.call(words);
-        assert!(
-            ended.exit == 6 && ended.err.contains(" --token-file ~/"),
-            "{words:?}: {ended:?}"
-        );
+        assert!(ended.exit == 6 && ended.err.contains(" --token-file ~/"), "{words:?}: {ended:?}");
         assert_eq!(hinted(&desk, &ended).exit, 0, "{words:?}: {ended:?}");
     }
     // A token that proves somebody else is not offered.
     let ended = desk.call(&["goal", "stop", "--as", "user:ana"]);
     assert_eq!(ended.exit, 0, "{ended:?}");
     let ended = desk.call(&["goal", "resume", "--as", "user:bo"]);
-    assert!(
-        ended.exit == 6 && !ended.err.contains("--token-file ~"),
-        "{ended:?}"
-    );
+    assert!(ended.exit == 6 && !ended.err.contains("--token-file ~"), "{ended:?}");
 }
 
 #[test]
@@ -191,10 +152,7 @@ fn a_slip_is_answered_with_what_was_meant() {
     for (words, wanted) in [
         (&["stauts"][..], "did you mean `status`?"),
         (&["todo", "lst"], "did you mean `list`?"),
-        (
-            &["todo", "add", "x", "--prio", "P1"],
-            "did you mean `--priority`?",
-        ),
+        (&["todo", "add", "x", "--prio", "P1"], "did you mean `--priority`?"),
     ] {
         let ended = desk.call(words);
         assert!(ended.exit == 2 && ended.err.contains(wanted), "{ended:?}");
@@ -216,14 +174,9 @@ fn status_says_nothing_twice_and_labels_every_command() {
         }
         let out = String::from_utf8(command.arg("status").output().unwrap().stdout).unwrap();
         let mut lines: Vec<_> = out.lines().filter(|line| !line.is_empty()).collect();
-        let first = lines
-            .iter()
-            .position(|line| line.starts_with("next: "))
-            .unwrap_or_else(|| panic!("{out}"));
-        assert!(
-            lines[first].contains("loopx-core gate resolve ") && lines[first].len() <= 80,
-            "{out}"
-        );
+        let first =
+            lines.iter().position(|line| line.starts_with("next: ")).unwrap_or_else(|| panic!("{out}"));
+        assert!(lines[first].contains("loopx-core gate resolve ") && lines[first].len() <= 80, "{out}");
         let all = lines.len();
         lines.sort_unstable();
         lines.dedup();
@@ -246,23 +199,13 @@ fn an_init_that_is_repeated_by_its_operation_finds_its_receipt() {
     let desk = Desk::empty();
     let words = ["init", "--goal", "Ship it", "--op-id", "begin"];
     let first = desk.ok(&words);
-    assert_eq!(
-        (&first["created"], &first["receipt"]["replayed"]),
-        (&true.into(), &false.into())
-    );
+    assert_eq!((&first["created"], &first["receipt"]["replayed"]), (&true.into(), &false.into()));
     let again = desk.ok(&words);
-    assert_eq!(
-        (&again["created"], &again["receipt"]["replayed"]),
-        (&false.into(), &true.into())
-    );
+    assert_eq!((&again["created"], &again["receipt"]["replayed"]), (&false.into(), &true.into()));
     assert_eq!(again["receipt"]["digest"], first["receipt"]["digest"]);
     assert_eq!(again["goal"]["goal_id"], "ship-it");
     // without it the Goal is found, and there is nothing to show a receipt of
     assert!(desk.ok(&["init", "--goal", "Ship it"])["receipt"].is_null());
-    desk.refused(
-        &["init", "--goal", "Another", "--op-id", "begin"],
-        "operation_conflict",
-        4,
-    );
+    desk.refused(&["init", "--goal", "Another", "--op-id", "begin"], "operation_conflict", 4);
     assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().unwrap().len(), 1);
 }

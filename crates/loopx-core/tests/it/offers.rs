@@ -9,11 +9,8 @@
 use crate::desk::{Desk, Ended};
 
 /// What stands for a word of the person's own, and a word in its place.
-const PLACEHOLDERS: &[(&str, &str)] = &[
-    ("TITLE", "'another thing'"),
-    ("TEXT", "'as it is'"),
-    ("AGENT", "writer"),
-];
+const PLACEHOLDERS: &[(&str, &str)] =
+    &[("TITLE", "'another thing'"), ("TEXT", "'as it is'"), ("AGENT", "writer")];
 
 /// The commands that an answer names: what follows the program's name, between backquotes or to the line's end.
 fn named(out: &str) -> Vec<String> {
@@ -21,11 +18,7 @@ fn named(out: &str) -> Vec<String> {
         line.match_indices("loopx-core ").map(|(place, found)| {
             let rest = &line[place + found.len()..];
             let is_quoted = line[..place].ends_with('`');
-            let end = if is_quoted {
-                rest.find('`').unwrap()
-            } else {
-                rest.len()
-            };
+            let end = if is_quoted { rest.find('`').unwrap() } else { rest.len() };
             rest[..end].to_owned()
         })
     });
@@ -34,9 +27,7 @@ fn named(out: &str) -> Vec<String> {
 
 /// Runs a line in a shell, as a person would who pastes it; the placeholders are filled in.
 fn pasted(desk: &Desk, line: &str) -> Ended {
-    let filled = PLACEHOLDERS
-        .iter()
-        .fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
+    let filled = PLACEHOLDERS.iter().fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
     let line = format!("{} {filled}", env!("CARGO_BIN_EXE_loopx-core"));
     let output = desk.command("sh").args(["-c", &line]).output().unwrap();
     Ended {
@@ -48,20 +39,13 @@ fn pasted(desk: &Desk, line: &str) -> Ended {
 
 /// The command of an error's hint.
 fn hinted(ended: &Ended) -> String {
-    let hint = ended
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("hint: loopx-core "));
+    let hint = ended.err.lines().find_map(|line| line.strip_prefix("hint: loopx-core "));
     hint.unwrap_or_else(|| panic!("{ended:?}")).to_owned()
 }
 
 /// Calls that lead to a state, a write in it, and what the write names.
-type Row = (
-    &'static str,
-    &'static [&'static [&'static str]],
-    &'static [&'static str],
-    &'static [&'static str],
-);
+type Row =
+    (&'static str, &'static [&'static [&'static str]], &'static [&'static str], &'static [&'static str]);
 
 const GOAL: &[&str] = &["init", "--goal", "Ship it"];
 const CODER: &[&str] = &["agent", "add", "coder"];
@@ -72,90 +56,20 @@ const ROWS: &[Row] = &[
     ("a new folder", &[], &["init"], &["init --goal TITLE"]),
     ("a new Goal", &[], GOAL, &["todo add TITLE"]),
     ("a Goal again", &[GOAL], GOAL, &["todo add TITLE"]),
-    (
-        "a closed Goal",
-        &[GOAL, CLOSE],
-        &["init"],
-        &["init --goal TITLE", "goal reopen ship-it"],
-    ),
-    (
-        "a closed Goal by its title",
-        &[GOAL, CLOSE],
-        GOAL,
-        &["init --goal TITLE", "goal reopen ship-it"],
-    ),
-    (
-        "a stopped Goal",
-        &[GOAL, &["goal", "stop"]],
-        &["init"],
-        &["todo add TITLE"],
-    ),
-    (
-        "a second Goal",
-        &[GOAL],
-        &["goal", "start", "Second"],
-        &["todo add TITLE --goal second"],
-    ),
-    (
-        "nobody to take a Todo",
-        &[GOAL],
-        ADD,
-        &["agent add AGENT --goal ship-it"],
-    ),
-    (
-        "somebody to take it",
-        &[GOAL, CODER],
-        ADD,
-        &["todo claim ship-it.1 --as agent:coder"],
-    ),
-    (
-        "a stopped Goal's Todo",
-        &[GOAL, CODER, &["goal", "stop"]],
-        ADD,
-        &["goal resume ship-it"],
-    ),
-    (
-        "a Todo on hold",
-        &[GOAL, CODER],
-        &["todo", "add", "one", "--hold"],
-        &[],
-    ),
-    (
-        "a Todo that waits",
-        &[GOAL, CODER, ADD],
-        &["todo", "add", "two", "--depends-on", "1"],
-        &[],
-    ),
-    (
-        "a Todo behind a question",
-        &[GOAL, CODER, &["gate", "open", "Which?", "--blocks", "goal"]],
-        ADD,
-        &[],
-    ),
-    (
-        "a Todo that no agent can do",
-        &[GOAL, CODER],
-        &["todo", "add", "one", "--capability", "browser"],
-        &[],
-    ),
-    (
-        "a person's Todo",
-        &[GOAL, CODER],
-        &["todo", "add", "one", "--kind", "action"],
-        &[],
-    ),
-    (
-        "an agent without work",
-        &[GOAL],
-        CODER,
-        &["turn plan --agent coder --goal ship-it"],
-    ),
-    (
-        "an agent with work",
-        &[GOAL, ADD],
-        CODER,
-        &["todo claim ship-it.1 --as agent:coder"],
-    ),
+    ("a closed Goal", &[GOAL, CLOSE], &["init"], &["init --goal TITLE", "goal reopen ship-it"]),
+    ("a closed Goal by its title", &[GOAL, CLOSE], GOAL, &["init --goal TITLE", "goal reopen ship-it"]),
+    ("a stopped Goal", &[GOAL, &["goal", "stop"]], &["init"], &["todo add TITLE"]),
+    ("a second Goal", &[GOAL], &["goal", "start", "Second"], &["todo add TITLE --goal second"]),
+    ("nobody to take a Todo", &[GOAL], ADD, &["agent add AGENT --goal ship-it"]),
+    ("somebody to take it", &[GOAL, CODER], ADD, &["todo claim ship-it.1 --as agent:coder"]),
+    ("a stopped Goal's Todo", &[GOAL, CODER, &["goal", "stop"]], ADD, &["goal resume ship-it"]),
+    ("a Todo on hold", &[GOAL, CODER], &["todo", "add", "one", "--hold"], &[]),
+    ("a Todo that waits", &[GOAL, CODER, ADD], &["todo", "add", "two", "--depends-on", "1"], &[]),
+    ("a Todo behind a question", &[GOAL, CODER, &["gate", "open", "Which?", "--blocks", "goal"]], ADD, &[]),
+    ("a Todo that no agent can do", &[GOAL, CODER], &["todo", "add", "one", "--capability", "browser"], &[]),
+    ("a person's Todo", &[GOAL, CODER], &["todo", "add", "one", "--kind", "action"], &[]),
+    ("an agent without work", &[GOAL], CODER, &["turn plan --agent coder --goal ship-it"]),
+    ("an agent with work", &[GOAL, ADD], CODER, &["todo claim ship-it.1 --as agent:coder"]),
     (
         "an agent of a stopped Goal",
         &[GOAL, ADD, &["goal", "stop"]],
@@ -177,15 +91,7 @@ const ROWS: &[Row] = &[
     (
         "a choice",
         &[GOAL, ADD],
-        &[
-            "gate",
-            "open",
-            "Which?",
-            "--blocks",
-            "1",
-            "--option",
-            "the $1 'one'",
-        ],
+        &["gate", "open", "Which?", "--blocks", "1", "--option", "the $1 'one'"],
         &["gate resolve GATE --answer '$1'"],
     ),
 ];
@@ -231,14 +137,7 @@ fn a_claim_names_how_it_is_finished() {
 
 #[test]
 fn a_hint_is_read_back_by_a_shell_whatever_the_home_is_called() {
-    for name in [
-        "plain",
-        "two words",
-        "it's \"so\"",
-        "$HOME `id` *",
-        "-x;y&z",
-        "日本",
-    ] {
+    for name in ["plain", "two words", "it's \"so\"", "$HOME `id` *", "-x;y&z", "日本"] {
         for variable in ["HOME", "XDG_DATA_HOME", "LOOPX_HOME"] {
             let desk = Desk::empty();
             let home = desk.path("tmp").join(name);
@@ -266,10 +165,8 @@ fn an_answer_that_a_gate_does_not_take_is_told_which_it_takes() {
         let all = [&["gate", "open", "Go?", "--blocks", "ship-it.1"], words].concat();
         desk.ok(&all)["gate"]["gate_id"].as_str().unwrap().to_owned()
     };
-    let (approval, decision) = (
-        open(&["--kind", "approval"]),
-        open(&["--option", "left", "--option", "right"]),
-    );
+    let (approval, decision) =
+        (open(&["--kind", "approval"]), open(&["--option", "left", "--option", "right"]));
     let token = desk.token_file();
     let resolve = |gate: &str, words: &[&str]| {
         let words = [&["gate", "resolve", gate], words, &["--token-file", &token]].concat();
@@ -277,10 +174,7 @@ fn an_answer_that_a_gate_does_not_take_is_told_which_it_takes() {
     };
     let error = resolve(&approval, &["--answer", "yes"]);
     let message = error["message"].as_str().unwrap();
-    assert!(
-        message.ends_with("is approved, denied or deferred; it takes no other answer"),
-        "{message}"
-    );
+    assert!(message.ends_with("is approved, denied or deferred; it takes no other answer"), "{message}");
     assert!(error["hint"].as_str().unwrap().ends_with(" --approve"), "{error}");
     for switch in ["--approve", "--deny"] {
         let error = resolve(&decision, &[switch]);
@@ -289,10 +183,7 @@ fn an_answer_that_a_gate_does_not_take_is_told_which_it_takes() {
             message.ends_with("is answered or deferred; there is nothing to approve or deny"),
             "{message}"
         );
-        assert!(
-            error["hint"].as_str().unwrap().ends_with(" --answer left"),
-            "{error}"
-        );
+        assert!(error["hint"].as_str().unwrap().ends_with(" --answer left"), "{error}");
     }
 }
 

@@ -46,12 +46,7 @@ fn all_refused(desk: &Desk, verbs: &[&[&str]], code: &str) {
     let before = state(desk);
     for words in verbs {
         let error = desk.refused(words, code, 7);
-        let hint = error["hint"]
-            .as_str()
-            .unwrap()
-            .strip_prefix("loopx-core ")
-            .unwrap()
-            .to_owned();
+        let hint = error["hint"].as_str().unwrap().strip_prefix("loopx-core ").unwrap().to_owned();
         let words: Vec<_> = hint.split(' ').collect();
         let shown = desk.call(&words);
         assert!(shown.exit <= 1 && shown.out.contains(code), "{hint}: {shown:?}");
@@ -73,35 +68,19 @@ fn fault_g05_a_folder_bound_to_a_goal_the_ledger_lacks_is_orphaned() {
     let desk = Desk::with_work();
     let binding = desk.folder().join(".loopx/project.toml");
     std::fs::write(&binding, "profile = \"default\"\ngoal = \"lost\"\n").unwrap();
-    let own: Vec<&[&str]> = VERBS
-        .iter()
-        .copied()
-        .filter(|words| !words.contains(&"ship-it.1"))
-        .collect();
+    let own: Vec<&[&str]> = VERBS.iter().copied().filter(|words| !words.contains(&"ship-it.1")).collect();
     let mut all = own;
     all.push(&["goal", "start", "Lost"]);
     all.push(&["todo", "claim", "lost.1", "--as", "agent:coder"]);
     all_refused(&desk, &all, "orphaned_goal_state");
     // What is named is there, and what looks round is answered.
-    assert_eq!(
-        desk.ok(&["todo", "list", "--goal", "ship-it"])["items"]
-            .as_array()
-            .unwrap()
-            .len(),
-        3
-    );
+    assert_eq!(desk.ok(&["todo", "list", "--goal", "ship-it"])["items"].as_array().unwrap().len(), 3);
     assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().unwrap().len(), 1);
     let shown = desk.call(&["doctor"]);
-    assert!(
-        shown.exit == 1 && shown.out.contains("init --rebind"),
-        "{shown:?}"
-    );
+    assert!(shown.exit == 1 && shown.out.contains("init --rebind"), "{shown:?}");
     // The way out is said by hand, and forgets only the binding.
     desk.ok(&["init", "--rebind"]);
-    assert_eq!(
-        std::fs::read_to_string(&binding).unwrap(),
-        "profile = \"default\"\n"
-    );
+    assert_eq!(std::fs::read_to_string(&binding).unwrap(), "profile = \"default\"\n");
     assert_eq!(desk.ok(&["init", "--goal", "Ship it"])["created"], false);
     assert_eq!(desk.call(&["doctor"]).exit, 0);
 }
@@ -111,10 +90,7 @@ fn fault_g05_a_bound_folder_under_another_home_is_orphaned() {
     let desk = Desk::with_work().var("HOME", "/nonexistent/loopx");
     all_refused(&desk, VERBS, "orphaned_goal_state");
     let shown = desk.call(&["doctor"]);
-    assert!(
-        !shown.out.contains("loopx-core init\n") && shown.exit == 1,
-        "{shown:?}"
-    );
+    assert!(!shown.out.contains("loopx-core init\n") && shown.exit == 1, "{shown:?}");
     // A folder that is not bound begins as ever.
     std::fs::remove_dir_all(desk.folder().join(".loopx")).unwrap();
     desk.refused(&["status"], "not_found", 2);
@@ -136,13 +112,7 @@ fn fault_g05_a_ledger_without_its_profile_s_file_is_orphaned() {
 #[test]
 fn fault_g05_a_profile_without_its_ledger_is_no_fresh_one() {
     let desk = Desk::with_work();
-    for name in [
-        "authority.db",
-        "authority.db-wal",
-        "authority.db-shm",
-        "tokens.json",
-        "user.token",
-    ] {
+    for name in ["authority.db", "authority.db-wal", "authority.db-shm", "tokens.json", "user.token"] {
         std::fs::remove_file(desk.profile().join(name)).unwrap();
     }
     all_refused(&desk, VERBS, "store_corrupt");
@@ -190,13 +160,7 @@ fn regress_a_folder_with_a_goal_is_not_bound_to_a_profile_that_lacks_it() {
     let binding = desk.folder().join(".loopx/project.toml");
     let before = state(&desk);
     let refused = desk.refused(&["--profile", "other", "init"], "profile_mismatch", 4);
-    assert!(
-        refused["hint"]
-            .as_str()
-            .unwrap()
-            .contains("--profile other init --rebind"),
-        "{refused}"
-    );
+    assert!(refused["hint"].as_str().unwrap().contains("--profile other init --rebind"), "{refused}");
     assert!(state(&desk) == before, "nothing is made");
     desk.ok(&["--profile", "other", "init", "--rebind"]);
     assert_eq!(std::fs::read_to_string(binding).unwrap(), "profile = \"other\"\n");

@@ -11,16 +11,10 @@ fn another_runtime_folder_meets_the_same_ledger_and_the_same_bell() {
     let before = record();
     let bells = || {
         let all = crate::desk::files(&desk.path(""));
-        all.into_keys()
-            .filter(|path| path.ends_with("bell"))
-            .collect::<Vec<_>>()
+        all.into_keys().filter(|path| path.ends_with("bell")).collect::<Vec<_>>()
     };
     assert_eq!(bells().len(), 1);
-    for vars in [
-        vec![],
-        vec![("XDG_RUNTIME_DIR", desk.path("tmp"))],
-        vec![("TMPDIR", desk.path("tmp"))],
-    ] {
+    for vars in [vec![], vec![("XDG_RUNTIME_DIR", desk.path("tmp"))], vec![("TMPDIR", desk.path("tmp"))]] {
         let mut command = desk.command(env!("CARGO_BIN_EXE_loopx-core"));
         command.env_remove("XDG_RUNTIME_DIR").envs(vars);
         let output = command.args(["todo", "add", "more", "--json"]).output().unwrap();
@@ -44,13 +38,7 @@ fn help_works_without_a_home_and_with_one_that_cannot_be_read() {
         std::fs::set_permissions(desk.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     std::fs::set_permissions(desk.path("home"), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let drop = [
-        "--reuid=65534",
-        "--regid=65534",
-        "--clear-groups",
-        "--",
-        env!("CARGO_BIN_EXE_loopx-core"),
-    ];
+    let drop = ["--reuid=65534", "--regid=65534", "--clear-groups", "--", env!("CARGO_BIN_EXE_loopx-core")];
     let call = |words: &[&str]| desk.command("setpriv").args(drop).args(words).output().unwrap();
     let help = call(&["--help"]);
     if help.status.code() != Some(0) {
@@ -59,10 +47,7 @@ fn help_works_without_a_home_and_with_one_that_cannot_be_read() {
     }
     let status = call(&["status", "--json"]);
     let text = String::from_utf8(status.stdout).unwrap();
-    assert!(
-        status.status.code() == Some(7) && text.contains("store_unreadable"),
-        "{text}"
-    );
+    assert!(status.status.code() == Some(7) && text.contains("store_unreadable"), "{text}");
 }
 
 #[test]
@@ -73,22 +58,14 @@ fn init_binds_the_folder_and_touches_nothing_else_of_it() {
     std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     let planned = desk.ok(&["init", "--goal", "Ship it", "--dry-run"]);
     assert_eq!(planned["goal"]["goal_id"], "ship-it");
-    assert!(
-        !desk.profile().exists() && !desk.folder().join(".loopx").exists(),
-        "a dry run makes nothing"
-    );
+    assert!(!desk.profile().exists() && !desk.folder().join(".loopx").exists(), "a dry run makes nothing");
     desk.ok(&["init", "--goal", "Ship it"]);
-    let names: Vec<_> = std::fs::read_dir(desk.folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
+    let names: Vec<_> =
+        std::fs::read_dir(desk.folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     let bound = std::fs::read_to_string(desk.folder().join(".loopx/project.toml")).unwrap();
     assert_eq!(bound, "profile = \"default\"\ngoal = \"ship-it\"\n");
-    assert_eq!(
-        std::fs::read_to_string(git.join("info/exclude")).unwrap(),
-        ".loopx/\n"
-    );
+    assert_eq!(std::fs::read_to_string(git.join("info/exclude")).unwrap(), ".loopx/\n");
 }
 
 /// Fault D7: the way back that an error shows must not put an empty ledger in the place of a lost one.

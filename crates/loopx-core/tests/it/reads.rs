@@ -59,10 +59,7 @@ fn a_read_changes_no_byte() {
     let verbs = reading_verbs();
     assert!(verbs.len() > 15, "{verbs:?}");
     for verb in verbs {
-        assert!(
-            reads.iter().any(|words| words.join(" ").starts_with(&verb)),
-            "`{verb}` is not tried"
-        );
+        assert!(reads.iter().any(|words| words.join(" ").starts_with(&verb)), "`{verb}` is not tried");
     }
     let shown = |desk: &Desk| {
         let mut all = files(&desk.path("home"));
@@ -79,11 +76,8 @@ fn a_read_changes_no_byte() {
         assert_eq!(desk.json(words).exit, 0, "{words:?}");
         let after = shown(&desk);
         assert!(after.keys().eq(before.keys()), "{words:?} {:?}", after.keys());
-        let changed: Vec<_> = after
-            .iter()
-            .filter(|(path, bytes)| before[*path] != **bytes)
-            .map(|(path, _)| path)
-            .collect();
+        let changed: Vec<_> =
+            after.iter().filter(|(path, bytes)| before[*path] != **bytes).map(|(path, _)| path).collect();
         assert!(changed.is_empty(), "{words:?} changes {changed:?}");
     }
 }
@@ -105,13 +99,7 @@ fn a_read_works_beside_a_busy_writer() {
         rounds += 1;
     }
     assert!(writer.wait().unwrap().success() && rounds > 0);
-    assert_eq!(
-        desk.ok(&["todo", "list", "--all"])["items"]
-            .as_array()
-            .unwrap()
-            .len(),
-        43
-    );
+    assert_eq!(desk.ok(&["todo", "list", "--all"])["items"].as_array().unwrap().len(), 43);
 }
 
 #[test]
@@ -122,14 +110,8 @@ fn a_read_works_from_a_read_only_mount_or_says_that_it_cannot() {
     }
     let home = desk.path("home");
     let run = |inner: &str| {
-        let line = format!(
-            "mount --bind {0} {0} && mount -o remount,bind,ro {0} && {inner}",
-            home.display()
-        );
-        desk.command("unshare")
-            .args(["--mount", "sh", "-c", &line])
-            .output()
-            .unwrap()
+        let line = format!("mount --bind {0} {0} && mount -o remount,bind,ro {0} && {inner}", home.display());
+        desk.command("unshare").args(["--mount", "sh", "-c", &line]).output().unwrap()
     };
     if !run("true").status.success() {
         skipped("mounting is not permitted here");
@@ -142,12 +124,7 @@ fn a_read_works_from_a_read_only_mount_or_says_that_it_cannot() {
         assert!(good, "{words}: {text}");
     }
     let write = run(&format!("{} todo add x --json", env!("CARGO_BIN_EXE_loopx-core")));
-    assert_eq!(
-        write.status.code(),
-        Some(7),
-        "{}",
-        String::from_utf8_lossy(&write.stdout)
-    );
+    assert_eq!(write.status.code(), Some(7), "{}", String::from_utf8_lossy(&write.stdout));
 }
 
 #[cfg(target_os = "linux")]
@@ -169,10 +146,7 @@ fn a_read_leaves_no_process() {
         let mark = format!("LOOPX_TEST_MARK={}", desk.path("mark").display());
         let left = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let environ = std::fs::read(entry.ok()?.path().join("environ")).ok()?;
-            environ
-                .split(|byte| *byte == 0)
-                .any(|one| one == mark.as_bytes())
-                .then_some(())
+            environ.split(|byte| *byte == 0).any(|one| one == mark.as_bytes()).then_some(())
         });
         assert_eq!(left.count(), 0, "{words:?}");
     }

@@ -8,18 +8,12 @@ use crate::desk::Desk;
 fn init_leaves_the_first_user_s_token_where_only_the_owner_can_read_it() {
     let desk = Desk::with_work();
     for name in ["user.token", "tokens.json", "authority.db", "profile.json"] {
-        let mode = std::fs::metadata(desk.profile().join(name))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = std::fs::metadata(desk.profile().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     let list = desk.ok(&["token", "list"]);
     assert_eq!(
-        (
-            list["items"].as_array().unwrap().len(),
-            list["items"][0]["actor"].as_str()
-        ),
+        (list["items"].as_array().unwrap().len(), list["items"][0]["actor"].as_str()),
         (1, Some("user:ana"))
     );
 }
@@ -27,19 +21,8 @@ fn init_leaves_the_first_user_s_token_where_only_the_owner_can_read_it() {
 #[test]
 fn a_token_names_one_actor_and_nobody_else() {
     let desk = Desk::with_work();
-    desk.refused(
-        &["token", "issue", "--actor", "agent:coder@shell"],
-        "unauthenticated",
-        6,
-    );
-    let issued = desk.proven(&[
-        "token",
-        "issue",
-        "--actor",
-        "agent:coder@shell",
-        "--out",
-        "coder.token",
-    ]);
+    desk.refused(&["token", "issue", "--actor", "agent:coder@shell"], "unauthenticated", 6);
+    let issued = desk.proven(&["token", "issue", "--actor", "agent:coder@shell", "--out", "coder.token"]);
     assert_eq!(issued.get("secret"), None);
     let secret = std::fs::read_to_string(desk.folder().join("coder.token")).unwrap();
     let agent = desk.var("LOOPX_ACTOR", "").var("LOOPX_TOKEN", secret.trim());
@@ -62,9 +45,7 @@ fn a_retired_agent_s_token_proves_nothing() {
     let desk = Desk::with_work();
     let issued = desk.proven(&["token", "issue", "--actor", "agent:coder"]);
     desk.proven(&["agent", "retire", "coder"]);
-    let agent = desk
-        .var("LOOPX_ACTOR", "")
-        .var("LOOPX_TOKEN", issued["secret"].as_str().unwrap());
+    let agent = desk.var("LOOPX_ACTOR", "").var("LOOPX_TOKEN", issued["secret"].as_str().unwrap());
     agent.refused(&["todo", "claim", "ship-it.1"], "unauthenticated", 6);
 }
 

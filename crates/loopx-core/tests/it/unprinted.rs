@@ -16,24 +16,15 @@ fn on_a_full_disk(desk: &Desk, words: &[&str]) -> (i32, String) {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = desk.command(env!("CARGO_BIN_EXE_loopx-core"));
     let ended = command.args(words).stdout(full).output().unwrap();
-    (
-        ended.status.code().unwrap(),
-        String::from_utf8(ended.stderr).unwrap(),
-    )
+    (ended.status.code().unwrap(), String::from_utf8(ended.stderr).unwrap())
 }
 
 /// Runs the command of the hint.
 fn hinted(desk: &Desk, err: &str) -> serde_json::Value {
-    let line = err
-        .lines()
-        .find_map(|line| line.strip_prefix("hint: loopx-core "))
-        .unwrap();
+    let line = err.lines().find_map(|line| line.strip_prefix("hint: loopx-core ")).unwrap();
     let output = desk
         .command("sh")
-        .args([
-            "-c",
-            &format!("{} {line} --json", env!("CARGO_BIN_EXE_loopx-core")),
-        ])
+        .args(["-c", &format!("{} {line} --json", env!("CARGO_BIN_EXE_loopx-core"))])
         .output();
     serde_json::from_slice(&output.unwrap().stdout).unwrap()
 }
@@ -61,10 +52,7 @@ fn regress_a_write_that_cannot_be_printed_names_its_operation_and_how_to_see_it(
     }
     // A read has nothing to name.
     let (exit, err) = on_a_full_disk(&desk, &["status"]);
-    assert_eq!(
-        (exit, err.as_str()),
-        (7, "error: the answer could not be written to stdout\n")
-    );
+    assert_eq!((exit, err.as_str()), (7, "error: the answer could not be written to stdout\n"));
 }
 
 #[test]
@@ -75,25 +63,10 @@ fn regress_a_refused_result_that_cannot_be_printed_names_its_operation_too() {
         .as_str()
         .unwrap()
         .to_owned();
-    let words = [
-        "todo",
-        "done",
-        "ship-it.4",
-        "--as",
-        "agent:coder",
-        "--own",
-        &own,
-        "--json",
-    ];
+    let words = ["todo", "done", "ship-it.4", "--as", "agent:coder", "--own", &own, "--json"];
     let (exit, err) = on_a_full_disk(&desk, &words);
-    assert!(
-        exit == 7 && err.contains("was written; repeated with its id"),
-        "{exit} {err}"
-    );
-    assert_eq!(
-        hinted(&desk, &err.replace(" --json", ""))["error"]["code"],
-        "validation_failed"
-    );
+    assert!(exit == 7 && err.contains("was written; repeated with its id"), "{exit} {err}");
+    assert_eq!(hinted(&desk, &err.replace(" --json", ""))["error"]["code"], "validation_failed");
 }
 
 #[test]
@@ -102,12 +75,8 @@ fn a_write_into_a_closed_pipe_is_a_quiet_exit() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = desk.command(env!("CARGO_BIN_EXE_loopx-core"));
-    let ended = command
-        .args(["todo", "add", "x", "--json"])
-        .stdout(writer)
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
+    let ended =
+        command.args(["todo", "add", "x", "--json"]).stdout(writer).stderr(Stdio::piped()).output().unwrap();
     assert_eq!((ended.status.code(), ended.stderr.len()), (Some(0), 0));
     assert_eq!(desk.ok(&["todo", "list"])["items"].as_array().unwrap().len(), 4);
 }

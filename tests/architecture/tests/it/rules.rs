@@ -52,10 +52,7 @@ fn findings(overlay: Option<&Path>) -> Vec<String> {
         lay_over(overlay, scratch.path());
     }
     let repo = Repo::load(scratch.path()).unwrap_or_else(|error| panic!("{overlay:?}: {error}"));
-    architecture::check(&repo)
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    architecture::check(&repo).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -66,19 +63,13 @@ fn the_clean_workspace_has_no_finding() {
 #[test]
 fn every_fixture_yields_exactly_its_finding() {
     let mut wrong = Vec::new();
-    for rule in folders(&own_dir().join("fixtures"))
-        .iter()
-        .filter(|rule| name(rule) != "base")
-    {
+    for rule in folders(&own_dir().join("fixtures")).iter().filter(|rule| name(rule) != "base") {
         for case in folders(rule) {
             let expected = fs::read_to_string(case.join(EXPECTED)).expect("every case says what it expects");
             let expected = expected.trim_end();
             let found = findings(Some(&case));
             if found != [expected] || !expected.starts_with(&format!("{}: ", name(rule))) {
-                wrong.push(format!(
-                    "{}: found {found:#?}\nexpected {expected}",
-                    case.display()
-                ));
+                wrong.push(format!("{}: found {found:#?}\nexpected {expected}", case.display()));
             }
         }
     }
@@ -100,10 +91,7 @@ fn every_rule_has_a_fixture_and_every_fixture_a_rule() {
 fn this_repository_has_no_finding() {
     let root = own_dir().join("../..");
     let repo = Repo::load(&root).expect("the workspace loads");
-    let found: Vec<String> = architecture::check(&repo)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let found: Vec<String> = architecture::check(&repo).iter().map(ToString::to_string).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -111,9 +99,7 @@ fn this_repository_has_no_finding() {
 fn sources(folder: &Path, into: &mut String) {
     for entry in fs::read_dir(folder).expect("a folder can be listed") {
         let path = entry.expect("an entry can be read").path();
-        let is_built = path
-            .file_name()
-            .is_some_and(|name| name == "target" || name == "fixtures");
+        let is_built = path.file_name().is_some_and(|name| name == "target" || name == "fixtures");
         if path.is_dir() && !is_built {
             sources(&path, into);
         } else if path.extension().is_some_and(|ending| ending == "rs") {
@@ -132,21 +118,12 @@ fn every_test_that_the_acceptance_table_names_is_there() {
     }
     let is_test = |word: &&str| {
         word.matches('_').count() >= 3
-            && word
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
     // Odd pieces stand between backticks; a path before a name is left away.
-    let words = table
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter_map(|word| word.rsplit("::").next());
+    let words = table.split('`').skip(1).step_by(2).filter_map(|word| word.rsplit("::").next());
     let named: BTreeSet<&str> = words.filter(is_test).collect();
     assert!(named.len() > 30, "the table names {} tests", named.len());
-    let missing: Vec<&&str> = named
-        .iter()
-        .filter(|name| !code.contains(&format!("fn {name}(")))
-        .collect();
+    let missing: Vec<&&str> = named.iter().filter(|name| !code.contains(&format!("fn {name}("))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

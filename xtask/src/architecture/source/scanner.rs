@@ -32,14 +32,7 @@ pub(super) fn scan(text: &str, module: &[String], test: bool) -> Result<Scan, St
         .parse()
         .map_err(|error: proc_macro2::LexError| format!("line {}: {error}", error.span().start().line))?;
     let mut scan = Scan::default();
-    scan.walk(
-        &trees(tokens),
-        Place {
-            module: module.to_vec(),
-            test,
-        },
-        true,
-    );
+    scan.walk(&trees(tokens), Place { module: module.to_vec(), test }, true);
     scan.resolve();
     Ok(scan)
 }
@@ -74,14 +67,7 @@ impl Scan {
                     module.push(name);
                     self.test_modules.push(module);
                 }
-                self.walk(
-                    item,
-                    Place {
-                        test: true,
-                        ..place.clone()
-                    },
-                    false,
-                );
+                self.walk(item, Place { test: true, ..place.clone() }, false);
                 gated = false;
                 index = end;
             } else {
@@ -94,10 +80,7 @@ impl Scan {
     fn step(&mut self, tokens: &[TokenTree], index: usize, place: &Place) -> usize {
         match tokens.get(index) {
             Some(TokenTree::Group(group)) => {
-                let whole = index
-                    .checked_sub(1)
-                    .and_then(|before| word_at(tokens, before))
-                    .is_none();
+                let whole = index.checked_sub(1).and_then(|before| word_at(tokens, before)).is_none();
                 if whole && is_arrow(tokens, index + 1) && takes_anything(group) && !place.test {
                     self.catch_alls.push(group.span_open().start().line);
                 }
@@ -134,11 +117,7 @@ impl Scan {
             syn::Lit::CStr(text) => text.value().to_string_lossy().into_owned(),
             _ => return,
         };
-        self.strings.push(Text {
-            value,
-            line: literal.span().start().line,
-            test: place.test,
-        });
+        self.strings.push(Text { value, line: literal.span().start().line, test: place.test });
     }
 
     fn extern_crate(&mut self, tokens: &[TokenTree], index: usize, place: &Place) -> usize {
@@ -150,14 +129,8 @@ impl Scan {
             _ => None,
         };
         let end = index + if alias.is_some() { 3 } else { 1 };
-        self.imports
-            .insert(alias.unwrap_or_else(|| name.clone()), vec![name.clone()]);
-        self.mentions.push(Mention {
-            segments: vec![name],
-            line,
-            test: place.test,
-            kind: Kind::ExternCrate,
-        });
+        self.imports.insert(alias.unwrap_or_else(|| name.clone()), vec![name.clone()]);
+        self.mentions.push(Mention { segments: vec![name], line, test: place.test, kind: Kind::ExternCrate });
         end
     }
 
@@ -194,12 +167,7 @@ impl Scan {
 
     pub(super) fn mention(&mut self, segments: Vec<String>, line: usize, place: &Place, kind: Kind) {
         let segments = from_root(segments, &place.module);
-        self.mentions.push(Mention {
-            segments,
-            line,
-            test: place.test,
-            kind,
-        });
+        self.mentions.push(Mention { segments, line, test: place.test, kind });
     }
 
     /// Follows the first segment of every longer path through the file's imports.
@@ -230,11 +198,7 @@ pub(super) fn from_root(segments: Vec<String>, module: &[String]) -> Vec<String>
     let front = segments.first().map(String::as_str);
     let (base, skipped) = match front {
         Some("self") if segments.len() > 1 => {
-            let ups = segments
-                .iter()
-                .skip(1)
-                .take_while(|segment| *segment == "super")
-                .count();
+            let ups = segments.iter().skip(1).take_while(|segment| *segment == "super").count();
             (module.len().saturating_sub(ups), ups + 1)
         }
         Some("super") => (module.len().saturating_sub(ups), ups),
@@ -378,8 +342,6 @@ fn is_field(tokens: &[TokenTree], index: usize) -> bool {
 
 /// The name of the module that an item declares, if it is one.
 fn declared_module(item: &[TokenTree]) -> Option<String> {
-    let at = item
-        .iter()
-        .position(|token| matches!(token, TokenTree::Ident(name) if name == "mod"))?;
+    let at = item.iter().position(|token| matches!(token, TokenTree::Ident(name) if name == "mod"))?;
     (at <= 2).then(|| word_at(item, at + 1)).flatten()
 }

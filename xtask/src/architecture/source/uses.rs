@@ -57,8 +57,7 @@ impl Scan {
         };
         let name = alias.unwrap_or(last);
         if name != "*" && name != "_" {
-            self.imports
-                .insert(name, from_root(segments.clone(), &place.module));
+            self.imports.insert(name, from_root(segments.clone(), &place.module));
         }
         self.mention(segments, line, place, Kind::Use);
     }

@@ -67,11 +67,7 @@ const TABLE: [(Verb, &str); 45] = [
 
 fn provenance(assurance: Assurance, contained: bool) -> Provenance {
     let contained = contained.then(|| TurnId::from_bytes([7; 16]));
-    Provenance {
-        door: Door::Cli,
-        assurance,
-        contained,
-    }
+    Provenance { door: Door::Cli, assurance, contained }
 }
 
 fn answer(verb: Verb, actor: &Actor, from: &Provenance, strict: bool) -> char {
@@ -87,16 +83,11 @@ fn answer(verb: Verb, actor: &Actor, from: &Provenance, strict: bool) -> char {
 #[test]
 fn every_verb_meets_every_actor_as_the_table_says() {
     let listed: BTreeMap<Verb, &str> = TABLE.into_iter().collect();
-    let (stated, proven) = (
-        provenance(Assurance::Stated, false),
-        provenance(Assurance::Proven, false),
-    );
+    let (stated, proven) = (provenance(Assurance::Stated, false), provenance(Assurance::Proven, false));
     let contained = provenance(Assurance::Stated, true);
     let (host, system): (Actor, Actor) = (text("host:mac"), Actor::System);
     for verb in Verb::ALL.iter().copied() {
-        let expected = *listed
-            .get(&verb)
-            .unwrap_or_else(|| panic!("{verb:?} is not in the table of actors"));
+        let expected = *listed.get(&verb).unwrap_or_else(|| panic!("{verb:?} is not in the table of actors"));
         let found: String = [
             answer(verb, &user(), &stated, false),
             answer(verb, &user(), &proven, false),
@@ -109,11 +100,7 @@ fn every_verb_meets_every_actor_as_the_table_says() {
         .collect();
         assert_eq!(found, expected, "{verb:?}");
         // An agent's or LoopX's word is not proof, and needs none.
-        assert_eq!(
-            answer(verb, &agent("a"), &proven, true),
-            expected.chars().nth(2).unwrap(),
-            "{verb:?}"
-        );
+        assert_eq!(answer(verb, &agent("a"), &proven, true), expected.chars().nth(2).unwrap(), "{verb:?}");
     }
     assert_eq!(listed.len(), Verb::ALL.len());
 }
@@ -123,16 +110,8 @@ fn a_strict_profile_wants_proof_for_every_verb_of_a_person() {
     for (verb, row) in TABLE {
         let stated = if row.starts_with('A') { 'A' } else { 'P' };
         let proven = if row.starts_with('A') { 'A' } else { '.' };
-        assert_eq!(
-            answer(verb, &user(), &provenance(Assurance::Stated, false), true),
-            stated,
-            "{verb:?}"
-        );
-        assert_eq!(
-            answer(verb, &user(), &provenance(Assurance::Proven, false), true),
-            proven,
-            "{verb:?}"
-        );
+        assert_eq!(answer(verb, &user(), &provenance(Assurance::Stated, false), true), stated, "{verb:?}");
+        assert_eq!(answer(verb, &user(), &provenance(Assurance::Proven, false), true), proven, "{verb:?}");
     }
 }
 
@@ -153,11 +132,7 @@ fn a_contained_agent_is_the_agent_of_that_turn_and_touches_its_todo_alone() {
     let mut world = World::new();
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     let owned = world.running("a", &todo);
-    let inside = Provenance {
-        door: Door::Cli,
-        assurance: Assurance::Stated,
-        contained: owned.turn_id,
-    };
+    let inside = Provenance { door: Door::Cli, assurance: Assurance::Stated, contained: owned.turn_id };
     let gate = |todo: &TodoId| {
         let blocks = Blocks::Todos([todo.clone()].into());
         let (options, scope) = (Vec::new(), None);
@@ -179,27 +154,16 @@ fn a_contained_agent_is_the_agent_of_that_turn_and_touches_its_todo_alone() {
         ("a", evidence(&other), "actor_not_allowed"),
         (
             "a",
-            Command::Todo(TodoCommand::Add(Box::new(NewTodo::titled(
-                text("more"),
-                TodoKind::Advance,
-            )))),
+            Command::Todo(TodoCommand::Add(Box::new(NewTodo::titled(text("more"), TodoKind::Advance)))),
             "actor_not_allowed",
         ),
-        (
-            "a",
-            Command::Claim(ClaimCommand::Claim(Box::new(attached(&other)))),
-            "actor_not_allowed",
-        ),
+        ("a", Command::Claim(ClaimCommand::Claim(Box::new(attached(&other)))), "actor_not_allowed"),
         ("b", evidence(&todo), "actor_not_allowed"),
     ];
     for (name, command, expected) in rows {
         let mut operation = world.operation(agent(name), command.clone());
         operation.provenance = inside;
-        assert_eq!(
-            super::play::code(&world.submit(operation)),
-            expected,
-            "{name}: {command:?}"
-        );
+        assert_eq!(super::play::code(&world.submit(operation)), expected, "{name}: {command:?}");
     }
 }
 
@@ -217,38 +181,17 @@ fn evidence(todo_id: Option<&TodoId>) -> EvidenceCommand {
 
 /// One of every command and step. A variant that is not here fails the count below.
 fn everything() -> Vec<(Input, Verb)> {
-    let (todo_id, turn_id, own_id): (TodoId, _, _) = (
-        text("g.1"),
-        TurnId::from_bytes([1; 16]),
-        OwnId::from_bytes([2; 16]),
-    );
+    let (todo_id, turn_id, own_id): (TodoId, _, _) =
+        (text("g.1"), TurnId::from_bytes([1; 16]), OwnId::from_bytes([2; 16]));
     let gate_id = GateId::from_bytes([3; 16]);
     let agents = [
-        (
-            AgentCommand::Add {
-                agent_id: text("a"),
-                capabilities: [].into(),
-            },
-            Verb::AgentAdd,
-        ),
+        (AgentCommand::Add { agent_id: text("a"), capabilities: [].into() }, Verb::AgentAdd),
         (AgentCommand::Retire { agent_id: text("a") }, Verb::AgentRetire),
     ];
     let turns = [
-        (
-            TurnCommand::Stop {
-                turn_id,
-                own_id: None,
-            },
-            Verb::TurnStop,
-        ),
+        (TurnCommand::Stop { turn_id, own_id: None }, Verb::TurnStop),
         (TurnCommand::Accept { turn_id }, Verb::TurnAccept),
-        (
-            TurnCommand::Abandon {
-                turn_id,
-                reason: text("x"),
-            },
-            Verb::TurnAbandon,
-        ),
+        (TurnCommand::Abandon { turn_id, reason: text("x") }, Verb::TurnAbandon),
     ];
     let mut all: Vec<(Input, Verb)> = todo_commands(gate_id).into();
     all.extend(goal_commands().map(|(command, verb)| (Input::Command(Command::Goal(command)), verb)));
@@ -268,76 +211,33 @@ fn everything() -> Vec<(Input, Verb)> {
     };
     let gates = [
         (GateCommand::Open(Box::new(new)), Verb::GateOpen),
-        (
-            GateCommand::Resolve {
-                gate_id,
-                answer: Answer::Approve,
-            },
-            Verb::GateResolve,
-        ),
+        (GateCommand::Resolve { gate_id, answer: Answer::Approve }, Verb::GateResolve),
         (GateCommand::Withdraw { gate_id }, Verb::GateWithdraw),
         (GateCommand::Reopen { gate_id }, Verb::GateResolve),
     ];
     all.extend(gates.map(|(command, verb)| (Input::Command(Command::Gate(command)), verb)));
     let item = BatchItem::Evidence(evidence(None));
     all.push((
-        Input::Command(Command::Quota(QuotaCommand::Set {
-            agent_id: None,
-            limit: None,
-        })),
+        Input::Command(Command::Quota(QuotaCommand::Set { agent_id: None, limit: None })),
         Verb::QuotaSet,
     ));
-    all.push((
-        Input::Command(Command::Evidence(evidence(None))),
-        Verb::EvidenceAdd,
-    ));
+    all.push((Input::Command(Command::Evidence(evidence(None))), Verb::EvidenceAdd));
     all.push((Input::Command(Command::Batch(vec![item])), Verb::Batch));
     all
 }
 
 fn claim_commands(todo_id: &TodoId) -> [(ClaimCommand, Verb); 7] {
     let id = || todo_id.clone();
-    let hosted = Claim {
-        executor: Executor::Hosted,
-        ..attached(todo_id)
-    };
-    let managed = Claim {
-        executor: Executor::Managed,
-        ..attached(todo_id)
-    };
+    let hosted = Claim { executor: Executor::Hosted, ..attached(todo_id) };
+    let managed = Claim { executor: Executor::Managed, ..attached(todo_id) };
     [
         (ClaimCommand::Claim(Box::new(attached(todo_id))), Verb::TodoClaim),
         (ClaimCommand::Claim(Box::new(hosted)), Verb::TurnRun),
         (ClaimCommand::Claim(Box::new(managed)), Verb::TurnRun),
-        (
-            ClaimCommand::Renew {
-                todo_id: id(),
-                own_id: None,
-            },
-            Verb::TodoRenew,
-        ),
-        (
-            ClaimCommand::Release {
-                todo_id: id(),
-                own_id: None,
-            },
-            Verb::TodoRelease,
-        ),
-        (
-            ClaimCommand::ForceRelease {
-                todo_id: id(),
-                reason: text("x"),
-            },
-            Verb::TodoForceRelease,
-        ),
-        (
-            ClaimCommand::Transfer {
-                todo_id: id(),
-                own_id: None,
-                to: text("b"),
-            },
-            Verb::TodoTransfer,
-        ),
+        (ClaimCommand::Renew { todo_id: id(), own_id: None }, Verb::TodoRenew),
+        (ClaimCommand::Release { todo_id: id(), own_id: None }, Verb::TodoRelease),
+        (ClaimCommand::ForceRelease { todo_id: id(), reason: text("x") }, Verb::TodoForceRelease),
+        (ClaimCommand::Transfer { todo_id: id(), own_id: None, to: text("b") }, Verb::TodoTransfer),
     ]
 }
 
@@ -348,14 +248,7 @@ fn goal_commands() -> [(GoalCommand, Verb); 7] {
         (GoalCommand::Update(Box::default()), Verb::GoalUpdate),
         (GoalCommand::Stop, Verb::GoalStop),
         (GoalCommand::Resume, Verb::GoalResume),
-        (
-            GoalCommand::Close {
-                kind: CloseKind::Achieved,
-                reason: None,
-                waive: Vec::new(),
-            },
-            Verb::GoalClose,
-        ),
+        (GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() }, Verb::GoalClose),
         (GoalCommand::Reopen, Verb::GoalReopen),
         (GoalCommand::Incarnate, Verb::GoalIncarnate),
     ]
@@ -366,72 +259,20 @@ fn todo_commands(gate_id: GateId) -> [(Input, Verb); 14] {
     let todo = |command: TodoCommand, verb| (Input::Command(Command::Todo(command)), verb);
     let id = || todo_id.clone();
     [
-        todo(
-            TodoCommand::Add(Box::new(NewTodo::titled(text("x"), TodoKind::Advance))),
-            Verb::TodoAdd,
-        ),
-        todo(
-            TodoCommand::Update {
-                todo_id: id(),
-                change: Box::new(Change::default()),
-            },
-            Verb::TodoUpdate,
-        ),
-        todo(
-            TodoCommand::Link {
-                todo_id: id(),
-                depends_on: text("g.2"),
-            },
-            Verb::TodoLink,
-        ),
-        todo(
-            TodoCommand::Unlink {
-                todo_id: id(),
-                depends_on: text("g.2"),
-            },
-            Verb::TodoUnlink,
-        ),
-        todo(
-            TodoCommand::Defer {
-                todo_id: id(),
-                own_id: None,
-                wake: Wake::Gate(gate_id),
-            },
-            Verb::TodoDefer,
-        ),
-        todo(
-            TodoCommand::Block {
-                todo_id: id(),
-                own_id: None,
-                reason: text("x"),
-            },
-            Verb::TodoBlock,
-        ),
+        todo(TodoCommand::Add(Box::new(NewTodo::titled(text("x"), TodoKind::Advance))), Verb::TodoAdd),
+        todo(TodoCommand::Update { todo_id: id(), change: Box::new(Change::default()) }, Verb::TodoUpdate),
+        todo(TodoCommand::Link { todo_id: id(), depends_on: text("g.2") }, Verb::TodoLink),
+        todo(TodoCommand::Unlink { todo_id: id(), depends_on: text("g.2") }, Verb::TodoUnlink),
+        todo(TodoCommand::Defer { todo_id: id(), own_id: None, wake: Wake::Gate(gate_id) }, Verb::TodoDefer),
+        todo(TodoCommand::Block { todo_id: id(), own_id: None, reason: text("x") }, Verb::TodoBlock),
         todo(TodoCommand::Unblock { todo_id: id() }, Verb::TodoUnblock),
         todo(TodoCommand::Hold { todo_id: id() }, Verb::TodoHold),
         todo(TodoCommand::Unhold { todo_id: id() }, Verb::TodoUnhold),
-        todo(
-            TodoCommand::Resolve {
-                todo_id: id(),
-                evidence: Vec::new(),
-            },
-            Verb::TodoResolve,
-        ),
-        todo(
-            TodoCommand::Cancel {
-                todo_id: id(),
-                reason: text("x"),
-                superseded_by: None,
-            },
-            Verb::TodoCancel,
-        ),
+        todo(TodoCommand::Resolve { todo_id: id(), evidence: Vec::new() }, Verb::TodoResolve),
+        todo(TodoCommand::Cancel { todo_id: id(), reason: text("x"), superseded_by: None }, Verb::TodoCancel),
         todo(TodoCommand::Reopen { todo_id: id() }, Verb::TodoReopen),
         todo(
-            TodoCommand::Complete {
-                todo_id: id(),
-                continuation: Continuation::ActiveGoal,
-                waive: None,
-            },
+            TodoCommand::Complete { todo_id: id(), continuation: Continuation::ActiveGoal, waive: None },
             Verb::TodoComplete,
         ),
         todo(
@@ -463,67 +304,15 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
     let verdict = Box::new(verdict(VerdictOutcome::Passed));
     [
         (
-            Step::Dispatch {
-                turn_id,
-                own_id,
-                attempt: Box::new(attempt),
-                wall_ms: Duration::from_mins(1),
-            },
+            Step::Dispatch { turn_id, own_id, attempt: Box::new(attempt), wall_ms: Duration::from_mins(1) },
             Verb::TurnDispatch,
         ),
-        (
-            Step::Candidate {
-                turn_id,
-                own_id: None,
-                candidate,
-                wake: None,
-            },
-            Verb::TurnCandidate,
-        ),
-        (
-            Step::Verdict {
-                turn_id,
-                own_id,
-                verdict,
-                moved: false,
-            },
-            Verb::TurnVerdict,
-        ),
-        (
-            Step::End {
-                turn_id,
-                own_id,
-                failure: None,
-                retry: false,
-                note: None,
-            },
-            Verb::TurnEnd,
-        ),
-        (
-            Step::Prove {
-                turn_id,
-                executor_gone: true,
-                tree: None,
-            },
-            Verb::TurnProve,
-        ),
-        (
-            Step::Lose {
-                turn_id,
-                own_id,
-                executor_gone: true,
-            },
-            Verb::TurnLose,
-        ),
-        (
-            Step::Recover {
-                turn_id,
-                own_id,
-                found: Found::Again,
- wake: None,
-            },
-            Verb::TurnRecover,
-        ),
+        (Step::Candidate { turn_id, own_id: None, candidate, wake: None }, Verb::TurnCandidate),
+        (Step::Verdict { turn_id, own_id, verdict, moved: false }, Verb::TurnVerdict),
+        (Step::End { turn_id, own_id, failure: None, retry: false, note: None }, Verb::TurnEnd),
+        (Step::Prove { turn_id, executor_gone: true, tree: None }, Verb::TurnProve),
+        (Step::Lose { turn_id, own_id, executor_gone: true }, Verb::TurnLose),
+        (Step::Recover { turn_id, own_id, found: Found::Again, wake: None }, Verb::TurnRecover),
     ]
 }
 

@@ -10,7 +10,8 @@ use crate::{
     authority::View,
     error::Result,
     kernel::{
-        Action, Asker, Change, Command, Decided, GateCommand, NewGate, NewTodo, Outcome, Terms, TodoCommand, decide_next,
+        Action, Asker, Change, Command, Decided, GateCommand, NewGate, NewTodo, Outcome, Terms, TodoCommand,
+        decide_next,
     },
     model::*,
     projection::{self, Eyes, GoalStatus},
@@ -170,24 +171,36 @@ fn turn_states() -> Vec<(&'static str, World)> {
     let mut states = vec![
         ("held: hold", held(&|_, _| {})),
         ("held: nothing left", held(&unhold)),
-        ("held: requirement", held(&|world, todo| {
-            unhold(world, todo);
-            update(world, todo.clone(), Change { title: Some(text("new")), ..Change::default() });
-        })),
-        ("held: a gate", held(&|world, todo| {
-            asked(world, GateKind::Decision, &["yes"], on(todo));
-            unhold(world, todo);
-        })),
-        ("held: a cancelled dependency", held(&|world, todo| {
-            let dep = world.todo("dep", |_| {});
-            todo_cmd(world, TodoCommand::Link { todo_id: todo.clone(), depends_on: dep.clone() });
-            cancel(world, dep);
-            unhold(world, todo);
-        })),
-        ("held: three causes", held(&|world, todo| {
-            asked(world, GateKind::Approval, &[], on(todo));
-            update(world, todo.clone(), Change { title: Some(text("new")), ..Change::default() });
-        })),
+        (
+            "held: requirement",
+            held(&|world, todo| {
+                unhold(world, todo);
+                update(world, todo.clone(), Change { title: Some(text("new")), ..Change::default() });
+            }),
+        ),
+        (
+            "held: a gate",
+            held(&|world, todo| {
+                asked(world, GateKind::Decision, &["yes"], on(todo));
+                unhold(world, todo);
+            }),
+        ),
+        (
+            "held: a cancelled dependency",
+            held(&|world, todo| {
+                let dep = world.todo("dep", |_| {});
+                todo_cmd(world, TodoCommand::Link { todo_id: todo.clone(), depends_on: dep.clone() });
+                cancel(world, dep);
+                unhold(world, todo);
+            }),
+        ),
+        (
+            "held: three causes",
+            held(&|world, todo| {
+                asked(world, GateKind::Approval, &[], on(todo));
+                update(world, todo.clone(), Change { title: Some(text("new")), ..Change::default() });
+            }),
+        ),
     ];
     let mut world = World::empty();
     world.start(|_| {});
@@ -234,8 +247,16 @@ fn status_names_the_command_that_a_decision_asks_for_in_every_waiting_state() {
             asked += 1;
             let asks: BTreeSet<_> = asks.iter().map(|ask| ask.command.clone()).collect();
             for command in &asks {
-                assert!(commands(&all).contains(command.as_str()), "{state}, {name}: {command} {:?}", commands(&all));
-                assert!(commands(&own).contains(command.as_str()), "{state}, {name}: {command} {:?}", commands(&own));
+                assert!(
+                    commands(&all).contains(command.as_str()),
+                    "{state}, {name}: {command} {:?}",
+                    commands(&all)
+                );
+                assert!(
+                    commands(&own).contains(command.as_str()),
+                    "{state}, {name}: {command} {:?}",
+                    commands(&own)
+                );
             }
             let first = own.first.map(|next| next.command).unwrap_or_default();
             assert!(asks.contains(&first), "{state}, {name}: {first} comes first, {asks:?}");

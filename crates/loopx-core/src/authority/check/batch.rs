@@ -15,10 +15,7 @@ use crate::{
 };
 
 fn add(title: &str) -> Item {
-    Item::Add {
-        new: Box::new(NewTodo::titled(text(title), TodoKind::Advance)),
-        after_items: [].into(),
-    }
+    Item::Add { new: Box::new(NewTodo::titled(text(title), TodoKind::Advance)), after_items: [].into() }
 }
 
 fn evidence(todo_id: &str) -> Item {
@@ -52,15 +49,9 @@ fn submit(world: &mut World, items: Vec<Item>) -> Result<Receipt> {
 fn every_kind_of_item_is_one_commit_and_may_name_earlier_ones() {
     let mut world = World::empty();
     world.start(|_| {});
-    let (old, done, dropped) = (
-        world.todo("old", |_| {}),
-        world.todo("done", |_| {}),
-        world.todo("dropped", |_| {}),
-    );
-    let change = Box::new(Change {
-        title: Some(text("renamed")),
-        ..Change::default()
-    });
+    let (old, done, dropped) =
+        (world.todo("old", |_| {}), world.todo("done", |_| {}), world.todo("dropped", |_| {}));
+    let change = Box::new(Change { title: Some(text("renamed")), ..Change::default() });
     let receipt = submit(
         &mut world,
         vec![
@@ -69,29 +60,12 @@ fn every_kind_of_item_is_one_commit_and_may_name_earlier_ones() {
                 new: Box::new(NewTodo::titled(text("second"), TodoKind::Advance)),
                 after_items: [0].into(),
             },
-            Item::Update {
-                todo: Ref::Item(0),
-                change,
-            },
-            Item::Link {
-                todo: Ref::Todo(old.clone()),
-                depends_on: Ref::Item(1),
-            },
-            Item::Unlink {
-                todo: Ref::Item(1),
-                depends_on: Ref::Item(0),
-            },
-            Item::Complete {
-                todo: Ref::Todo(done.clone()),
-            },
-            Item::Cancel {
-                todo: Ref::Todo(dropped.clone()),
-                reason: text("x"),
-            },
-            Item::Cancel {
-                todo: Ref::Item(0),
-                reason: text("x"),
-            },
+            Item::Update { todo: Ref::Item(0), change },
+            Item::Link { todo: Ref::Todo(old.clone()), depends_on: Ref::Item(1) },
+            Item::Unlink { todo: Ref::Item(1), depends_on: Ref::Item(0) },
+            Item::Complete { todo: Ref::Todo(done.clone()) },
+            Item::Cancel { todo: Ref::Todo(dropped.clone()), reason: text("x") },
+            Item::Cancel { todo: Ref::Item(0), reason: text("x") },
             evidence("g.1"),
             gate("g.1"),
         ],
@@ -109,39 +83,16 @@ fn every_kind_of_item_is_one_commit_and_may_name_earlier_ones() {
 #[test]
 fn a_refusal_names_its_item_and_nothing_of_the_batch_stays() {
     let rows: [(&str, Vec<Item>, u64); 7] = [
-        (
-            "not_found",
-            vec![
-                add("a"),
-                Item::Complete {
-                    todo: Ref::Todo(text("g.9")),
-                },
-            ],
-            1,
-        ),
-        (
-            "invalid_argument",
-            vec![add("a"), Item::Complete { todo: Ref::Item(1) }],
-            1,
-        ),
-        (
-            "invalid_argument",
-            vec![add("a"), add("b"), Item::Complete { todo: Ref::Item(7) }],
-            2,
-        ),
+        ("not_found", vec![add("a"), Item::Complete { todo: Ref::Todo(text("g.9")) }], 1),
+        ("invalid_argument", vec![add("a"), Item::Complete { todo: Ref::Item(1) }], 1),
+        ("invalid_argument", vec![add("a"), add("b"), Item::Complete { todo: Ref::Item(7) }], 2),
         (
             "dependency_cycle",
             vec![
                 add("a"),
                 add("b"),
-                Item::Link {
-                    todo: Ref::Item(0),
-                    depends_on: Ref::Item(1),
-                },
-                Item::Link {
-                    todo: Ref::Item(1),
-                    depends_on: Ref::Item(0),
-                },
+                Item::Link { todo: Ref::Item(0), depends_on: Ref::Item(1) },
+                Item::Link { todo: Ref::Item(1), depends_on: Ref::Item(0) },
             ],
             3,
         ),
@@ -149,26 +100,16 @@ fn a_refusal_names_its_item_and_nothing_of_the_batch_stays() {
             "dependency_cycle",
             vec![
                 add("a"),
-                Item::Link {
-                    todo: Ref::Todo(text("g.1")),
-                    depends_on: Ref::Item(0),
-                },
-                Item::Link {
-                    todo: Ref::Item(0),
-                    depends_on: Ref::Todo(text("g.2")),
-                },
+                Item::Link { todo: Ref::Todo(text("g.1")), depends_on: Ref::Item(0) },
+                Item::Link { todo: Ref::Item(0), depends_on: Ref::Todo(text("g.2")) },
             ],
             2,
         ),
         (
             "validation_failed",
             vec![
-                Item::Complete {
-                    todo: Ref::Todo(text("g.2")),
-                },
-                Item::Complete {
-                    todo: Ref::Todo(text("g.3")),
-                },
+                Item::Complete { todo: Ref::Todo(text("g.2")) },
+                Item::Complete { todo: Ref::Todo(text("g.3")) },
             ],
             1,
         ),
@@ -194,14 +135,8 @@ fn a_refusal_names_its_item_and_nothing_of_the_batch_stays() {
 fn a_batch_has_bounds_and_is_a_persons() {
     let mut world = World::new();
     assert_eq!(code(&submit(&mut world, Vec::new())), "invalid_argument");
-    assert_eq!(
-        code(&submit(&mut world, vec![add("x"); 10_001])),
-        "invalid_argument"
-    );
-    assert_eq!(
-        code(&world.agent("a", Command::Batch(vec![add("x")]))),
-        "user_only"
-    );
+    assert_eq!(code(&submit(&mut world, vec![add("x"); 10_001])), "invalid_argument");
+    assert_eq!(code(&world.agent("a", Command::Batch(vec![add("x")]))), "user_only");
 }
 
 #[test]
@@ -215,10 +150,7 @@ fn a_review_that_a_batch_adds_and_completes_approves() {
     submit(
         &mut world,
         vec![
-            Item::Add {
-                new: Box::new(review),
-                after_items: [].into(),
-            },
+            Item::Add { new: Box::new(review), after_items: [].into() },
             Item::Complete { todo: Ref::Item(0) },
         ],
     )
@@ -238,11 +170,7 @@ fn many(n: u32) -> Facts {
         let (before, mut todo) = (TodoId::new(text("g"), n - 1), template.clone());
         todo.todo_id = TodoId::new(text("g"), n);
         match n % 10 {
-            0 => {
-                todo.state = TodoState::Deferred {
-                    wake: Wake::TodoDone(before),
-                }
-            }
+            0 => todo.state = TodoState::Deferred { wake: Wake::TodoDone(before) },
             5 => (todo.depends_on, todo.counters.unmet) = ([before].into(), 1),
             _ => {}
         }
@@ -263,10 +191,13 @@ fn many(n: u32) -> Facts {
 #[test]
 fn ten_thousand_completions_decide_in_a_moment() {
     let mut facts = many(10_000);
-    let complete = |n| Item::Complete {
-        todo: Ref::Todo(TodoId::new(text("g"), n)),
-    };
-    let operation = Operation::embedded(text("op"), user(), text("g"), Input::Command(Command::Batch((1..=10_000).map(complete).collect())));
+    let complete = |n| Item::Complete { todo: Ref::Todo(TodoId::new(text("g"), n)) };
+    let operation = Operation::embedded(
+        text("op"),
+        user(),
+        text("g"),
+        Input::Command(Command::Batch((1..=10_000).map(complete).collect())),
+    );
     let begun = monotonic();
     for _ in 0..READ_ROUNDS {
         for read in reads(&operation, &facts) {

@@ -69,11 +69,7 @@ fn rule_2_an_attached_turn_is_run_by_who_presents_its_token() {
     let decided = world.next("a", owned.own_id).unwrap();
     assert_eq!((rule(&decided), run(&decided)), ((2, "run"), same.clone()));
     assert!(decided.obligation.must_attempt_work);
-    for (name, token) in [
-        ("a", None),
-        ("a", Some(OwnId::from_bytes([9; 16]))),
-        ("a@a.other", owned.own_id),
-    ] {
+    for (name, token) in [("a", None), ("a", Some(OwnId::from_bytes([9; 16]))), ("a@a.other", owned.own_id)] {
         let decided = world.next(name, token).unwrap();
         assert_eq!(
             (rule(&decided), until(&decided)),
@@ -82,11 +78,7 @@ fn rule_2_an_attached_turn_is_run_by_who_presents_its_token() {
         );
     }
     world.pass(Duration::from_mins(46));
-    assert_eq!(
-        run(&world.next("a", owned.own_id).unwrap()),
-        same,
-        "run out, and nobody came"
-    );
+    assert_eq!(run(&world.next("a", owned.own_id).unwrap()), same, "run out, and nobody came");
     let over = world.next("a", None).unwrap();
     assert_eq!(
         (rule(&over), run(&over)),
@@ -94,14 +86,8 @@ fn rule_2_an_attached_turn_is_run_by_who_presents_its_token() {
         "decided over as if it had ended"
     );
     // What is held is at work no more, whoever presents its token.
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
-    let gate_id = world
-        .verdict("a", &owned, VerdictOutcome::Unchecked)
-        .unwrap()
-        .gate_id
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+    let gate_id = world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap().gate_id.unwrap();
     let decided = world.next("a", owned.own_id).unwrap();
     assert_eq!(rule(&decided), (9, "ask_user"));
     assert_eq!(commands(&decided), [format!("gate resolve {gate_id} --approve")]);
@@ -140,10 +126,7 @@ fn rule_5_a_gate_on_the_goal_is_asked_about_and_no_other() {
     assert_eq!(rule(&decided), (5, "ask_user"));
     assert_eq!(commands(&decided), [format!("gate resolve {whole} --approve")]);
     world.resolve(whole, Answer::Deny { reason: None }).unwrap();
-    assert_eq!(
-        commands(&world.next("a", None).unwrap()),
-        [format!("gate withdraw {whole}")]
-    );
+    assert_eq!(commands(&world.next("a", None).unwrap()), [format!("gate withdraw {whole}")]);
     let settled = world.gate_as(user(), GateKind::Approval, Blocks::Goal).unwrap();
     world.resolve(settled, Answer::Approve).unwrap();
     assert_eq!(
@@ -163,15 +146,8 @@ fn rule_6_only_the_turns_on_the_full_meter_are_to_be_freed() {
     world.ask_acceptance("b", &second);
     let decided = world.next("a", None).unwrap();
     assert_eq!(rule(&decided), (6, "ask_user"));
-    assert_eq!(
-        commands(&decided),
-        [format!("gate resolve {} --approve", mine.gate_id.unwrap())]
-    );
-    assert_eq!(
-        rule(&world.next("b", None).unwrap()),
-        (7, "run"),
-        "another agent has its own meter"
-    );
+    assert_eq!(commands(&decided), [format!("gate resolve {} --approve", mine.gate_id.unwrap())]);
+    assert_eq!(rule(&world.next("b", None).unwrap()), (7, "run"), "another agent has its own meter");
     // A limit of the Goal is held by both.
     world.limit(Some("a"), None).unwrap();
     world.limit(None, Some(2)).unwrap();
@@ -190,11 +166,7 @@ fn rule_6_what_would_be_fenced_gives_no_slot_back() {
             world.claim("a", &todo).unwrap();
         }
         world.pass(Duration::from_mins(61));
-        assert_eq!(
-            rule(&world.next("b", None).unwrap()),
-            expected,
-            "hosted: {hosted}"
-        );
+        assert_eq!(rule(&world.next("b", None).unwrap()), expected, "hosted: {hosted}");
     }
 }
 
@@ -205,20 +177,10 @@ fn rule_7_after_a_look_other_work_comes_first() {
     let work = world.todo("work", |new| new.priority = Priority::P4);
     assert_eq!(run(&world.next("a", None).unwrap()).0, first);
     look(&mut world, &first);
-    assert_eq!(
-        run(&world.next("a", None).unwrap()).0,
-        work,
-        "one monitor between two other Turns"
-    );
-    assert_eq!(
-        run(&world.next("b", None).unwrap()).0,
-        second,
-        "another agent has not looked"
-    );
+    assert_eq!(run(&world.next("a", None).unwrap()).0, work, "one monitor between two other Turns");
+    assert_eq!(run(&world.next("b", None).unwrap()).0, second, "another agent has not looked");
     let owned = world.claim("a", &work).unwrap();
-    world
-        .candidate("a", &owned, ResultKind::ValidatedProgress)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedProgress).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
     assert_eq!(run(&world.next("a", None).unwrap()).0, second);
     // Of two that are due, the one looked at longest ago.
@@ -240,14 +202,8 @@ fn rule_9_names_each_and_the_command_that_frees_it_up_to_a_bound() {
         new.wake = Some(Wake::After(soon));
     });
     let decided = world.next("a", None).unwrap();
-    assert_eq!(
-        (rule(&decided), decided.also.get("user")),
-        ((9, "ask_user"), Some(&2))
-    );
-    assert_eq!(
-        commands(&decided),
-        [format!("todo done {now}"), format!("todo unblock {later}")]
-    );
+    assert_eq!((rule(&decided), decided.also.get("user")), ((9, "ask_user"), Some(&2)));
+    assert_eq!(commands(&decided), [format!("todo done {now}"), format!("todo unblock {later}")]);
     world.pass(Duration::from_mins(2));
     assert_eq!(
         commands(&world.next("a", None).unwrap()),
@@ -257,65 +213,38 @@ fn rule_9_names_each_and_the_command_that_frees_it_up_to_a_bound() {
         world.todo(&format!("more {n}"), by_hand);
     }
     let decided = world.next("a", None).unwrap();
-    assert_eq!(
-        (commands(&decided).len(), decided.also.get("user")),
-        (32, Some(&42))
-    );
+    assert_eq!((commands(&decided).len(), decided.also.get("user")), (32, Some(&42)));
 }
 
 #[test]
 fn rule_9_what_holds_a_result_is_named_cause_by_cause() {
     let held = |cause: &str| {
         let mut world = World::new();
-        let (todo, dep) = (
-            world.todo("it", |_| {}),
-            world.todo("dep", |new| new.kind = TodoKind::Action),
-        );
+        let (todo, dep) = (world.todo("it", |_| {}), world.todo("dep", |new| new.kind = TodoKind::Action));
         let owned: Outcome = world.claim("a", &todo).unwrap();
         let (todo_id, id) = (todo.clone(), owned.turn_id.unwrap());
         let first = match cause {
-            "deps" => TodoCommand::Link {
-                todo_id,
-                depends_on: dep.clone(),
-            },
+            "deps" => TodoCommand::Link { todo_id, depends_on: dep.clone() },
             _ => TodoCommand::Hold { todo_id },
         };
         world.todo_cmd(first).unwrap();
         world.done("a", &owned).unwrap();
         assert_eq!(world.turn_state(&owned), "held", "{cause}");
         if cause == "nothing" {
-            world
-                .todo_cmd(TodoCommand::Unhold {
-                    todo_id: todo.clone(),
-                })
-                .unwrap();
+            world.todo_cmd(TodoCommand::Unhold { todo_id: todo.clone() }).unwrap();
         }
         if cause == "deps" {
-            let cancel = TodoCommand::Cancel {
-                todo_id: dep,
-                reason: text("no"),
-                superseded_by: None,
-            };
+            let cancel = TodoCommand::Cancel { todo_id: dep, reason: text("no"), superseded_by: None };
             world.todo_cmd(cancel).unwrap();
         }
         let decided = world.next("a", None).unwrap();
         assert_eq!(rule(&decided), (9, "ask_user"), "{cause}");
-        (
-            commands(&decided)
-                .into_iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>(),
-            todo,
-            id,
-        )
+        (commands(&decided).into_iter().map(str::to_owned).collect::<Vec<_>>(), todo, id)
     };
     let (asked, todo, _) = held("hold");
     assert_eq!(asked[0], format!("todo unhold {todo}"));
     let (asked, todo, _) = held("deps");
-    assert!(
-        asked.contains(&format!("todo unlink {todo} --depends-on g.2")),
-        "{asked:?}"
-    );
+    assert!(asked.contains(&format!("todo unlink {todo} --depends-on g.2")), "{asked:?}");
     let (asked, _, id) = held("nothing");
     assert_eq!(asked[0], format!("turn recover {id} --prove"));
 }
@@ -336,10 +265,7 @@ fn rule_10_only_monitors_are_left() {
     let watch = monitor(&mut world, "watch");
     look(&mut world, &watch);
     let decided = world.next("a", None).unwrap();
-    assert_eq!(
-        (rule(&decided), commands(&decided)),
-        ((10, "ask_user"), vec!["goal close g --achieved"])
-    );
+    assert_eq!((rule(&decided), commands(&decided)), ((10, "ask_user"), vec!["goal close g --achieved"]));
     // What a close would meet is asked about instead.
     let gate_id = world.gate(GateKind::Approval, &watch);
     world.gate(GateKind::Decision, &watch);
@@ -347,11 +273,7 @@ fn rule_10_only_monitors_are_left() {
     assert_eq!((rule(&open), commands(&open).len()), ((10, "ask_user"), 2));
     assert!(commands(&open).contains(&format!("gate resolve {gate_id} --approve").as_str()));
     world.resolve(gate_id, Answer::Approve).unwrap();
-    assert_eq!(
-        commands(&world.next("a", None).unwrap()).len(),
-        1,
-        "what was answered blocks no more"
-    );
+    assert_eq!(commands(&world.next("a", None).unwrap()).len(), 1, "what was answered blocks no more");
     assert_eq!(code(&world.close(CloseKind::Achieved, None)), "gate_blocked");
 }
 
@@ -366,10 +288,7 @@ fn rule_11_what_comes_with_time_is_waited_for_to_the_earliest_moment() {
         new.wake = Some(Wake::After(soon.plus(Duration::from_mins(1))));
     });
     let decided = world.next("a", None).unwrap();
-    assert_eq!(
-        (rule(&decided), until(&decided)),
-        ((11, "wait"), ("time", Some(soon)))
-    );
+    assert_eq!((rule(&decided), until(&decided)), ((11, "wait"), ("time", Some(soon))));
     assert_eq!(decided.also.get("time"), Some(&3));
     world.pass(Duration::from_mins(10));
     assert_eq!(rule(&world.next("a", None).unwrap()), (7, "run"));
@@ -401,6 +320,10 @@ fn regress_what_a_todo_depends_on_beside_the_page_asks_for_nothing_itself() {
     for depends_on in [review, dropped.clone()] {
         world.todo_cmd(TodoCommand::Link { todo_id: it.clone(), depends_on }).unwrap();
     }
-    finish(&mut world, dropped, &|todo_id| TodoCommand::Cancel { todo_id, reason: text("no"), superseded_by: None });
+    finish(&mut world, dropped, &|todo_id| TodoCommand::Cancel {
+        todo_id,
+        reason: text("no"),
+        superseded_by: None,
+    });
     assert_eq!(rule(&world.next("b", None).unwrap()), (7, "run"));
 }

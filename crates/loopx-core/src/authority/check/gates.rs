@@ -26,9 +26,7 @@ fn answer(verb: &str, now: Timestamp) -> Answer {
         "approve" => Answer::Approve,
         "deny" => Answer::Deny { reason: None },
         "answer" => Answer::Answer { text: text("left") },
-        _ => Answer::Defer {
-            until: now.plus(Duration::from_mins(5)),
-        },
+        _ => Answer::Defer { until: now.plus(Duration::from_mins(5)) },
     }
 }
 
@@ -79,16 +77,10 @@ fn every_state_of_a_gate_meets_every_answer() {
                     Ok(_) => world.ledger.rows().gates[&gate].state.as_str(),
                     Err(error) => error.code().as_str(),
                 };
-                let expected = if approves {
-                    approval[place]
-                } else {
-                    question[place]
-                };
+                let expected = if approves { approval[place] } else { question[place] };
                 assert_eq!(found, expected, "{verb} of {kind:?} from {state}");
-                let blocks = matches!(
-                    world.ledger.rows().gates[&gate].state.as_str(),
-                    "open" | "deferred" | "denied"
-                );
+                let blocks =
+                    matches!(world.ledger.rows().gates[&gate].state.as_str(), "open" | "deferred" | "denied");
                 let expected = if blocks { "gate_blocked" } else { "ok" };
                 assert_eq!(
                     code(&world.claim_as("a", attached(&todo))),
@@ -104,10 +96,7 @@ fn every_state_of_a_gate_meets_every_answer() {
 fn an_unknown_gate_a_past_deferral_and_an_unlisted_answer_are_refused() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
-    assert_eq!(
-        code(&world.resolve(GateId::from_bytes([1; 16]), Answer::Approve)),
-        "not_found"
-    );
+    assert_eq!(code(&world.resolve(GateId::from_bytes([1; 16]), Answer::Approve)), "not_found");
     let gate = world.gate(GateKind::Decision, &todo);
     let past = Answer::Defer { until: world.now() };
     assert_eq!(code(&world.resolve(gate, past)), "invalid_argument");
@@ -119,41 +108,26 @@ fn an_unknown_gate_a_past_deferral_and_an_unlisted_answer_are_refused() {
         scope: None,
         standing_until: None,
     };
-    let opened = world
-        .user(Command::Gate(GateCommand::Open(Box::new(new))))
-        .unwrap();
+    let opened = world.user(Command::Gate(GateCommand::Open(Box::new(new)))).unwrap();
     let gate = opened.outcome::<Outcome>().unwrap().gate_id.unwrap();
-    assert_eq!(
-        code(&world.resolve(gate, Answer::Answer { text: text("up") })),
-        "invalid_argument"
-    );
-    world
-        .resolve(gate, Answer::Answer { text: text("left") })
-        .unwrap();
+    assert_eq!(code(&world.resolve(gate, Answer::Answer { text: text("up") })), "invalid_argument");
+    world.resolve(gate, Answer::Answer { text: text("left") }).unwrap();
 }
 
 #[test]
 fn a_gate_on_the_whole_goal_is_a_persons_and_stops_every_claim() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
-    assert_eq!(
-        refused(world.gate_as(agent("a"), GateKind::Decision, Blocks::Goal)),
-        "user_only"
-    );
+    assert_eq!(refused(world.gate_as(agent("a"), GateKind::Decision, Blocks::Goal)), "user_only");
     let gate = world.gate_as(user(), GateKind::Decision, Blocks::Goal).unwrap();
     assert_eq!(refused(world.claim("a", &todo)), "gate_blocked");
     let next = world.next("a", None).unwrap();
-    let Action::AskUser { asks } = next.action else {
-        panic!()
-    };
+    let Action::AskUser { asks } = next.action else { panic!() };
     assert_eq!(
         (next.rule, asks[0].command.as_str()),
         (5, format!("gate resolve {gate} --answer TEXT").as_str())
     );
-    assert_eq!(
-        code(&world.close(CloseKind::Achieved, None)),
-        "invalid_transition"
-    );
+    assert_eq!(code(&world.close(CloseKind::Achieved, None)), "invalid_transition");
     world.resolve(gate, Answer::Answer { text: text("on") }).unwrap();
     world.claim("a", &todo).unwrap();
 }
@@ -164,17 +138,9 @@ fn who_may_open_and_withdraw() {
     let (owned, foreign) = (world.todo("owned", |_| {}), world.todo("foreign", |_| {}));
     world.claim("a", &owned).unwrap();
     let on = |todo: &TodoId| Blocks::Todos([todo.clone()].into());
-    assert_eq!(
-        refused(world.gate_as(agent("a"), GateKind::Decision, on(&foreign))),
-        "actor_not_allowed"
-    );
-    assert_eq!(
-        refused(world.gate_as(agent("b"), GateKind::Decision, on(&owned))),
-        "actor_not_allowed"
-    );
-    let mine = world
-        .gate_as(agent("a"), GateKind::Direction, on(&owned))
-        .unwrap();
+    assert_eq!(refused(world.gate_as(agent("a"), GateKind::Decision, on(&foreign))), "actor_not_allowed");
+    assert_eq!(refused(world.gate_as(agent("b"), GateKind::Decision, on(&owned))), "actor_not_allowed");
+    let mine = world.gate_as(agent("a"), GateKind::Direction, on(&owned)).unwrap();
     let approval = world.gate_as(agent("a"), GateKind::Approval, on(&owned)).unwrap();
     let theirs = world.gate(GateKind::Decision, &owned);
     let withdraw = |gate_id| Command::Gate(GateCommand::Withdraw { gate_id });
@@ -184,11 +150,7 @@ fn who_may_open_and_withdraw() {
     assert_eq!(code(&world.agent("a", withdraw(mine))), "ok");
     let mut stated = world.operation(user(), withdraw(theirs));
     stated.provenance.assurance = Assurance::Stated;
-    assert_eq!(
-        code(&world.submit(stated)),
-        "unauthenticated",
-        "withdrawing lets go on like an answer"
-    );
+    assert_eq!(code(&world.submit(stated)), "unauthenticated", "withdrawing lets go on like an answer");
     assert_eq!(code(&world.user(withdraw(theirs))), "ok");
 }
 
@@ -217,16 +179,10 @@ fn a_missing_approval_opens_its_gate_once() {
     for key in ["capability:deploy", "path:src/x", "effect:mail", "publish"] {
         let mut world = needing(&["capability:deploy", "path:src", "effect:mail", "publish"]);
         let todo = world.todo("it", uses(key));
-        let Action::AskUser { asks } = world.next("a", None).unwrap().action else {
-            panic!("{key}")
-        };
+        let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!("{key}") };
         assert_eq!(asks[0].command, format!("todo claim {todo}"));
         let receipt = world.claim_as("a", attached(&todo)).unwrap();
-        assert_eq!(
-            receipt.negative().map(crate::error::Code::as_str),
-            Some("gate_opened"),
-            "{key}"
-        );
+        assert_eq!(receipt.negative().map(crate::error::Code::as_str), Some("gate_opened"), "{key}");
         let gate = receipt.outcome::<Outcome>().unwrap().gate_id.unwrap();
         assert_eq!(world.ledger.rows().gates[&gate].scope, Some(text(key)));
         assert_eq!(refused(world.claim("a", &todo)), "gate_blocked", "{key}: once");
@@ -249,9 +205,7 @@ fn a_capability_it_lacks_comes_before_the_approval_it_would_need() {
     let todo = world.todo("it", uses("capability:deploy"));
     assert_eq!(refused(world.claim("b", &todo)), "not_claimable");
     assert!(world.ledger.rows().gates.is_empty());
-    let Action::AskUser { asks } = world.next("b", None).unwrap().action else {
-        panic!()
-    };
+    let Action::AskUser { asks } = world.next("b", None).unwrap().action else { panic!() };
     assert_eq!(asks[0].command, "agent add b --capability deploy --goal g");
 }
 
@@ -277,22 +231,11 @@ fn an_approval_covers_exactly_its_scope_and_a_standing_one_until_it_expires() {
             scope: Some(text(approved)),
             standing_until: Some(until),
         };
-        let opened = world
-            .user(Command::Gate(GateCommand::Open(Box::new(new))))
-            .unwrap();
-        world
-            .resolve(
-                opened.outcome::<Outcome>().unwrap().gate_id.unwrap(),
-                Answer::Approve,
-            )
-            .unwrap();
+        let opened = world.user(Command::Gate(GateCommand::Open(Box::new(new)))).unwrap();
+        world.resolve(opened.outcome::<Outcome>().unwrap().gate_id.unwrap(), Answer::Approve).unwrap();
         let later = world.todo("later", uses(needed));
         for id in [&todo, &later] {
-            assert_eq!(
-                world.reason("a", id) == Reason::Claimable,
-                covers,
-                "{approved} for {needed}"
-            );
+            assert_eq!(world.reason("a", id) == Reason::Claimable, covers, "{approved} for {needed}");
         }
         world.pass(Duration::from_mins(60));
         for id in [&todo, &later] {
@@ -314,19 +257,11 @@ fn a_denial_stops_what_it_holds_in_the_same_commit() {
         };
         let gate = world.gate_as(user(), GateKind::Approval, blocks).unwrap();
         if on == "another" {
-            world.hold(&todo)
-                .unwrap();
+            world.hold(&todo).unwrap();
         }
         world.done("a", &owned).unwrap();
         assert_eq!(world.turn_state(&owned), "held");
-        world
-            .resolve(
-                gate,
-                Answer::Deny {
-                    reason: Some(text("no")),
-                },
-            )
-            .unwrap();
+        world.resolve(gate, Answer::Deny { reason: Some(text("no")) }).unwrap();
         assert_eq!(world.turn_state(&owned), expected, "{on}");
         assert!(world.turn(owned.turn_id.unwrap()).candidate.is_some());
     }
@@ -338,19 +273,8 @@ fn a_denied_acceptance_is_repaired_and_stops_nothing_further() {
     world.start(|_| {});
     let todo = world.todo("it", |_| {});
     let owned = world.ask_acceptance("a", &todo);
-    world
-        .resolve(
-            owned.gate_id.unwrap(),
-            Answer::Deny {
-                reason: Some(text("too slow")),
-            },
-        )
-        .unwrap();
-    let Action::Repair {
-        failure: Some(failure),
-        ..
-    } = world.next("b", None).unwrap().action
-    else {
+    world.resolve(owned.gate_id.unwrap(), Answer::Deny { reason: Some(text("too slow")) }).unwrap();
+    let Action::Repair { failure: Some(failure), .. } = world.next("b", None).unwrap().action else {
         panic!()
     };
     assert_eq!(failure.as_str(), "too slow");
@@ -365,43 +289,25 @@ fn an_approved_result_settles_and_another_result_is_asked_about_anew() {
     let todo = world.todo("it", |_| {});
     let owned = world.ask_acceptance("a", &todo);
     // The same result again keeps its gate; another takes it back.
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     let same = world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     assert_eq!(same.gate_id, owned.gate_id);
     world.resolve(owned.gate_id.unwrap(), Answer::Approve).unwrap();
-    let better = Candidate {
-        digest: Digest::of(b"another"),
-        ..result(ResultKind::ValidatedCompletion)
-    };
+    let better = Candidate { digest: Digest::of(b"another"), ..result(ResultKind::ValidatedCompletion) };
     world.result_of("a", &owned, better).unwrap();
-    let asked: Outcome = world
-        .judged("a", &owned, verdict(VerdictOutcome::Unchecked), false)
-        .unwrap()
-        .outcome()
-        .unwrap();
-    assert_ne!(
-        asked.gate_id, owned.gate_id,
-        "an approval covers what it was asked for"
-    );
+    let asked: Outcome =
+        world.judged("a", &owned, verdict(VerdictOutcome::Unchecked), false).unwrap().outcome().unwrap();
+    assert_ne!(asked.gate_id, owned.gate_id, "an approval covers what it was asked for");
     assert_eq!(world.turn_state(&owned), "held");
-    world
-        .result_of("a", &owned, result(ResultKind::ValidatedProgress))
-        .unwrap();
-    assert_eq!(
-        world.ledger.rows().gates[&asked.gate_id.unwrap()].state.as_str(),
-        "withdrawn"
-    );
+    world.result_of("a", &owned, result(ResultKind::ValidatedProgress)).unwrap();
+    assert_eq!(world.ledger.rows().gates[&asked.gate_id.unwrap()].state.as_str(), "withdrawn");
     world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     assert_eq!(world.turn_state(&owned), "settled");
 }
 
 #[test]
 fn a_question_about_a_result_goes_with_it() {
-    for ends in [
-        "stop", "cancel", "defer", "block", "force", "retire", "close", "abandon",
-    ] {
+    for ends in ["stop", "cancel", "defer", "block", "force", "retire", "close", "abandon"] {
         let mut world = World::empty();
         world.start(|_| {});
         let todo = world.todo("it", |_| {});
@@ -410,40 +316,23 @@ fn a_question_about_a_result_goes_with_it() {
         let later = Wake::After(Timestamp::from_ms(1_900_000_000_000));
         match ends {
             "stop" => world.stop(turn_id),
-            "cancel" => world.todo_cmd(TodoCommand::Cancel {
-                todo_id,
-                reason: text("x"),
-                superseded_by: None,
-            }),
-            "defer" => world.todo_cmd(TodoCommand::Defer {
-                todo_id,
-                own_id: None,
-                wake: later,
-            }),
-            "block" => world.todo_cmd(TodoCommand::Block {
-                todo_id,
-                own_id: None,
-                reason: text("x"),
-            }),
+            "cancel" => {
+                world.todo_cmd(TodoCommand::Cancel { todo_id, reason: text("x"), superseded_by: None })
+            }
+            "defer" => world.todo_cmd(TodoCommand::Defer { todo_id, own_id: None, wake: later }),
+            "block" => world.todo_cmd(TodoCommand::Block { todo_id, own_id: None, reason: text("x") }),
             "force" => world.user(Command::Claim(crate::kernel::ClaimCommand::ForceRelease {
                 todo_id,
                 reason: text("x"),
             })),
-            "retire" => world.user(Command::Agent(crate::kernel::AgentCommand::Retire {
-                agent_id: text("a"),
-            })),
+            "retire" => {
+                world.user(Command::Agent(crate::kernel::AgentCommand::Retire { agent_id: text("a") }))
+            }
             "close" => world.close(CloseKind::Abandoned, Some("x")),
-            _ => world.turn_cmd(crate::kernel::TurnCommand::Abandon {
-                turn_id,
-                reason: text("x"),
-            }),
+            _ => world.turn_cmd(crate::kernel::TurnCommand::Abandon { turn_id, reason: text("x") }),
         }
         .unwrap();
-        assert_eq!(
-            world.ledger.rows().gates[&owned.gate_id.unwrap()].state.as_str(),
-            "withdrawn",
-            "{ends}"
-        );
+        assert_eq!(world.ledger.rows().gates[&owned.gate_id.unwrap()].state.as_str(), "withdrawn", "{ends}");
         assert_eq!(world.turn_state(&owned), "stopped", "{ends}");
     }
 }
@@ -451,19 +340,12 @@ fn a_question_about_a_result_goes_with_it() {
 #[test]
 fn a_gate_on_what_has_ended_blocks_nothing() {
     let mut world = World::new();
-    let (action, todo) = (
-        world.todo("by hand", |new| new.kind = TodoKind::Action),
-        world.todo("it", |_| {}),
-    );
+    let (action, todo) = (world.todo("by hand", |new| new.kind = TodoKind::Action), world.todo("it", |_| {}));
     let gate = world.gate(GateKind::Approval, &action);
     let owned = world.claim("a", &todo).unwrap();
     world.done("a", &owned).unwrap();
     assert_eq!(code(&world.close(CloseKind::Achieved, None)), "gate_blocked");
-    let done = TodoCommand::Complete {
-        todo_id: action,
-        continuation: Continuation::ActiveGoal,
-        waive: None,
-    };
+    let done = TodoCommand::Complete { todo_id: action, continuation: Continuation::ActiveGoal, waive: None };
     world.todo_cmd(done).unwrap();
     assert!(world.ledger.rows().gates[&gate].is_blocking());
     world.close(CloseKind::Achieved, None).unwrap();

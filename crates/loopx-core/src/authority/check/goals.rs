@@ -18,10 +18,7 @@ fn play(world: &mut World, verb: &str) -> Result<Receipt> {
     match verb {
         "start" => world.goal_cmd(GoalCommand::Start(Box::new(new_goal()))),
         "update" => {
-            let change = GoalChange {
-                objective: Some(text("y")),
-                ..GoalChange::default()
-            };
+            let change = GoalChange { objective: Some(text("y")), ..GoalChange::default() };
             world.goal_cmd(GoalCommand::Update(Box::new(change)))
         }
         "stop" => world.goal_cmd(GoalCommand::Stop),
@@ -30,10 +27,9 @@ fn play(world: &mut World, verb: &str) -> Result<Receipt> {
         "abandoned" => world.close(CloseKind::Abandoned, Some("given up")),
         "unexplained" => world.close(CloseKind::Abandoned, None),
         "reopen" => world.goal_cmd(GoalCommand::Reopen),
-        "agent add" => world.user(Command::Agent(AgentCommand::Add {
-            agent_id: text("c"),
-            capabilities: [].into(),
-        })),
+        "agent add" => {
+            world.user(Command::Agent(AgentCommand::Add { agent_id: text("c"), capabilities: [].into() }))
+        }
         "todo add" => {
             let new = crate::kernel::NewTodo::titled(text("x"), TodoKind::Action);
             world.todo_cmd(TodoCommand::Add(Box::new(new)))
@@ -102,10 +98,7 @@ fn what_is_admitted_goes_on_while_stopped_and_what_lapsed_is_not_claimable() {
     let todo = world.todo("it", |_| {});
     let owned = world.claim("a", &todo).unwrap();
     play(&mut world, "stop").unwrap();
-    let renew = ClaimCommand::Renew {
-        todo_id: todo.clone(),
-        own_id: owned.own_id,
-    };
+    let renew = ClaimCommand::Renew { todo_id: todo.clone(), own_id: owned.own_id };
     assert_eq!(code(&world.agent("a", Command::Claim(renew))), "ok");
     world.evidence(super::world::agent("a"), Some(&todo), None);
     world.pass(Duration::from_mins(50));
@@ -122,41 +115,17 @@ fn the_revision_moves_with_what_the_work_is_measured_by() {
     let update = |world: &mut World, change: GoalChange| {
         world.goal_cmd(GoalCommand::Update(Box::new(change))).unwrap()
     };
-    update(
-        &mut world,
-        GoalChange {
-            non_goals: Some(vec![text("x")]),
-            ..GoalChange::default()
-        },
-    );
-    update(
-        &mut world,
-        GoalChange {
-            stop_conditions: Some(vec![text("x")]),
-            ..GoalChange::default()
-        },
-    );
+    update(&mut world, GoalChange { non_goals: Some(vec![text("x")]), ..GoalChange::default() });
+    update(&mut world, GoalChange { stop_conditions: Some(vec![text("x")]), ..GoalChange::default() });
     assert_eq!(revision(&world), first);
     for change in [
+        GoalChange { objective: Some(text("y")), ..GoalChange::default() },
+        GoalChange { acceptance: Some(vec![criterion("y")]), ..GoalChange::default() },
         GoalChange {
-            objective: Some(text("y")),
+            boundary: Some(Boundary { exclusive_workspace: true, ..Boundary::default() }),
             ..GoalChange::default()
         },
-        GoalChange {
-            acceptance: Some(vec![criterion("y")]),
-            ..GoalChange::default()
-        },
-        GoalChange {
-            boundary: Some(Boundary {
-                exclusive_workspace: true,
-                ..Boundary::default()
-            }),
-            ..GoalChange::default()
-        },
-        GoalChange {
-            validators: Some(vec![validator()]),
-            ..GoalChange::default()
-        },
+        GoalChange { validators: Some(vec![validator()]), ..GoalChange::default() },
     ] {
         let before = revision(&world);
         update(&mut world, change);
@@ -170,11 +139,7 @@ fn the_revision_moves_with_what_the_work_is_measured_by() {
 }
 
 fn criterion(what: &str) -> Criterion {
-    Criterion {
-        text: text(what),
-        check: None,
-        state: CriterionState::Open,
-    }
+    Criterion { text: text(what), check: None, state: CriterionState::Open }
 }
 
 #[test]
@@ -189,11 +154,7 @@ fn an_achieved_close_names_what_is_in_its_way() {
             ("invalid_transition", Some(&*todo.to_string()))
         );
         world
-            .todo_cmd(TodoCommand::Cancel {
-                todo_id: todo,
-                reason: text("x"),
-                superseded_by: None,
-            })
+            .todo_cmd(TodoCommand::Cancel { todo_id: todo, reason: text("x"), superseded_by: None })
             .unwrap();
     }
     world.todo("watch", |new| new.kind = TodoKind::Monitor);
@@ -217,18 +178,12 @@ fn an_achieved_close_names_what_is_in_its_way() {
         (1, Some(EvidenceVerdict::Unchecked), "ok"),
         (1, Some(EvidenceVerdict::Rejected), "ok"),
     ] {
-        assert_eq!(
-            code(&world.user(Command::Evidence(show(number, verdict)))),
-            expected
-        );
+        assert_eq!(code(&world.user(Command::Evidence(show(number, verdict)))), expected);
         assert_eq!(code(&world.close(CloseKind::Achieved, None)), "not_ready");
     }
     world.user(Command::Evidence(show(1, None))).unwrap();
-    let waive = |n| GoalCommand::Close {
-        kind: CloseKind::Achieved,
-        reason: None,
-        waive: vec![(n, text("by hand"))],
-    };
+    let waive =
+        |n| GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: vec![(n, text("by hand"))] };
     assert_eq!(code(&world.goal_cmd(waive(3))), "invalid_argument");
     world.goal_cmd(waive(2)).unwrap();
     let acceptance = &world.ledger.rows().goals[&world.goal].acceptance;
@@ -246,21 +201,13 @@ fn a_criterion_keeps_what_shows_it_while_its_text_stays() {
             ..GoalChange::default()
         })))
         .unwrap();
-    let anew = GoalChange {
-        acceptance: Some(vec![criterion("tidy"), criterion("fast")]),
-        ..GoalChange::default()
-    };
+    let anew =
+        GoalChange { acceptance: Some(vec![criterion("tidy"), criterion("fast")]), ..GoalChange::default() };
     world.goal_cmd(GoalCommand::Update(Box::new(anew))).unwrap();
     let acceptance = world.ledger.rows().goals[&world.goal].acceptance.clone();
     assert!(acceptance[0].state.is_open() && !acceptance[1].state.is_open());
-    let waive = GoalChange {
-        waive: vec![(3, text("x"))],
-        ..GoalChange::default()
-    };
-    assert_eq!(
-        code(&world.goal_cmd(GoalCommand::Update(Box::new(waive)))),
-        "invalid_argument"
-    );
+    let waive = GoalChange { waive: vec![(3, text("x"))], ..GoalChange::default() };
+    assert_eq!(code(&world.goal_cmd(GoalCommand::Update(Box::new(waive)))), "invalid_argument");
 }
 
 #[test]
@@ -276,15 +223,10 @@ fn registration_is_a_set_and_the_same_set_again_is_no_event() {
     world.user(add(&[])).unwrap();
     assert_eq!(world.kinds_after(events), Vec::<String>::new());
     world.user(add(&["rust"])).unwrap();
-    world
-        .user(Command::Agent(AgentCommand::Retire { agent_id: text("a") }))
-        .unwrap();
+    world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") })).unwrap();
     let todo = world.todo("it", |_| {});
     assert_eq!(refused(world.claim("a", &todo)), "not_found");
-    assert_eq!(
-        code(&world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") }))),
-        "not_found"
-    );
+    assert_eq!(code(&world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") }))), "not_found");
     world.user(add(&["rust"])).unwrap();
     world.claim("a", &todo).unwrap();
     assert_eq!(world.kinds_after(events).len(), 5);

@@ -83,11 +83,7 @@ fn new_goal() -> NewGoal {
         stop_conditions: vec![text("a secret is found")],
         validators: vec![validator()],
         authority_sources: vec![text("docs/rules.md")],
-        origin: Some(Origin {
-            transport: text("chat"),
-            channel: text("ops"),
-            message: None,
-        }),
+        origin: Some(Origin { transport: text("chat"), channel: text("ops"), message: None }),
         workspace: Some(text("00112233445566778899")),
         unvalidated: Unvalidated::Trust,
     }
@@ -140,85 +136,38 @@ fn evidence() -> EvidenceCommand {
 }
 
 fn batch() -> Vec<BatchItem> {
-    let change = Change {
-        title: Some(text("second")),
-        ..Change::default()
-    };
+    let change = Change { title: Some(text("second")), ..Change::default() };
     vec![
-        BatchItem::Add {
-            new: Box::new(new_todo()),
-            after_items: [].into(),
-        },
+        BatchItem::Add { new: Box::new(new_todo()), after_items: [].into() },
         BatchItem::Add {
             new: Box::new(NewTodo::titled(text("x"), TodoKind::Action)),
             after_items: [0].into(),
         },
-        BatchItem::Update {
-            todo: BatchRef::Item(0),
-            change: Box::new(change),
-        },
-        BatchItem::Link {
-            todo: BatchRef::Item(1),
-            depends_on: BatchRef::Todo(todo(2)),
-        },
-        BatchItem::Unlink {
-            todo: BatchRef::Todo(todo(2)),
-            depends_on: BatchRef::Todo(todo(1)),
-        },
-        BatchItem::Complete {
-            todo: BatchRef::Todo(todo(3)),
-        },
-        BatchItem::Cancel {
-            todo: BatchRef::Todo(todo(4)),
-            reason: text("no"),
-        },
+        BatchItem::Update { todo: BatchRef::Item(0), change: Box::new(change) },
+        BatchItem::Link { todo: BatchRef::Item(1), depends_on: BatchRef::Todo(todo(2)) },
+        BatchItem::Unlink { todo: BatchRef::Todo(todo(2)), depends_on: BatchRef::Todo(todo(1)) },
+        BatchItem::Complete { todo: BatchRef::Todo(todo(3)) },
+        BatchItem::Cancel { todo: BatchRef::Todo(todo(4)), reason: text("no") },
         BatchItem::Evidence(evidence()),
         BatchItem::Gate(Box::new(gate())),
     ]
 }
 
 fn commands() -> Vec<(&'static str, Actor, Command)> {
-    let limit = Limit {
-        turns: 9,
-        window_ms: Duration::from_mins(60),
-    };
-    let registered = AgentCommand::Add {
-        agent_id: text("a"),
-        capabilities: [text("gpu"), text("net")].into(),
-    };
+    let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
+    let registered =
+        AgentCommand::Add { agent_id: text("a"), capabilities: [text("gpu"), text("net")].into() };
     vec![
-        (
-            "goal",
-            user(),
-            Command::Goal(GoalCommand::Start(Box::new(new_goal()))),
-        ),
+        ("goal", user(), Command::Goal(GoalCommand::Start(Box::new(new_goal())))),
         ("agent", user(), Command::Agent(registered)),
         (
             "quota",
             user(),
-            Command::Quota(QuotaCommand::Set {
-                agent_id: Some(text("a")),
-                limit: Some(limit),
-            }),
+            Command::Quota(QuotaCommand::Set { agent_id: Some(text("a")), limit: Some(limit) }),
         ),
-        (
-            "todo",
-            user(),
-            Command::Todo(TodoCommand::Add(Box::new(new_todo()))),
-        ),
-        (
-            "claim",
-            agent("a"),
-            Command::Claim(ClaimCommand::Claim(Box::new(claim()))),
-        ),
-        (
-            "turn",
-            agent("a"),
-            Command::Turn(TurnCommand::Stop {
-                turn_id: turn(),
-                own_id: Some(own()),
-            }),
-        ),
+        ("todo", user(), Command::Todo(TodoCommand::Add(Box::new(new_todo())))),
+        ("claim", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(claim())))),
+        ("turn", agent("a"), Command::Turn(TurnCommand::Stop { turn_id: turn(), own_id: Some(own()) })),
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
         ("batch", user(), Command::Batch(batch())),
@@ -255,82 +204,29 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
     let steps = vec![
         (
             "dispatch",
-            Step::Dispatch {
-                turn_id,
-                own_id,
-                attempt: Box::new(attempt),
-                wall_ms: Duration::from_mins(10),
-            },
+            Step::Dispatch { turn_id, own_id, attempt: Box::new(attempt), wall_ms: Duration::from_mins(10) },
         ),
         (
             "candidate",
-            Step::Candidate {
-                turn_id,
-                own_id: Some(own_id),
-                candidate: Box::new(candidate()),
-                wake,
-            },
+            Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate()), wake },
         ),
-        (
-            "verdict",
-            Step::Verdict {
-                turn_id,
-                own_id,
-                verdict: Box::new(verdict),
-                moved: true,
-            },
-        ),
-        (
-            "end",
-            Step::End {
-                turn_id,
-                own_id,
-                failure,
-                retry: true,
-                note: Some(text("it fell")),
-            },
-        ),
-        (
-            "prove",
-            Step::Prove {
-                turn_id,
-                executor_gone: true,
-                tree,
-            },
-        ),
-        (
-            "lose",
-            Step::Lose {
-                turn_id,
-                own_id,
-                executor_gone: true,
-            },
-        ),
+        ("verdict", Step::Verdict { turn_id, own_id, verdict: Box::new(verdict), moved: true }),
+        ("end", Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")) }),
+        ("prove", Step::Prove { turn_id, executor_gone: true, tree }),
+        ("lose", Step::Lose { turn_id, own_id, executor_gone: true }),
         (
             "recover",
-            Step::Recover {
-                turn_id,
-                own_id,
-                found: Found::Result(Box::new(candidate())),
- wake: None,
-            },
+            Step::Recover { turn_id, own_id, found: Found::Result(Box::new(candidate())), wake: None },
         ),
     ];
-    steps
-        .into_iter()
-        .map(|(name, step)| (name, agent("a"), step))
-        .collect()
+    steps.into_iter().map(|(name, step)| (name, agent("a"), step)).collect()
 }
 
 fn operation<C>(actor: Actor, command: C) -> Operation<C> {
     Operation {
         operation_id: text("op-1"),
         actor,
-        provenance: Provenance {
-            door: Door::Cli,
-            assurance: Assurance::Proven,
-            contained: Some(turn()),
-        },
+        provenance: Provenance { door: Door::Cli, assurance: Assurance::Proven, contained: Some(turn()) },
         goal_id: goal(),
         command,
         expected: Expected {
@@ -343,88 +239,35 @@ fn operation<C>(actor: Actor, command: C) -> Operation<C> {
 
 /// Golden vectors: written once, never edited.
 const VECTORS: &[(&str, &str)] = &[
-    (
-        "goal",
-        "ec9543347b8141650b1add27b3b9e753f5ae83b1f355d2dba8e70428e469579d",
-    ),
-    (
-        "agent",
-        "54c14aceeed18f48299663d7503929504d6ab36be8d836bd5953c20d0476835a",
-    ),
-    (
-        "quota",
-        "8ef4247200a52ed789540ce9a4b54cbc73da7dc6ca1effc99bbabae685a4f300",
-    ),
-    (
-        "todo",
-        "83ef6c22e0c3fdd7e5fb9934c337b5385788c2b4e22a4010a690c5313f86b4bd",
-    ),
-    (
-        "claim",
-        "2ae5768a72251b311f09e597222606092d21634c9c636c0fa72372e3f0a9c528",
-    ),
-    (
-        "turn",
-        "ab591a8bc9a2f50f0dfa12439e0097c61619635b6551d017ddd07cef18b90435",
-    ),
-    (
-        "gate",
-        "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5",
-    ),
-    (
-        "evidence",
-        "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3",
-    ),
-    (
-        "batch",
-        "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd",
-    ),
-    (
-        "dispatch",
-        "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb",
-    ),
-    (
-        "candidate",
-        "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0",
-    ),
-    (
-        "verdict",
-        "ae2f6f427d73de5372612a46aa7bce66dd628a83982f17b6928f92904cc9ac31",
-    ),
-    (
-        "end",
-        "16fe1dc8851d4b48dee653d1b81efe61d512ca177140af04b734556a6a1663e3",
-    ),
-    (
-        "prove",
-        "06533471efe710486b9853cd03a7cae750b530e48f6632a48e814ad0e92dbb2e",
-    ),
-    (
-        "lose",
-        "4244192b57d698b14a2e1c98e438324096c4b4f790bbfbaa21b81ff6f7d4a310",
-    ),
-    (
-        "recover",
-        "0d1b48791beefc4da8fb5238d91d85c2ef60b0db7efd38325372b8abd5fbc702",
-    ),
+    ("goal", "ec9543347b8141650b1add27b3b9e753f5ae83b1f355d2dba8e70428e469579d"),
+    ("agent", "54c14aceeed18f48299663d7503929504d6ab36be8d836bd5953c20d0476835a"),
+    ("quota", "8ef4247200a52ed789540ce9a4b54cbc73da7dc6ca1effc99bbabae685a4f300"),
+    ("todo", "83ef6c22e0c3fdd7e5fb9934c337b5385788c2b4e22a4010a690c5313f86b4bd"),
+    ("claim", "2ae5768a72251b311f09e597222606092d21634c9c636c0fa72372e3f0a9c528"),
+    ("turn", "ab591a8bc9a2f50f0dfa12439e0097c61619635b6551d017ddd07cef18b90435"),
+    ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
+    ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),
+    ("batch", "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd"),
+    ("dispatch", "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb"),
+    ("candidate", "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0"),
+    ("verdict", "ae2f6f427d73de5372612a46aa7bce66dd628a83982f17b6928f92904cc9ac31"),
+    ("end", "16fe1dc8851d4b48dee653d1b81efe61d512ca177140af04b734556a6a1663e3"),
+    ("prove", "06533471efe710486b9853cd03a7cae750b530e48f6632a48e814ad0e92dbb2e"),
+    ("lose", "4244192b57d698b14a2e1c98e438324096c4b4f790bbfbaa21b81ff6f7d4a310"),
+    ("recover", "0d1b48791beefc4da8fb5238d91d85c2ef60b0db7efd38325372b8abd5fbc702"),
 ];
 
 #[test]
 fn fault_h06_the_digest_of_an_operation_of_each_domain_and_step_is_pinned() {
-    let commands = commands()
-        .into_iter()
-        .map(|(name, actor, command)| (name, actor, Input::Command(command)));
-    let steps = steps()
-        .into_iter()
-        .map(|(name, actor, step)| (name, actor, Input::Step(step)));
+    let commands =
+        commands().into_iter().map(|(name, actor, command)| (name, actor, Input::Command(command)));
+    let steps = steps().into_iter().map(|(name, actor, step)| (name, actor, Input::Step(step)));
     let found: Vec<(&str, String)> = commands
         .chain(steps)
         .map(|(name, actor, input)| (name, operation(actor, input).digest().unwrap().to_string()))
         .collect();
-    let pinned: Vec<(&str, String)> = VECTORS
-        .iter()
-        .map(|(name, digest)| (*name, (*digest).to_owned()))
-        .collect();
+    let pinned: Vec<(&str, String)> =
+        VECTORS.iter().map(|(name, digest)| (*name, (*digest).to_owned())).collect();
     assert_eq!(found, pinned);
 }
 
@@ -434,20 +277,11 @@ fn a_digest_covers_who_what_and_what_was_expected_and_not_the_door() {
     let first = operation(user(), stop());
     let digest = first.digest().unwrap();
     let mut door = first.clone();
-    door.provenance = Provenance {
-        door: Door::Mcp,
-        assurance: Assurance::Stated,
-        contained: None,
-    };
+    door.provenance = Provenance { door: Door::Mcp, assurance: Assurance::Stated, contained: None };
     door.operation_id = text("op-2");
     assert_eq!(door.digest().unwrap(), digest);
     assert_ne!(operation(agent("a"), stop()).digest().unwrap(), digest);
-    assert_ne!(
-        operation(user(), Command::Goal(GoalCommand::Resume))
-            .digest()
-            .unwrap(),
-        digest
-    );
+    assert_ne!(operation(user(), Command::Goal(GoalCommand::Resume)).digest().unwrap(), digest);
     let mut goal = first.clone();
     goal.goal_id = text("h");
     assert_ne!(goal.digest().unwrap(), digest);

@@ -36,20 +36,14 @@ fn every_ask_of_next_is_a_command() {
     world.start(|goal| {
         goal.validators = vec![validator()];
         goal.boundary.needs_approval = [Key::Publish].into();
-        goal.acceptance = vec![Criterion {
-            text: text("works"),
-            check: None,
-            state: CriterionState::Open,
-        }];
+        goal.acceptance = vec![Criterion { text: text("works"), check: None, state: CriterionState::Open }];
     });
     let dep = world.todo("dropped", |_| {});
     let asks: [&dyn Fn(&mut NewTodo); 10] = [
         &|new| new.kind = TodoKind::Action,
         &|new| {
-            (new.kind, new.wake) = (
-                TodoKind::Action,
-                Some(Wake::After(Timestamp::from_ms(1_900_000_000_000))),
-            );
+            (new.kind, new.wake) =
+                (TodoKind::Action, Some(Wake::After(Timestamp::from_ms(1_900_000_000_000))));
         },
         &|new| new.kind = TodoKind::Blocker,
         &|new| new.blocked = Some(text("no key")),
@@ -66,20 +60,10 @@ fn every_ask_of_next_is_a_command() {
     let (gated, asked) = (world.todo("gated", |_| {}), world.todo("asked", |_| {}));
     world.gate(GateKind::Approval, &gated);
     world.gate(GateKind::Decision, &asked);
-    world
-        .todo_cmd(TodoCommand::Cancel {
-            todo_id: dep,
-            reason: text("x"),
-            superseded_by: None,
-        })
-        .unwrap();
-    let Action::AskUser { asks } = world.next("a", None).unwrap().action else {
-        panic!()
-    };
-    let verbs: BTreeSet<_> = asks
-        .iter()
-        .map(|ask| ask.command.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" "))
-        .collect();
+    world.todo_cmd(TodoCommand::Cancel { todo_id: dep, reason: text("x"), superseded_by: None }).unwrap();
+    let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!() };
+    let verbs: BTreeSet<_> =
+        asks.iter().map(|ask| ask.command.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ")).collect();
     let expected = [
         "agent add",
         "gate resolve",

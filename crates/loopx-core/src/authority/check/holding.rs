@@ -17,10 +17,7 @@ fn claim_cmd(world: &mut World, actor: &str, command: ClaimCommand) -> Result<Re
 }
 
 fn renew(world: &mut World, owned: &Outcome) -> Result<Receipt> {
-    let command = ClaimCommand::Renew {
-        todo_id: owned.todo_ids[0].clone(),
-        own_id: owned.own_id,
-    };
+    let command = ClaimCommand::Renew { todo_id: owned.todo_ids[0].clone(), own_id: owned.own_id };
     claim_cmd(world, "a", command)
 }
 
@@ -42,10 +39,8 @@ fn an_attached_claim_is_its_first_attempt() {
 fn an_endpoint_is_not_the_agent_it_serves() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
-    let mut operation = world.operation(
-        agent("a"),
-        Command::Claim(ClaimCommand::Claim(Box::new(attached(&todo)))),
-    );
+    let mut operation =
+        world.operation(agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(attached(&todo)))));
     operation.actor = Actor::Agent(text("a"), text("a"));
     assert_eq!(code(&world.submit(operation)), "invalid_argument");
 }
@@ -68,30 +63,16 @@ fn every_write_to_a_todo_moves_its_revision() {
     world.pass(Duration::from_mins(46));
     renew(&mut world, &owned).unwrap();
     moved(&world, "re-arm");
-    let to = ClaimCommand::Transfer {
-        todo_id: todo.clone(),
-        own_id: owned.own_id,
-        to: text("b"),
-    };
+    let to = ClaimCommand::Transfer { todo_id: todo.clone(), own_id: owned.own_id, to: text("b") };
     let receipt = claim_cmd(&mut world, "a", to).unwrap();
     moved(&world, "transfer");
     let outcome: Outcome = receipt.outcome().unwrap();
-    assert_eq!(
-        (outcome.turn_id, outcome.turn_state.as_deref()),
-        (owned.turn_id, Some("stopped"))
-    );
+    assert_eq!((outcome.turn_id, outcome.turn_state.as_deref()), (owned.turn_id, Some("stopped")));
     let free = world.todo("free", |_| {});
-    let to = ClaimCommand::Transfer {
-        todo_id: free.clone(),
-        own_id: None,
-        to: text("b"),
-    };
+    let to = ClaimCommand::Transfer { todo_id: free.clone(), own_id: None, to: text("b") };
     let before = world.row(&free).revision;
     world.user(Command::Claim(to)).unwrap();
-    assert!(
-        world.row(&free).revision > before,
-        "a reservation of what nobody owned"
-    );
+    assert!(world.row(&free).revision > before, "a reservation of what nobody owned");
 }
 
 #[test]
@@ -108,15 +89,10 @@ fn a_renewal_counts_from_a_quarter_of_its_time_on_and_never_while_frozen() {
     world.pass(Duration::from_ms(1));
     renew(&mut world, &owned).unwrap();
     assert_eq!(world.kinds_after(before), ["claim.renewed"]);
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     world.pass(ttl);
-    let (before, until) = (
-        world.envelopes().len(),
-        world.row(&todo).ownership.unwrap().expires_at,
-    );
+    let (before, until) = (world.envelopes().len(), world.row(&todo).ownership.unwrap().expires_at);
     renew(&mut world, &owned).unwrap();
     assert_eq!(world.kinds_after(before), [] as [String; 0], "frozen");
     assert_eq!(world.row(&todo).ownership.unwrap().expires_at, until);
@@ -132,23 +108,13 @@ fn a_token_that_was_never_its_own_is_superseded_whatever_became_of_the_todo() {
             if ends == "done" {
                 world.done("a", &owned).unwrap();
             } else {
-                let release = ClaimCommand::Release {
-                    todo_id: todo.clone(),
-                    own_id: owned.own_id,
-                };
+                let release = ClaimCommand::Release { todo_id: todo.clone(), own_id: owned.own_id };
                 claim_cmd(&mut world, "a", release).unwrap();
             }
         }
         let own_id = Some(OwnId::from_bytes([9; 16]));
-        let foreign = ClaimCommand::Renew {
-            todo_id: todo.clone(),
-            own_id,
-        };
-        assert_eq!(
-            code(&claim_cmd(&mut world, "a", foreign)),
-            "ownership_superseded",
-            "{ends}"
-        );
+        let foreign = ClaimCommand::Renew { todo_id: todo.clone(), own_id };
+        assert_eq!(code(&claim_cmd(&mut world, "a", foreign)), "ownership_superseded", "{ends}");
     }
 }
 
@@ -159,22 +125,13 @@ fn a_todo_is_handed_to_who_may_take_it_alone() {
     let by_hand = world.todo("by hand", |new| new.kind = TodoKind::Action);
     let done = world.todo("done", |_| {});
     let waive = Some(text("seen"));
-    let complete = TodoCommand::Complete {
-        todo_id: done.clone(),
-        continuation: Continuation::ActiveGoal,
-        waive,
-    };
+    let complete =
+        TodoCommand::Complete { todo_id: done.clone(), continuation: Continuation::ActiveGoal, waive };
     world.todo_cmd(complete).unwrap();
-    for (todo_id, expected) in [
-        (excluded, "invalid_argument"),
-        (by_hand, "invalid_transition"),
-        (done, "invalid_transition"),
-    ] {
-        let to = ClaimCommand::Transfer {
-            todo_id: todo_id.clone(),
-            own_id: None,
-            to: text("b"),
-        };
+    for (todo_id, expected) in
+        [(excluded, "invalid_argument"), (by_hand, "invalid_transition"), (done, "invalid_transition")]
+    {
+        let to = ClaimCommand::Transfer { todo_id: todo_id.clone(), own_id: None, to: text("b") };
         assert_eq!(code(&world.user(Command::Claim(to))), expected, "{todo_id}");
     }
 }
@@ -193,11 +150,7 @@ fn a_claim_over_its_own_lapsed_turn_ends_it_once() {
     assert!(world.claim("b", &other).is_ok(), "one slot came back");
     let third = world.todo("third", |_| {});
     world.register("c", &[]);
-    assert_eq!(
-        refused(world.claim("c", &third)),
-        "quota_exhausted",
-        "and no second one"
-    );
+    assert_eq!(refused(world.claim("c", &third)), "quota_exhausted", "and no second one");
 }
 
 #[test]
@@ -208,20 +161,12 @@ fn a_claim_over_a_lapsed_result_takes_its_question_back() {
         let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
         let owned = world.ask_acceptance("a", &todo);
         // The same result again: its question stays, and it executes until it lapses.
-        world
-            .candidate("a", &owned, ResultKind::ValidatedCompletion)
-            .unwrap();
+        world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
         assert_eq!(world.turn_state(&owned), "candidate");
         world.pass(Duration::from_mins(46));
-        world
-            .claim(rival, if rival == "a" { &other } else { &todo })
-            .unwrap();
+        world.claim(rival, if rival == "a" { &other } else { &todo }).unwrap();
         assert_eq!(world.turn_state(&owned), "stopped", "{rival}");
-        assert_eq!(
-            world.ledger.rows().gates[&owned.gate_id.unwrap()].state.as_str(),
-            "withdrawn",
-            "{rival}"
-        );
+        assert_eq!(world.ledger.rows().gates[&owned.gate_id.unwrap()].state.as_str(), "withdrawn", "{rival}");
     }
 }
 
@@ -281,7 +226,11 @@ fn rule_7_what_must_return_to_its_candidate_is_held_by_its_busy_agent_too() {
     assert_eq!(causes(&mut world, &waiting), all);
     world.todo_cmd(TodoCommand::Unhold { todo_id: first.clone() }).unwrap();
     let all = [Cause::Requirement, Cause::AgentBusy];
-    assert_eq!(world.reason("b", &first), Reason::Held(waiting.turn_id.unwrap(), all.into()), "to whoever asks");
+    assert_eq!(
+        world.reason("b", &first),
+        Reason::Held(waiting.turn_id.unwrap(), all.into()),
+        "to whoever asks"
+    );
     let refused = world.claim_as("b", attached(&first)).unwrap_err();
     assert_eq!(refused.details()["causes"], serde_json::json!(["requirement", "agent_busy"]));
     let accept = crate::kernel::TurnCommand::Accept { turn_id: waiting.turn_id.unwrap() };

@@ -51,17 +51,9 @@ fn a_host_is_tried_three_times_at_most_and_only_where_that_can_help() {
         }
         let turn = world.turn(owned.turn_id.unwrap());
         assert_eq!(turn.attempts.len(), if again { 3 } else { 1 });
-        assert_eq!(
-            turn.state,
-            TurnState::Failed {
-                how: FailedBy::Host(failure)
-            }
-        );
+        assert_eq!(turn.state, TurnState::Failed { how: FailedBy::Host(failure) });
         // What a host failed is not a result to repair.
-        assert!(matches!(
-            world.next("a", None).unwrap().action,
-            Action::Run { .. }
-        ));
+        assert!(matches!(world.next("a", None).unwrap().action, Action::Run { .. }));
     }
 }
 
@@ -73,15 +65,10 @@ fn an_ownership_outlives_the_deadline_of_its_attempt() {
     world.pass(Duration::from_mins(44));
     world.dispatch("a", &owned).unwrap();
     let until = |world: &World| world.row(&todo).ownership.unwrap().expires_at;
-    let deadline = world.turn(owned.turn_id.unwrap()).attempts[0]
-        .deadline_at
-        .unwrap();
+    let deadline = world.turn(owned.turn_id.unwrap()).attempts[0].deadline_at.unwrap();
     assert!(until(&world) >= deadline.plus(Duration::from_secs(60)));
     world.pass(Duration::from_mins(20));
-    let renew = crate::kernel::ClaimCommand::Renew {
-        todo_id: todo.clone(),
-        own_id: owned.own_id,
-    };
+    let renew = crate::kernel::ClaimCommand::Renew { todo_id: todo.clone(), own_id: owned.own_id };
     world.agent("a", crate::kernel::Command::Claim(renew)).unwrap();
     assert!(until(&world) >= deadline.plus(Duration::from_secs(60)));
 }
@@ -103,10 +90,7 @@ fn a_wish_to_stop_waits_for_the_driver_or_for_a_proof() {
         } else {
             world.host_end("a", &owned, None, false).unwrap();
         }
-        assert_eq!(
-            world.turn(turn_id).state,
-            TurnState::Stopped { why: Stopped::Stop }
-        );
+        assert_eq!(world.turn(turn_id).state, TurnState::Stopped { why: Stopped::Stop });
     }
 }
 
@@ -120,63 +104,34 @@ fn a_tree_that_moves_twice_holds_the_result_until_nobody_works_there() {
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     let owned = world.running("a", &todo);
     let busy = world.claim("b", &other).unwrap();
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
-    world
-        .judged("a", &owned, verdict(VerdictOutcome::Passed), true)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+    world.judged("a", &owned, verdict(VerdictOutcome::Passed), true).unwrap();
     assert_eq!(world.turn_state(&owned), "candidate", "once more");
-    world
-        .judged("a", &owned, verdict(VerdictOutcome::Passed), true)
-        .unwrap();
-    assert_eq!(
-        world.turn(owned.turn_id.unwrap()).state,
-        TurnState::Held { tree_busy: true }
-    );
+    world.judged("a", &owned, verdict(VerdictOutcome::Passed), true).unwrap();
+    assert_eq!(world.turn(owned.turn_id.unwrap()).state, TurnState::Held { tree_busy: true });
     let turn_id = owned.turn_id.unwrap();
     let refused = world.prove(turn_id, false).unwrap_err();
     assert_eq!(refused.details()["causes"], serde_json::json!(["tree_busy"]));
     world.done("b", &busy).unwrap();
     world.prove(turn_id, false).unwrap();
     assert_eq!(world.turn_state(&owned), "candidate");
-    world
-        .judged("a", &owned, verdict(VerdictOutcome::Passed), false)
-        .unwrap();
+    world.judged("a", &owned, verdict(VerdictOutcome::Passed), false).unwrap();
     assert!(world.row(&todo).is_done());
 }
 
 #[test]
 fn a_held_result_settles_only_over_the_tree_its_validators_saw() {
-    for (now, expected) in [
-        (Some(b"seen"), "settled"),
-        (Some(b"else"), "candidate"),
-        (None, "candidate"),
-    ] {
+    for (now, expected) in [(Some(b"seen"), "settled"), (Some(b"else"), "candidate"), (None, "candidate")] {
         let mut world = World::new();
         let todo = world.todo("it", |_| {});
         let owned = world.running("a", &todo);
-        world.hold(&todo)
-            .unwrap();
-        world
-            .candidate("a", &owned, ResultKind::ValidatedCompletion)
-            .unwrap();
-        let seen = Verdict {
-            tree: Some(Digest::of(b"seen")),
-            ..verdict(VerdictOutcome::Passed)
-        };
+        world.hold(&todo).unwrap();
+        world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+        let seen = Verdict { tree: Some(Digest::of(b"seen")), ..verdict(VerdictOutcome::Passed) };
         world.judged("a", &owned, seen, false).unwrap();
-        world
-            .todo_cmd(TodoCommand::Unhold {
-                todo_id: todo.clone(),
-            })
-            .unwrap();
+        world.todo_cmd(TodoCommand::Unhold { todo_id: todo.clone() }).unwrap();
         let tree = now.map(|bytes| Digest::of(bytes));
-        let prove = Step::Prove {
-            turn_id: owned.turn_id.unwrap(),
-            executor_gone: false,
-            tree,
-        };
+        let prove = Step::Prove { turn_id: owned.turn_id.unwrap(), executor_gone: false, tree };
         world.step(Actor::System, prove).unwrap();
         assert_eq!(world.turn_state(&owned), expected, "{now:?}");
     }
@@ -187,11 +142,8 @@ fn outdated() -> (World, TodoId, Outcome) {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
     let owned = world.running("a", &todo);
-    world.retitle(&todo, "another")
-        .unwrap();
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.retitle(&todo, "another").unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
     assert_eq!(world.turn_state(&owned), "held");
     (world, todo, owned)
@@ -202,11 +154,7 @@ fn a_changed_requirement_holds_until_it_is_accepted_or_worked_on_again() {
     let (mut world, todo, owned) = outdated();
     let turn_id = owned.turn_id.unwrap();
     let refused = world.prove(turn_id, false).unwrap_err();
-    assert_eq!(
-        refused.details()["causes"],
-        serde_json::json!(["requirement"]),
-        "a proof never lifts it"
-    );
+    assert_eq!(refused.details()["causes"], serde_json::json!(["requirement"]), "a proof never lifts it");
     world.turn_cmd(TurnCommand::Accept { turn_id }).unwrap();
     assert_eq!(world.turn_state(&owned), "candidate");
     world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
@@ -214,28 +162,16 @@ fn a_changed_requirement_holds_until_it_is_accepted_or_worked_on_again() {
     let (mut world, todo, owned) = outdated();
     world.dispatch("a", &owned).unwrap();
     assert_eq!(world.turn(owned.turn_id.unwrap()).attempts.len(), 2);
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
     assert!(world.row(&todo).is_done());
     // An attached owner reads the Todo as it is.
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    let change = Change {
-        title: Some(text("another")),
-        ..Change::default()
-    };
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
-    world
-        .todo_cmd(TodoCommand::Update {
-            todo_id: todo.clone(),
-            change: Box::new(change),
-        })
-        .unwrap();
+    let change = Change { title: Some(text("another")), ..Change::default() };
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+    world.todo_cmd(TodoCommand::Update { todo_id: todo.clone(), change: Box::new(change) }).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
     assert_eq!(world.turn_state(&owned), "held");
     world.done("a", &owned).unwrap();
@@ -248,12 +184,7 @@ fn an_open_attempt_is_abandoned_only_when_its_end_is_known_or_long_past() {
     let todo = world.todo("it", |_| {});
     let owned = world.running("a", &todo);
     let turn_id = owned.turn_id.unwrap();
-    let abandon = |world: &mut World| {
-        world.turn_cmd(TurnCommand::Abandon {
-            turn_id,
-            reason: text("gone"),
-        })
-    };
+    let abandon = |world: &mut World| world.turn_cmd(TurnCommand::Abandon { turn_id, reason: text("gone") });
     let refused = abandon(&mut world).unwrap_err();
     assert_eq!(refused.code().as_str(), "executor_active");
     let until = Timestamp::from_ms(refused.details()["until_ms"].as_i64().unwrap());
@@ -267,10 +198,7 @@ fn an_open_attempt_is_abandoned_only_when_its_end_is_known_or_long_past() {
     assert_eq!(refused_by_driver(&mut world, &owned), "ownership_expired");
     let again = world.running("a", &todo);
     world.prove(again.turn_id.unwrap(), true).unwrap();
-    let abandon = TurnCommand::Abandon {
-        turn_id: again.turn_id.unwrap(),
-        reason: text("gone"),
-    };
+    let abandon = TurnCommand::Abandon { turn_id: again.turn_id.unwrap(), reason: text("gone") };
     assert_eq!(code(&world.turn_cmd(abandon)), "ok");
 }
 
@@ -281,10 +209,7 @@ fn refused_by_driver(world: &mut World, owned: &Outcome) -> &'static str {
 #[test]
 fn a_recovery_leads_out_by_what_it_found() {
     let rows = [
-        (
-            Found::Result(Box::new(result(ResultKind::ValidatedCompletion))),
-            "candidate",
-        ),
+        (Found::Result(Box::new(result(ResultKind::ValidatedCompletion))), "candidate"),
         (Found::Nothing(HostFailure::Crashed), "failed"),
     ];
     for (found, expected) in rows {
@@ -302,10 +227,7 @@ fn a_recovery_leads_out_by_what_it_found() {
     world.lose("a", &owned, true).unwrap();
     world.claim("a", &other).unwrap();
     assert_eq!(code(&world.recover("a", &owned, Found::Again)), "executor_active");
-    assert_eq!(
-        code(&world.recover("b", &owned, Found::Again)),
-        "ownership_superseded"
-    );
+    assert_eq!(code(&world.recover("b", &owned, Found::Again)), "ownership_superseded");
 }
 
 /// What `next` says on this machine or another, by what the edge saw.
@@ -339,9 +261,7 @@ fn next_waits_for_or_reconciles_what_executes() {
         }
         let machine: MachineId = text(if here { MACHINE } else { "bbbbbbbbbbbbbbbb" });
         let goal = world.goal.clone();
-        let deadline = world.turn(owned.turn_id.unwrap()).attempts[0]
-            .deadline_at
-            .unwrap();
+        let deadline = world.turn(owned.turn_id.unwrap()).attempts[0].deadline_at.unwrap();
         let next = world
             .ask(
                 "a",
@@ -356,21 +276,14 @@ fn next_waits_for_or_reconciles_what_executes() {
             .unwrap();
         let found = match &next.action {
             Action::Wait { why, until } => {
-                let grace = if here {
-                    Duration::default()
-                } else {
-                    Duration::from_secs(60)
-                };
+                let grace = if here { Duration::default() } else { Duration::from_secs(60) };
                 // Whoever lives past its time is waited for without one.
                 let expected = (state != "expired").then(|| deadline.plus(grace));
                 assert_eq!(*until, expected, "{state} here={here}");
                 format!("wait {why}")
             }
             Action::Reconcile { command, .. } => {
-                assert_eq!(
-                    *command,
-                    format!("turn recover {} --resume", owned.turn_id.unwrap())
-                );
+                assert_eq!(*command, format!("turn recover {} --resume", owned.turn_id.unwrap()));
                 "reconcile".to_owned()
             }
             other => other.name().to_owned(),
@@ -391,14 +304,8 @@ fn a_person_runs_a_hosted_turn_for_an_agent_it_names() {
     };
     let run = |claim| crate::kernel::Command::Claim(crate::kernel::ClaimCommand::Claim(Box::new(claim)));
     assert_eq!(code(&world.user(run(claim(None)))), "invalid_argument");
-    let own: Outcome = world
-        .user(run(claim(Some((text("a"), text("a.cli"))))))
-        .unwrap()
-        .outcome()
-        .unwrap();
+    let own: Outcome = world.user(run(claim(Some((text("a"), text("a.cli")))))).unwrap().outcome().unwrap();
     world.dispatch("a", &own).unwrap();
-    let Actor::Agent(who, _) = agent("a") else {
-        panic!()
-    };
+    let Actor::Agent(who, _) = agent("a") else { panic!() };
     assert_eq!(world.turn(own.turn_id.unwrap()).agent_id, who);
 }

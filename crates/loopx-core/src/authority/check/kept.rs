@@ -32,11 +32,7 @@ pub(in crate::authority) struct Home {
 /// In memory where the machine has such a place: these tests are not about a disk.
 fn base() -> &'static std::path::Path {
     let memory = std::path::Path::new("/dev/shm");
-    if memory.is_dir() {
-        memory
-    } else {
-        std::path::Path::new("/tmp")
-    }
+    if memory.is_dir() { memory } else { std::path::Path::new("/tmp") }
 }
 
 impl Kept {
@@ -102,18 +98,11 @@ impl Home {
             xdg_runtime_dir: Some(dir.path().to_owned()),
             ..Env::default()
         };
-        let new = NewProfile {
-            profile_id: "prf_0123456789".into(),
-            created_at_ms: 0,
-        };
+        let new = NewProfile { profile_id: "prf_0123456789".into(), created_at_ms: 0 };
         let place = Place::resolve(&env).unwrap();
         let (profile, _) = Profile::open_or_create(&place, &env, &HostFilesystem, &new).unwrap();
         drop(SqliteLedger::create(&profile, &env).unwrap());
-        Self {
-            profile,
-            env,
-            _dir: dir,
-        }
+        Self { profile, env, _dir: dir }
     }
 
     pub(in crate::authority) fn open(&self) -> SqliteLedger {

@@ -39,48 +39,22 @@ fn texts_are_measured_in_bytes() {
 fn a_todos_lists_and_its_own_part_are_bounded() {
     let mut world = World::new();
     let labels = |n: usize| (0..n).map(|n| text(&format!("k{n}"))).collect();
-    assert_eq!(
-        add(&mut world, |new| new.requires.capabilities = labels(32)),
-        "ok"
-    );
-    assert_eq!(
-        add(&mut world, |new| new.requires.capabilities = labels(33)),
-        "invalid_argument"
-    );
-    assert_eq!(
-        add(&mut world, |new| new.requires.effects = labels(33)),
-        "invalid_argument"
-    );
+    assert_eq!(add(&mut world, |new| new.requires.capabilities = labels(32)), "ok");
+    assert_eq!(add(&mut world, |new| new.requires.capabilities = labels(33)), "invalid_argument");
+    assert_eq!(add(&mut world, |new| new.requires.effects = labels(33)), "invalid_argument");
     assert_eq!(add(&mut world, |new| new.validators = vec![validator(); 8]), "ok");
-    assert_eq!(
-        add(&mut world, |new| new.validators = vec![validator(); 9]),
-        "invalid_argument"
-    );
+    assert_eq!(add(&mut world, |new| new.validators = vec![validator(); 9]), "invalid_argument");
     let excluded = (0..33).map(|n| text(&format!("a{n}"))).collect();
-    assert_eq!(
-        add(&mut world, |new| new.excluded_agents = excluded),
-        "invalid_argument"
-    );
-    let big = || {
-        vec![Validator {
-            argv: vec!["/bin/sh".into(), long(2200).into()],
-            ..validator()
-        }]
-    };
+    assert_eq!(add(&mut world, |new| new.excluded_agents = excluded), "invalid_argument");
+    let big = || vec![Validator { argv: vec!["/bin/sh".into(), long(2200).into()], ..validator() }];
     assert_eq!(add(&mut world, |new| new.detail = Some(text(&long(4096)))), "ok");
     assert_eq!(add(&mut world, |new| new.validators = big()), "ok");
     let both = |new: &mut NewTodo| (new.detail, new.validators) = (Some(text(&long(4096))), big());
     assert_eq!(add(&mut world, both), "payload_too_large");
     // What stays counts as well as what is changed.
     let todo = world.todo("it", |new| new.detail = Some(text(&long(4096))));
-    let change = Box::new(Change {
-        validators: Some(big()),
-        ..Change::default()
-    });
-    let update = TodoCommand::Update {
-        todo_id: todo,
-        change,
-    };
+    let change = Box::new(Change { validators: Some(big()), ..Change::default() });
+    let update = TodoCommand::Update { todo_id: todo, change };
     assert_eq!(code(&world.todo_cmd(update)), "payload_too_large");
     assert_eq!(
         add(&mut world, |new| (new.wake, new.blocked) =
@@ -104,7 +78,11 @@ fn a_validator_is_a_program_within_bounds() {
         ("over a day", |v| v.timeout_ms = Duration::from_ms(86_400_001), NO),
         ("much environment", |v| v.env = vec![("A".into(), long(8192).into())], NO),
         ("33 environment entries", |v| v.env = vec![("A".into(), "b".into()); 33], NO),
-        ("32 of each", |v| (v.argv, v.env) = (vec!["a".into(); 32], vec![("A".into(), "b".into()); 32]), "ok"),
+        (
+            "32 of each",
+            |v| (v.argv, v.env) = (vec!["a".into(); 32], vec![("A".into(), "b".into()); 32]),
+            "ok",
+        ),
         (
             "4096 and 8192 bytes",
             |v| (v.argv, v.env) = (vec![long(4096).into()], vec![("A".into(), long(8191).into())]),
@@ -124,76 +102,36 @@ fn a_validator_is_a_program_within_bounds() {
 fn a_goals_terms_fit_into_four_kib_together() {
     let mut world = World::new();
     let mut update = |change: GoalChange| code(&world.goal_cmd(GoalCommand::Update(Box::new(change))));
-    let criterion = |n: usize| Criterion {
-        text: text(&long(n)),
-        check: None,
-        state: CriterionState::Open,
-    };
+    let criterion = |n: usize| Criterion { text: text(&long(n)), check: None, state: CriterionState::Open };
+    assert_eq!(update(GoalChange { objective: Some(text(&long(4096))), ..GoalChange::default() }), "ok");
     assert_eq!(
-        update(GoalChange {
-            objective: Some(text(&long(4096))),
-            ..GoalChange::default()
-        }),
-        "ok"
-    );
-    assert_eq!(
-        update(GoalChange {
-            stop_conditions: Some(vec![text("x")]),
-            ..GoalChange::default()
-        }),
+        update(GoalChange { stop_conditions: Some(vec![text("x")]), ..GoalChange::default() }),
         "payload_too_large"
     );
+    assert_eq!(update(GoalChange { objective: Some(text(&long(3000))), ..GoalChange::default() }), "ok");
     assert_eq!(
-        update(GoalChange {
-            objective: Some(text(&long(3000))),
-            ..GoalChange::default()
-        }),
-        "ok"
-    );
-    assert_eq!(
-        update(GoalChange {
-            acceptance: Some(vec![criterion(500); 2]),
-            ..GoalChange::default()
-        }),
+        update(GoalChange { acceptance: Some(vec![criterion(500); 2]), ..GoalChange::default() }),
         "ok"
     );
     let checked = Criterion {
-        check: Some(Validator {
-            argv: vec![long(100).into()],
-            ..validator()
-        }),
+        check: Some(Validator { argv: vec![long(100).into()], ..validator() }),
         ..criterion(500)
     };
     assert_eq!(
-        update(GoalChange {
-            acceptance: Some(vec![checked; 2]),
-            ..GoalChange::default()
-        }),
+        update(GoalChange { acceptance: Some(vec![checked; 2]), ..GoalChange::default() }),
         "payload_too_large"
     );
     let keys: Boundary = Boundary {
         needs_approval: [text(&format!("capability:{}", long(110)))].into(),
         ..Boundary::default()
     };
+    assert_eq!(update(GoalChange { boundary: Some(keys), ..GoalChange::default() }), "payload_too_large");
     assert_eq!(
-        update(GoalChange {
-            boundary: Some(keys),
-            ..GoalChange::default()
-        }),
-        "payload_too_large"
-    );
-    assert_eq!(
-        update(GoalChange {
-            acceptance: Some(vec![criterion(1); 33]),
-            ..GoalChange::default()
-        }),
+        update(GoalChange { acceptance: Some(vec![criterion(1); 33]), ..GoalChange::default() }),
         "invalid_argument"
     );
     assert_eq!(
-        update(GoalChange {
-            non_goals: Some(vec![text("x"); 33]),
-            ..GoalChange::default()
-        }),
+        update(GoalChange { non_goals: Some(vec![text("x"); 33]), ..GoalChange::default() }),
         "invalid_argument"
     );
 }
@@ -208,15 +146,9 @@ fn a_todo_waits_for_at_most_sixty_four_others() {
     });
     world.user(Command::Batch(items.collect())).unwrap();
     let deps = |n: u32| (1..=n).map(|n| TodoId::new(text("g"), n)).collect();
-    assert_eq!(
-        add(&mut world, |new| new.depends_on = deps(65)),
-        "invalid_argument"
-    );
+    assert_eq!(add(&mut world, |new| new.depends_on = deps(65)), "invalid_argument");
     assert_eq!(add(&mut world, |new| new.depends_on = deps(64)), "ok");
-    let link = TodoCommand::Link {
-        todo_id: text("g.67"),
-        depends_on: text("g.65"),
-    };
+    let link = TodoCommand::Link { todo_id: text("g.67"), depends_on: text("g.65") };
     assert_eq!(code(&world.todo_cmd(link)), "invalid_argument");
 }
 
@@ -241,19 +173,13 @@ fn a_graph_larger_than_the_walk_is_refused_unless_nothing_has_to_be_walked() {
         for n in 2..length + 2 {
             let mut todo = template.clone();
             todo.todo_id = TodoId::new(text("g"), n);
-            todo.depends_on = if n == 2 {
-                [].into()
-            } else {
-                [TodoId::new(text("g"), n - 1)].into()
-            };
+            todo.depends_on = if n == 2 { [].into() } else { [TodoId::new(text("g"), n - 1)].into() };
             chain.todos.insert(todo.todo_id.clone(), todo);
         }
         facts.load(chain);
-        let link = TodoCommand::Link {
-            todo_id: text("g.1"),
-            depends_on: TodoId::new(text("g"), length + 1),
-        };
-        let operation = Operation::embedded(text("op"), user(), text("g"), Input::Command(Command::Todo(link)));
+        let link = TodoCommand::Link { todo_id: text("g.1"), depends_on: TodoId::new(text("g"), length + 1) };
+        let operation =
+            Operation::embedded(text("op"), user(), text("g"), Input::Command(Command::Todo(link)));
         let asked = reads(&operation, &facts);
         assert!(asked.iter().any(|read| matches!(read, Read::Ancestors(_))));
         for read in asked {
@@ -261,10 +187,6 @@ fn a_graph_larger_than_the_walk_is_refused_unless_nothing_has_to_be_walked() {
         }
         let now = facts.now();
         let found = decide(facts, &operation, &mut Minted::new([0; 32], now));
-        assert_eq!(
-            found.map_or_else(|error| error.code().as_str(), |_| "ok"),
-            expected,
-            "{length}"
-        );
+        assert_eq!(found.map_or_else(|error| error.code().as_str(), |_| "ok"), expected, "{length}");
     }
 }

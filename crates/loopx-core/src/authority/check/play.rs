@@ -95,11 +95,7 @@ impl World {
 
     /// Closes the Goal.
     pub(super) fn close(&mut self, kind: CloseKind, reason: Option<&str>) -> Result<Receipt> {
-        self.goal_cmd(GoalCommand::Close {
-            kind,
-            reason: reason.map(text),
-            waive: Vec::new(),
-        })
+        self.goal_cmd(GoalCommand::Close { kind, reason: reason.map(text), waive: Vec::new() })
     }
 
     /// An attached claim.
@@ -115,11 +111,7 @@ impl World {
     /// A hosted Turn, admitted and not dispatched.
     pub(super) fn hosted(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
         let machine_id = Some(text(MACHINE));
-        let claim = Claim {
-            executor: Executor::Hosted,
-            machine_id,
-            ..attached(todo_id)
-        };
+        let claim = Claim { executor: Executor::Hosted, machine_id, ..attached(todo_id) };
         self.claim_as(name, claim)?.outcome()
     }
 
@@ -221,55 +213,24 @@ impl World {
         retry: bool,
     ) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(
-            agent(name),
-            Step::End {
-                turn_id,
-                own_id,
-                failure,
-                retry,
-                note: None,
-            },
-        )
+        self.step(agent(name), Step::End { turn_id, own_id, failure, retry, note: None })
     }
 
     /// A proof by LoopX itself.
     pub(super) fn prove(&mut self, turn_id: TurnId, executor_gone: bool) -> Result<Receipt> {
-        self.step(
-            Actor::System,
-            Step::Prove {
-                turn_id,
-                executor_gone,
-                tree: None,
-            },
-        )
+        self.step(Actor::System, Step::Prove { turn_id, executor_gone, tree: None })
     }
 
     /// A Turn whose executor nobody can ask.
     pub(super) fn lose(&mut self, name: &str, owned: &Outcome, executor_gone: bool) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(
-            agent(name),
-            Step::Lose {
-                turn_id,
-                own_id,
-                executor_gone,
-            },
-        )
+        self.step(agent(name), Step::Lose { turn_id, own_id, executor_gone })
     }
 
     /// What a recovery found.
     pub(super) fn recover(&mut self, name: &str, owned: &Outcome, found: Found) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(
-            agent(name),
-            Step::Recover {
-                turn_id,
-                own_id,
-                found,
- wake: None,
-            },
-        )
+        self.step(agent(name), Step::Recover { turn_id, own_id, found, wake: None })
     }
 
     /// A person's command about a Turn.
@@ -279,16 +240,12 @@ impl World {
 
     /// A person's wish that a Turn end.
     pub(super) fn stop(&mut self, turn_id: TurnId) -> Result<Receipt> {
-        self.turn_cmd(TurnCommand::Stop {
-            turn_id,
-            own_id: None,
-        })
+        self.turn_cmd(TurnCommand::Stop { turn_id, own_id: None })
     }
 
     /// A gate on a Todo, opened by a person.
     pub(super) fn gate(&mut self, kind: GateKind, todo_id: &TodoId) -> GateId {
-        self.gate_as(user(), kind, Blocks::Todos([todo_id.clone()].into()))
-            .unwrap()
+        self.gate_as(user(), kind, Blocks::Todos([todo_id.clone()].into())).unwrap()
     }
 
     /// A gate, opened by anybody.
@@ -308,23 +265,13 @@ impl World {
     /// Registers an agent with capabilities.
     pub(super) fn register(&mut self, name: &str, capabilities: &[&str]) {
         let capabilities = capabilities.iter().map(|key| text(key)).collect();
-        self.user(Command::Agent(AgentCommand::Add {
-            agent_id: text(name),
-            capabilities,
-        }))
-        .unwrap();
+        self.user(Command::Agent(AgentCommand::Add { agent_id: text(name), capabilities })).unwrap();
     }
 
     /// Sets the limit of the Goal, or of an agent in it.
     pub(super) fn limit(&mut self, agent_id: Option<&str>, turns: Option<u32>) -> Result<Receipt> {
-        let limit = turns.map(|turns| Limit {
-            turns,
-            window_ms: Duration::from_mins(24 * 60),
-        });
-        self.user(Command::Quota(QuotaCommand::Set {
-            agent_id: agent_id.map(text),
-            limit,
-        }))
+        let limit = turns.map(|turns| Limit { turns, window_ms: Duration::from_mins(24 * 60) });
+        self.user(Command::Quota(QuotaCommand::Set { agent_id: agent_id.map(text), limit }))
     }
 
     /// Evidence of an actor.
@@ -344,19 +291,13 @@ impl World {
             verdict,
         };
         let operation = self.operation(actor, Command::Evidence(add));
-        self.submit(operation)
-            .unwrap()
-            .outcome::<Outcome>()
-            .unwrap()
-            .evidence_ids
-            .remove(0)
+        self.submit(operation).unwrap().outcome::<Outcome>().unwrap().evidence_ids.remove(0)
     }
 
     /// A completion that waits for a person to accept it.
     pub(super) fn ask_acceptance(&mut self, name: &str, todo_id: &TodoId) -> Outcome {
         let mut owned = self.claim(name, todo_id).unwrap();
-        self.candidate(name, &owned, ResultKind::ValidatedCompletion)
-            .unwrap();
+        self.candidate(name, &owned, ResultKind::ValidatedCompletion).unwrap();
         let held = self.verdict(name, &owned, VerdictOutcome::Unchecked).unwrap();
         owned.gate_id = held.gate_id;
         assert_eq!(self.turn_state(&owned), "held");
@@ -370,9 +311,6 @@ impl World {
 
     /// The kinds of the events from one place on.
     pub(super) fn kinds_after(&mut self, events: usize) -> Vec<String> {
-        self.envelopes()[events..]
-            .iter()
-            .map(|envelope| envelope.body.kind().to_owned())
-            .collect()
+        self.envelopes()[events..].iter().map(|envelope| envelope.body.kind().to_owned()).collect()
     }
 }

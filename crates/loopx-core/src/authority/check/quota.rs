@@ -25,28 +25,12 @@ fn a_full_budget_refuses_and_says_when_it_frees() {
         assert_eq!(refused.code().as_str(), "quota_exhausted");
         let frees = Timestamp::from_ms(refused.details()["frees_at_ms"].as_i64().unwrap());
         let next = world.next("a", None).unwrap();
-        assert_eq!(
-            (next.rule, next.action),
-            (
-                6,
-                Action::Wait {
-                    why: "quota",
-                    until: Some(frees)
-                }
-            )
-        );
-        assert_eq!(
-            world.claim("b", &other).is_ok(),
-            of_agent,
-            "another agent has its own"
-        );
+        assert_eq!((next.rule, next.action), (6, Action::Wait { why: "quota", until: Some(frees) }));
+        assert_eq!(world.claim("b", &other).is_ok(), of_agent, "another agent has its own");
         if !of_agent {
             let wait = frees.since(world.now());
             world.pass(Duration::from_ms(wait.as_ms() - 1));
-            assert_eq!(
-                code(&world.claim_as("a", super::play::attached(&other))),
-                "quota_exhausted"
-            );
+            assert_eq!(code(&world.claim_as("a", super::play::attached(&other))), "quota_exhausted");
             world.pass(Duration::from_ms(1));
             world.claim("a", &other).unwrap();
         }
@@ -66,19 +50,11 @@ fn a_raised_or_lifted_limit_admits_again_and_a_window_has_bounds() {
     assert_eq!(refused(world.claim("a", &other)), "quota_exhausted");
     world.limit(None, None).unwrap();
     world.claim("a", &other).unwrap();
-    for (window_ms, expected) in [
-        (299_999, "invalid_argument"),
-        (300_000, "ok"),
-        (31 * 86_400_000 + 1, "invalid_argument"),
-    ] {
-        let limit = Some(Limit {
-            turns: 1,
-            window_ms: Duration::from_ms(window_ms),
-        });
-        let set = crate::kernel::QuotaCommand::Set {
-            agent_id: None,
-            limit,
-        };
+    for (window_ms, expected) in
+        [(299_999, "invalid_argument"), (300_000, "ok"), (31 * 86_400_000 + 1, "invalid_argument")]
+    {
+        let limit = Some(Limit { turns: 1, window_ms: Duration::from_ms(window_ms) });
+        let set = crate::kernel::QuotaCommand::Set { agent_id: None, limit };
         assert_eq!(code(&world.user(Command::Quota(set))), expected);
     }
     assert_eq!(code(&world.limit(Some("nobody"), Some(1))), "not_found");
@@ -104,28 +80,17 @@ fn every_end_spends_or_gives_back() {
     for (end, expected) in rows {
         let mut world = World::new();
         let looks = matches!(end, "looked" | "saw");
-        let todo = world.todo("it", |new| {
-            new.kind = if looks {
-                TodoKind::Monitor
-            } else {
-                TodoKind::Advance
-            }
-        });
+        let todo =
+            world.todo("it", |new| new.kind = if looks { TodoKind::Monitor } else { TodoKind::Advance });
         world.limit(None, Some(1)).unwrap();
         let hosted = matches!(end, "fenced" | "host failed" | "nothing happened");
-        let owned = if hosted {
-            world.running("a", &todo)
-        } else {
-            world.claim("a", &todo).unwrap()
-        };
+        let owned = if hosted { world.running("a", &todo) } else { world.claim("a", &todo).unwrap() };
         assert_eq!(slot(&world, &owned), Slot::Reserved);
         let turn_id = owned.turn_id.unwrap();
         match end {
             "settled" => drop(world.done("a", &owned).unwrap()),
             "refused" => {
-                world
-                    .candidate("a", &owned, ResultKind::ValidatedCompletion)
-                    .unwrap();
+                world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
                 world.verdict("a", &owned, VerdictOutcome::Failed).unwrap();
             }
             "fenced" | "lapsed" => {
@@ -133,33 +98,18 @@ fn every_end_spends_or_gives_back() {
                 world.prove(turn_id, false).unwrap();
             }
             "released" => {
-                let release = crate::kernel::ClaimCommand::Release {
-                    todo_id: todo.clone(),
-                    own_id: owned.own_id,
-                };
+                let release =
+                    crate::kernel::ClaimCommand::Release { todo_id: todo.clone(), own_id: owned.own_id };
                 world.agent("a", Command::Claim(release)).unwrap();
             }
             "stopped" => drop(world.stop(turn_id).unwrap()),
-            "host failed" => drop(
-                world
-                    .host_end("a", &owned, Some(HostFailure::Timeout), true)
-                    .unwrap(),
-            ),
+            "host failed" => drop(world.host_end("a", &owned, Some(HostFailure::Timeout), true).unwrap()),
             "nothing happened" => {
                 world.lose("a", &owned, true).unwrap();
-                world
-                    .recover("a", &owned, Found::Nothing(HostFailure::Crashed))
-                    .unwrap();
+                world.recover("a", &owned, Found::Nothing(HostFailure::Crashed)).unwrap();
             }
             "waits" => drop(world.candidate("a", &owned, ResultKind::Wait).unwrap()),
-            "abandoned" => drop(
-                world
-                    .turn_cmd(TurnCommand::Abandon {
-                        turn_id,
-                        reason: text("x"),
-                    })
-                    .unwrap(),
-            ),
+            "abandoned" => drop(world.turn_cmd(TurnCommand::Abandon { turn_id, reason: text("x") }).unwrap()),
             "closed" => drop(world.close(CloseKind::Abandoned, Some("x")).unwrap()),
             "looked" => drop(world.candidate("a", &owned, ResultKind::LookUnchanged).unwrap()),
             _ => drop(world.candidate("a", &owned, ResultKind::LookChanged).unwrap()),
@@ -186,17 +136,11 @@ fn a_run_out_turn_that_holds_the_slot_is_ended_by_the_claim() {
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     world.limit(None, Some(1)).unwrap();
     let lapsed = world.claim("a", &todo).unwrap();
-    assert!(matches!(
-        world.next("b", None).unwrap().action,
-        Action::Wait { why: "quota", .. }
-    ));
+    assert!(matches!(world.next("b", None).unwrap().action, Action::Wait { why: "quota", .. }));
     world.pass(Duration::from_mins(46));
     // Its own agent frees it by any claim; another only by a claim of that Todo.
     assert!(matches!(world.next("b", None).unwrap().action, Action::Run { todo_id, .. } if todo_id == todo));
-    assert!(matches!(
-        world.next("a", None).unwrap().action,
-        Action::Run { .. }
-    ));
+    assert!(matches!(world.next("a", None).unwrap().action, Action::Run { .. }));
     world.claim("a", &other).unwrap();
     assert_eq!(slot(&world, &lapsed), Slot::Returned);
 }
@@ -210,21 +154,14 @@ fn a_held_or_unresolved_turn_that_holds_the_slot_is_a_persons_to_free() {
         world.limit(None, Some(1)).unwrap();
         let owned = world.running("a", &todo);
         if what == "held" {
-            world.hold(&todo)
-                .unwrap();
-            world
-                .result_of("a", &owned, result(ResultKind::ValidatedProgress))
-                .unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Passed), false)
-                .unwrap();
+            world.hold(&todo).unwrap();
+            world.result_of("a", &owned, result(ResultKind::ValidatedProgress)).unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Passed), false).unwrap();
         } else {
             world.lose("a", &owned, true).unwrap();
         }
         let next = world.next("b", None).unwrap();
-        let Action::AskUser { asks } = next.action else {
-            panic!("{what}: {next:?}")
-        };
+        let Action::AskUser { asks } = next.action else { panic!("{what}: {next:?}") };
         let expected = match what {
             "held" => format!("todo unhold {todo}"),
             _ => format!("turn abandon {} --reason TEXT", owned.turn_id.unwrap()),

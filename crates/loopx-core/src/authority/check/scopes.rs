@@ -38,10 +38,7 @@ fn two_owners_never_write_below_one_prefix() {
         ("src/a", "src/b", false),
     ] {
         let mut world = world(false);
-        let (todo, other) = (
-            world.todo("it", writes(mine)),
-            world.todo("other", writes(theirs)),
-        );
+        let (todo, other) = (world.todo("it", writes(mine)), world.todo("other", writes(theirs)));
         let free = world.todo("free", |_| {});
         world.claim("a", &todo).unwrap();
         let answer = world.claim("b", &other);
@@ -53,10 +50,7 @@ fn two_owners_never_write_below_one_prefix() {
             assert!(
                 matches!(world.next("b", None).unwrap().action, Action::Run { todo_id, .. } if todo_id == free)
             );
-            let elsewhere = Claim {
-                workspace: Some(text(OTHER_TREE)),
-                ..attached(&other)
-            };
+            let elsewhere = Claim { workspace: Some(text(OTHER_TREE)), ..attached(&other) };
             assert_eq!(code(&world.claim_as("b", elsewhere)), "ok");
         }
     }
@@ -76,14 +70,9 @@ fn two_folders_of_one_tree_meet_where_their_paths_do() {
         (("a", &sub), ("sub/a", OTHER_TREE), false),
     ] {
         let mut world = world(false);
-        let (todo, other) = (
-            world.todo("it", writes(mine)),
-            world.todo("other", writes(theirs)),
-        );
-        let at = |todo: &TodoId, workspace: &str| Claim {
-            workspace: Some(text(workspace)),
-            ..attached(todo)
-        };
+        let (todo, other) = (world.todo("it", writes(mine)), world.todo("other", writes(theirs)));
+        let at =
+            |todo: &TodoId, workspace: &str| Claim { workspace: Some(text(workspace)), ..attached(todo) };
         world.claim_as("a", at(&todo, here)).unwrap();
         let expected = if conflict { "write_scope_conflict" } else { "ok" };
         let answer = world.claim_as("b", at(&other, there));
@@ -105,19 +94,9 @@ fn an_exclusive_tree_has_one_owner_whatever_it_declares() {
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     let owned = world.claim("a", &todo).unwrap();
     assert_eq!(refused(world.claim("b", &other)), "write_scope_conflict");
-    let Action::Wait { why, until } = world.next("b", None).unwrap().action else {
-        panic!()
-    };
-    assert_eq!(
-        (why, until),
-        (
-            "owned_by_peers",
-            world.row(&todo).ownership.map(|own| own.expires_at)
-        )
-    );
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    let Action::Wait { why, until } = world.next("b", None).unwrap().action else { panic!() };
+    assert_eq!((why, until), ("owned_by_peers", world.row(&todo).ownership.map(|own| own.expires_at)));
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     world.claim("b", &other).unwrap();
 }
@@ -126,17 +105,11 @@ fn an_exclusive_tree_has_one_owner_whatever_it_declares() {
 fn overlap_with_what_is_held_or_unresolved_takes_its_reason() {
     for (ends, expected) in [("held", "held"), ("lost", "turn_unresolved")] {
         let mut world = world(false);
-        let (todo, other) = (
-            world.todo("it", writes("src")),
-            world.todo("other", writes("src/a")),
-        );
+        let (todo, other) = (world.todo("it", writes("src")), world.todo("other", writes("src/a")));
         let owned = world.running("a", &todo);
         if ends == "held" {
-            world.hold(&todo)
-                .unwrap();
-            world
-                .candidate("a", &owned, ResultKind::ValidatedCompletion)
-                .unwrap();
+            world.hold(&todo).unwrap();
+            world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
             world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
         } else {
             world.lose("a", &owned, true).unwrap();
@@ -158,9 +131,7 @@ fn a_tree_is_one_for_all_goals_of_the_authority() {
     let refused = world.claim("a", &theirs).unwrap_err();
     assert_eq!(refused.code().as_str(), "write_scope_conflict");
     assert_eq!(refused.details()["other"], mine.to_string());
-    let Action::Wait { why, .. } = world.next("a", None).unwrap().action else {
-        panic!()
-    };
+    let Action::Wait { why, .. } = world.next("a", None).unwrap().action else { panic!() };
     assert_eq!(why, "owned_by_peers");
     world.goal = first;
 }
@@ -171,14 +142,9 @@ fn scopes_without_a_tree_are_refused_and_never_offered() {
     world.start(|_| {});
     let todo = world.todo("it", writes("src"));
     assert_eq!(refused(world.claim("a", &todo)), "invalid_argument");
-    let Action::AskUser { asks } = world.next("a", None).unwrap().action else {
-        panic!()
-    };
+    let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!() };
     assert_eq!(asks[0].command, "todo claim g.1 --workspace .");
-    let named = Claim {
-        workspace: Some(text(TREE)),
-        ..attached(&todo)
-    };
+    let named = Claim { workspace: Some(text(TREE)), ..attached(&todo) };
     assert_eq!(code(&world.claim_as("a", named)), "ok");
 }
 
@@ -187,14 +153,8 @@ fn scopes_outside_the_boundary_are_a_violation() {
     let mut world = World::empty();
     world.start(|goal| goal.boundary.write_scopes = vec![text("src"), text("docs/a")]);
     let change = |scope: &str| {
-        let requires = Requires {
-            write_scopes: [text(scope)].into(),
-            ..Requires::default()
-        };
-        Box::new(crate::kernel::Change {
-            requires: Some(requires),
-            ..Default::default()
-        })
+        let requires = Requires { write_scopes: [text(scope)].into(), ..Requires::default() };
+        Box::new(crate::kernel::Change { requires: Some(requires), ..Default::default() })
     };
     let todo = world.todo("it", writes("src/x"));
     for (scope, expected) in [
@@ -204,18 +164,11 @@ fn scopes_outside_the_boundary_are_a_violation() {
         (".", "boundary_violation"),
         ("srcs", "boundary_violation"),
     ] {
-        let update = TodoCommand::Update {
-            todo_id: todo.clone(),
-            change: change(scope),
-        };
+        let update = TodoCommand::Update { todo_id: todo.clone(), change: change(scope) };
         assert_eq!(code(&world.todo_cmd(update)), expected, "{scope}");
         let mut new = NewTodo::titled(text("more"), TodoKind::Advance);
         new.requires.write_scopes = [text(scope)].into();
-        assert_eq!(
-            code(&world.agent_todo("a", TodoCommand::Add(Box::new(new)))),
-            expected,
-            "{scope}"
-        );
+        assert_eq!(code(&world.agent_todo("a", TodoCommand::Add(Box::new(new)))), expected, "{scope}");
     }
 }
 

@@ -18,11 +18,7 @@ fn a_todo_is_claimed_proven_and_done() {
     world.done("a", &owned).unwrap();
     assert!(world.row(&todo).is_done());
     assert_eq!(world.done("a", &owned).unwrap_err().code(), Code::TodoAlreadyDone);
-    let close = GoalCommand::Close {
-        kind: CloseKind::Achieved,
-        reason: None,
-        waive: Vec::new(),
-    };
+    let close = GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() };
     world.user(Command::Goal(close)).unwrap();
     assert_eq!(world.claim("a", &todo).unwrap_err().code(), Code::GoalClosed);
 }
@@ -32,15 +28,10 @@ fn a_refused_result_is_repaired() {
     let mut world = World::new();
     let todo = world.todo("first", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     let ended = world.verdict("a", &owned, VerdictOutcome::Failed).unwrap();
     assert_eq!(ended.turn_state.as_deref(), Some("failed"));
-    assert!(matches!(
-        world.next("a", None).unwrap().action,
-        Action::Repair { .. }
-    ));
+    assert!(matches!(world.next("a", None).unwrap().action, Action::Repair { .. }));
     let owned = world.claim("a", &todo).unwrap();
     world.done("a", &owned).unwrap();
     assert!(matches!(world.row(&todo).state, TodoState::Done { .. }));
@@ -52,28 +43,13 @@ fn an_unproven_completion_asks_a_person() {
     world.start(|_| {});
     let todo = world.todo("first", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     let held = world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     assert_eq!(held.turn_state.as_deref(), Some("held"));
     let gate = held.gate_id.unwrap();
-    world
-        .resolve(
-            gate,
-            Answer::Deny {
-                reason: Some(text("not yet")),
-            },
-        )
-        .unwrap();
-    assert!(matches!(
-        world.turn(owned.turn_id.unwrap()).state,
-        TurnState::Stopped { .. }
-    ));
-    assert!(matches!(
-        world.next("a", None).unwrap().action,
-        Action::Repair { .. }
-    ));
+    world.resolve(gate, Answer::Deny { reason: Some(text("not yet")) }).unwrap();
+    assert!(matches!(world.turn(owned.turn_id.unwrap()).state, TurnState::Stopped { .. }));
+    assert!(matches!(world.next("a", None).unwrap().action, Action::Repair { .. }));
 }
 
 #[test]
@@ -83,19 +59,13 @@ fn an_expired_owner_is_superseded_by_a_rival_and_rearmed_without_one() {
     let todo = world.todo("first", |_| {});
     let first = world.claim("a", &todo).unwrap();
     world.pass(Duration::from_mins(46));
-    world
-        .candidate("a", &first, ResultKind::ValidatedProgress)
-        .unwrap();
+    world.candidate("a", &first, ResultKind::ValidatedProgress).unwrap();
     world.pass(Duration::from_mins(46));
     let second = world.claim("b", &todo).unwrap();
     assert_eq!(world.row(&todo).epoch, 2);
-    let late = world
-        .candidate("a", &first, ResultKind::ValidatedProgress)
-        .unwrap_err();
+    let late = world.candidate("a", &first, ResultKind::ValidatedProgress).unwrap_err();
     assert_eq!(late.code(), Code::OwnershipSuperseded);
-    world
-        .candidate("b", &second, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("b", &second, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("b", &second, VerdictOutcome::Unchecked).unwrap();
     assert!(world.row(&todo).is_done());
 }

@@ -24,12 +24,7 @@ fn stage(state: &str) -> (World, TodoId, TodoId) {
         "blocked" => new.blocked = Some(text("no key")),
         _ => {}
     });
-    world
-        .todo_cmd(TodoCommand::Link {
-            todo_id: todo.clone(),
-            depends_on: other.clone(),
-        })
-        .unwrap();
+    world.todo_cmd(TodoCommand::Link { todo_id: todo.clone(), depends_on: other.clone() }).unwrap();
     world.todo_cmd(complete(&other)).unwrap();
     world.pass(Duration::from_mins(5));
     match state {
@@ -41,19 +36,11 @@ fn stage(state: &str) -> (World, TodoId, TodoId) {
 }
 
 fn complete(todo_id: &TodoId) -> TodoCommand {
-    TodoCommand::Complete {
-        todo_id: todo_id.clone(),
-        continuation: Continuation::ActiveGoal,
-        waive: None,
-    }
+    TodoCommand::Complete { todo_id: todo_id.clone(), continuation: Continuation::ActiveGoal, waive: None }
 }
 
 fn cancel(todo_id: &TodoId) -> TodoCommand {
-    TodoCommand::Cancel {
-        todo_id: todo_id.clone(),
-        reason: text("not needed"),
-        superseded_by: None,
-    }
+    TodoCommand::Cancel { todo_id: todo_id.clone(), reason: text("not needed"), superseded_by: None }
 }
 
 pub(super) fn play(world: &mut World, verb: &str, todo: &TodoId, other: &TodoId) -> Result<Receipt> {
@@ -62,36 +49,16 @@ pub(super) fn play(world: &mut World, verb: &str, todo: &TodoId, other: &TodoId)
     let command = match verb {
         "update" => TodoCommand::Update {
             todo_id,
-            change: Box::new(Change {
-                title: Some(text("new")),
-                ..Change::default()
-            }),
+            change: Box::new(Change { title: Some(text("new")), ..Change::default() }),
         },
-        "link" => TodoCommand::Link {
-            todo_id,
-            depends_on: other.clone(),
-        },
-        "unlink" => TodoCommand::Unlink {
-            todo_id,
-            depends_on: other.clone(),
-        },
-        "defer" => TodoCommand::Defer {
-            todo_id,
-            own_id: None,
-            wake: Wake::After(later),
-        },
-        "block" => TodoCommand::Block {
-            todo_id,
-            own_id: None,
-            reason: text("why"),
-        },
+        "link" => TodoCommand::Link { todo_id, depends_on: other.clone() },
+        "unlink" => TodoCommand::Unlink { todo_id, depends_on: other.clone() },
+        "defer" => TodoCommand::Defer { todo_id, own_id: None, wake: Wake::After(later) },
+        "block" => TodoCommand::Block { todo_id, own_id: None, reason: text("why") },
         "unblock" => TodoCommand::Unblock { todo_id },
         "hold" => TodoCommand::Hold { todo_id },
         "unhold" => TodoCommand::Unhold { todo_id },
-        "resolve" => TodoCommand::Resolve {
-            todo_id,
-            evidence: Vec::new(),
-        },
+        "resolve" => TodoCommand::Resolve { todo_id, evidence: Vec::new() },
         "cancel" => cancel(todo),
         "reopen" => TodoCommand::Reopen { todo_id },
         "complete" => complete(todo),
@@ -103,42 +70,22 @@ pub(super) fn play(world: &mut World, verb: &str, todo: &TodoId, other: &TodoId)
             }));
         }
         "force" => {
-            return world.user(Command::Claim(ClaimCommand::ForceRelease {
-                todo_id,
-                reason: text("why"),
-            }));
+            return world.user(Command::Claim(ClaimCommand::ForceRelease { todo_id, reason: text("why") }));
         }
         "claim" => return world.claim_as("a", attached(todo)),
         "renew" => {
-            return world.agent(
-                "a",
-                Command::Claim(ClaimCommand::Renew {
-                    todo_id,
-                    own_id: None,
-                }),
-            );
+            return world.agent("a", Command::Claim(ClaimCommand::Renew { todo_id, own_id: None }));
         }
         "release" => {
-            return world.agent(
-                "a",
-                Command::Claim(ClaimCommand::Release {
-                    todo_id,
-                    own_id: None,
-                }),
-            );
+            return world.agent("a", Command::Claim(ClaimCommand::Release { todo_id, own_id: None }));
         }
         "stop" => return world.stop(world.row(todo).turn_id.unwrap()),
         "accept" => {
-            return world.turn_cmd(TurnCommand::Accept {
-                turn_id: world.row(todo).turn_id.unwrap(),
-            });
+            return world.turn_cmd(TurnCommand::Accept { turn_id: world.row(todo).turn_id.unwrap() });
         }
         "abandon" => {
             let turn_id = world.row(todo).turn_id.unwrap();
-            return world.turn_cmd(TurnCommand::Abandon {
-                turn_id,
-                reason: text("gone"),
-            });
+            return world.turn_cmd(TurnCommand::Abandon { turn_id, reason: text("gone") });
         }
         "retire" => return world.user(Command::Agent(AgentCommand::Retire { agent_id: text("a") })),
         "achieved" => return world.close(CloseKind::Achieved, None),
@@ -151,39 +98,9 @@ pub(super) fn play(world: &mut World, verb: &str, todo: &TodoId, other: &TodoId)
 
 /// One row a command: the state it leads to from each of [`STATES`], or the code it is refused with.
 const MOVES: [(&str, [&str; 6]); 17] = [
-    (
-        "update",
-        [
-            "open",
-            "deferred",
-            "deferred",
-            "blocked",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
-    (
-        "link",
-        [
-            "open",
-            "deferred",
-            "deferred",
-            "blocked",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
-    (
-        "unlink",
-        [
-            "open",
-            "deferred",
-            "deferred",
-            "blocked",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
+    ("update", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
+    ("link", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
+    ("unlink", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
     (
         "defer",
         [
@@ -206,50 +123,13 @@ const MOVES: [(&str, [&str; 6]); 17] = [
             "invalid_transition",
         ],
     ),
-    (
-        "unblock",
-        [
-            "invalid_transition",
-            "open",
-            "open",
-            "open",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
-    (
-        "hold",
-        [
-            "open",
-            "deferred",
-            "deferred",
-            "blocked",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
-    (
-        "unhold",
-        [
-            "open",
-            "deferred",
-            "deferred",
-            "blocked",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
+    ("unblock", ["invalid_transition", "open", "open", "open", "invalid_transition", "invalid_transition"]),
+    ("hold", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
+    ("unhold", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
     ("resolve", ["invalid_transition"; 6]),
     (
         "cancel",
-        [
-            "cancelled",
-            "cancelled",
-            "cancelled",
-            "cancelled",
-            "invalid_transition",
-            "invalid_transition",
-        ],
+        ["cancelled", "cancelled", "cancelled", "cancelled", "invalid_transition", "invalid_transition"],
     ),
     (
         "reopen",
@@ -273,29 +153,9 @@ const MOVES: [(&str, [&str; 6]); 17] = [
             "invalid_transition",
         ],
     ),
-    (
-        "transfer",
-        [
-            "open",
-            "deferred",
-            "deferred",
-            "blocked",
-            "invalid_transition",
-            "invalid_transition",
-        ],
-    ),
+    ("transfer", ["open", "deferred", "deferred", "blocked", "invalid_transition", "invalid_transition"]),
     ("force", ["invalid_transition"; 6]),
-    (
-        "claim",
-        [
-            "open",
-            "not_claimable",
-            "open",
-            "not_claimable",
-            "todo_already_done",
-            "not_claimable",
-        ],
-    ),
+    ("claim", ["open", "not_claimable", "open", "not_claimable", "todo_already_done", "not_claimable"]),
     ("renew", ["own_required"; 6]),
     ("release", ["own_required"; 6]),
 ];
@@ -317,12 +177,7 @@ fn every_state_of_a_todo_meets_every_command() {
 
 #[test]
 fn a_blocker_is_resolved_from_any_live_state_and_by_no_other_verb() {
-    let rows = [
-        ("open", "done"),
-        ("deferred", "done"),
-        ("awake", "done"),
-        ("blocked", "done"),
-    ];
+    let rows = [("open", "done"), ("deferred", "done"), ("awake", "done"), ("blocked", "done")];
     for (state, expected) in rows {
         let mut world = World::empty();
         world.start(|_| {});
@@ -335,16 +190,10 @@ fn a_blocker_is_resolved_from_any_live_state_and_by_no_other_verb() {
                 _ => {}
             }
         });
-        assert_eq!(
-            code(&play(&mut world, "complete", &todo, &todo)),
-            "invalid_transition"
-        );
+        assert_eq!(code(&play(&mut world, "complete", &todo, &todo)), "invalid_transition");
         assert_eq!(code(&world.claim_as("a", attached(&todo))), "not_claimable");
         assert_eq!(code(&play(&mut world, "resolve", &todo, &todo)), "ok");
         assert_eq!(world.row(&todo).state.as_str(), expected);
-        assert_eq!(
-            code(&play(&mut world, "resolve", &todo, &todo)),
-            "invalid_transition"
-        );
+        assert_eq!(code(&play(&mut world, "resolve", &todo, &todo)), "invalid_transition");
     }
 }

@@ -10,16 +10,8 @@ use crate::{
     model::*,
 };
 
-const TURNS: [&str; 8] = [
-    "attached",
-    "admitted",
-    "hosted",
-    "candidate",
-    "held",
-    "lost",
-    "lost and gone",
-    "inconclusive",
-];
+const TURNS: [&str; 8] =
+    ["attached", "admitted", "hosted", "candidate", "held", "lost", "lost and gone", "inconclusive"];
 
 /// A world whose Todo has a Turn in a state.
 fn with_turn(turn: &str) -> (World, TodoId, TodoId, Outcome) {
@@ -41,17 +33,13 @@ fn with_turn(turn: &str) -> (World, TodoId, TodoId, Outcome) {
         "candidate" => drop(world.result_of("a", &owned, completion).unwrap()),
         "held" => {
             world.result_of("a", &owned, completion).unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Unchecked), false)
-                .unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Unchecked), false).unwrap();
         }
         "lost" => drop(world.lose("a", &owned, false).unwrap()),
         "lost and gone" => drop(world.lose("a", &owned, true).unwrap()),
         "inconclusive" => {
             world.result_of("a", &owned, completion).unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Inconclusive), false)
-                .unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Inconclusive), false).unwrap();
         }
         _ => {}
     }
@@ -294,11 +282,7 @@ fn a_live_turn_is_stopped_in_the_same_commit_or_refuses() {
             let answer = if verb == "complete" {
                 let waive = Some(text("by hand"));
                 let continuation = Continuation::ActiveGoal;
-                world.todo_cmd(TodoCommand::Complete {
-                    todo_id: todo.clone(),
-                    continuation,
-                    waive,
-                })
+                world.todo_cmd(TodoCommand::Complete { todo_id: todo.clone(), continuation, waive })
             } else {
                 play(&mut world, verb, &todo, &other)
             };
@@ -309,10 +293,7 @@ fn a_live_turn_is_stopped_in_the_same_commit_or_refuses() {
             assert_eq!(found, expected, "{verb} over {turn}: {answer:?}");
             if expected == "stopped" {
                 let row = world.row(&todo);
-                assert!(
-                    row.ownership.is_none() && row.turn_id.is_none(),
-                    "{verb} over {turn}"
-                );
+                assert!(row.ownership.is_none() && row.turn_id.is_none(), "{verb} over {turn}");
                 assert_eq!(row.last_own_id, owned.own_id, "{verb} over {turn}");
                 assert_eq!(world.turn(owned.turn_id.unwrap()).slot, Slot::Returned);
             }
@@ -322,19 +303,13 @@ fn a_live_turn_is_stopped_in_the_same_commit_or_refuses() {
 
 #[test]
 fn a_lapsed_turn_is_in_nobodys_way() {
-    for verb in [
-        "cancel", "defer", "block", "force", "transfer", "retire", "complete",
-    ] {
+    for verb in ["cancel", "defer", "block", "force", "transfer", "retire", "complete"] {
         for turn in ["attached", "admitted", "hosted"] {
             let (mut world, todo, other, owned) = with_turn(turn);
             world.pass(Duration::from_mins(60));
             let answer = if verb == "complete" {
                 let (continuation, waive) = (Continuation::ActiveGoal, Some(text("by hand")));
-                world.todo_cmd(TodoCommand::Complete {
-                    todo_id: todo.clone(),
-                    continuation,
-                    waive,
-                })
+                world.todo_cmd(TodoCommand::Complete { todo_id: todo.clone(), continuation, waive })
             } else {
                 play(&mut world, verb, &todo, &other)
             };

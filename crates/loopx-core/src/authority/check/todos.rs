@@ -16,32 +16,19 @@ fn trusting() -> World {
 }
 
 fn link(todo: &TodoId, dep: &TodoId) -> TodoCommand {
-    TodoCommand::Link {
-        todo_id: todo.clone(),
-        depends_on: dep.clone(),
-    }
+    TodoCommand::Link { todo_id: todo.clone(), depends_on: dep.clone() }
 }
 
 fn cancel(todo: &TodoId) -> TodoCommand {
-    TodoCommand::Cancel {
-        todo_id: todo.clone(),
-        reason: text("no"),
-        superseded_by: None,
-    }
+    TodoCommand::Cancel { todo_id: todo.clone(), reason: text("no"), superseded_by: None }
 }
 
 pub(super) fn complete(todo: &TodoId) -> TodoCommand {
-    TodoCommand::Complete {
-        todo_id: todo.clone(),
-        continuation: Continuation::ActiveGoal,
-        waive: None,
-    }
+    TodoCommand::Complete { todo_id: todo.clone(), continuation: Continuation::ActiveGoal, waive: None }
 }
 
 fn reopen(todo: &TodoId) -> TodoCommand {
-    TodoCommand::Reopen {
-        todo_id: todo.clone(),
-    }
+    TodoCommand::Reopen { todo_id: todo.clone() }
 }
 
 #[test]
@@ -52,20 +39,10 @@ fn a_dependency_is_satisfied_by_done_alone() {
     assert_eq!(refused(world.claim("a", &todo)), "not_claimable");
     assert_eq!(world.reason("a", &todo), Reason::Deps);
     let later = Wake::After(Timestamp::from_ms(1_900_000_000_000));
-    world
-        .todo_cmd(TodoCommand::Defer {
-            todo_id: dep.clone(),
-            own_id: None,
-            wake: later,
-        })
-        .unwrap();
+    world.todo_cmd(TodoCommand::Defer { todo_id: dep.clone(), own_id: None, wake: later }).unwrap();
     assert_eq!(world.reason("a", &todo), Reason::Deps, "deferred is not done");
     world.todo_cmd(cancel(&dep)).unwrap();
-    assert_eq!(
-        world.reason("a", &todo).name(),
-        "user",
-        "a cancelled one is a person's"
-    );
+    assert_eq!(world.reason("a", &todo).name(), "user", "a cancelled one is a person's");
     world.todo_cmd(reopen(&dep)).unwrap();
     assert_eq!(world.reason("a", &todo), Reason::Deps);
     world.todo_cmd(complete(&dep)).unwrap();
@@ -85,24 +62,13 @@ fn nobody_waits_for_himself() {
     world.todo_cmd(link(&ids[2], &ids[0])).unwrap();
     let refused = world.todo_cmd(reopen(&ids[1])).unwrap_err();
     assert_eq!(refused.code().as_str(), "dependency_cycle");
-    world
-        .todo_cmd(TodoCommand::Unlink {
-            todo_id: ids[2].clone(),
-            depends_on: ids[0].clone(),
-        })
-        .unwrap();
+    world.todo_cmd(TodoCommand::Unlink { todo_id: ids[2].clone(), depends_on: ids[0].clone() }).unwrap();
     world.todo_cmd(reopen(&ids[1])).unwrap();
     let unknown = link(&ids[0], &text("g.99"));
     assert_eq!(code(&world.todo_cmd(unknown)), "not_found");
+    assert_eq!(code(&world.todo_cmd(link(&ids[0], &text("h.1")))), "invalid_argument");
     assert_eq!(
-        code(&world.todo_cmd(link(&ids[0], &text("h.1")))),
-        "invalid_argument"
-    );
-    assert_eq!(
-        code(&world.todo_cmd(TodoCommand::Unlink {
-            todo_id: ids[3].clone(),
-            depends_on: ids[0].clone()
-        })),
+        code(&world.todo_cmd(TodoCommand::Unlink { todo_id: ids[3].clone(), depends_on: ids[0].clone() })),
         "not_found"
     );
 }
@@ -112,11 +78,8 @@ fn a_reopened_todo_takes_its_dependants_back() {
     let mut world = World::new();
     let dep = world.todo("dep", |_| {});
     let waits = |new: &mut NewTodo| new.depends_on = [text("g.1")].into();
-    let (done, running, open) = (
-        world.todo("done", waits),
-        world.todo("running", waits),
-        world.todo("open", waits),
-    );
+    let (done, running, open) =
+        (world.todo("done", waits), world.todo("running", waits), world.todo("open", waits));
     let waive = Some(text("seen"));
     let finish = |id: &TodoId| TodoCommand::Complete {
         todo_id: id.clone(),
@@ -131,11 +94,7 @@ fn a_reopened_todo_takes_its_dependants_back() {
     assert_eq!(world.row(&open).counters.unmet, 1);
     assert_eq!(world.row(&dep).state, TodoState::Open);
     world.done("a", &owned).unwrap();
-    assert_eq!(
-        world.turn_state(&owned),
-        "held",
-        "those that execute are held at settlement"
-    );
+    assert_eq!(world.turn_state(&owned), "held", "those that execute are held at settlement");
     world.todo_cmd(finish(&dep)).unwrap();
     world.prove(owned.turn_id.unwrap(), false).unwrap();
     assert!(world.row(&running).is_done());
@@ -169,9 +128,7 @@ fn an_id_is_never_used_again_and_epochs_go_on() {
     let mut world = trusting();
     let todo = world.todo("it", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    world
-        .candidate("a", &owned, ResultKind::ValidatedCompletion)
-        .unwrap();
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
     world.todo_cmd(reopen(&todo)).unwrap();
     world.todo_cmd(cancel(&todo)).unwrap();
@@ -188,11 +145,7 @@ fn every_wake_comes_is_lost_and_is_put_off_again() {
         let mut world = trusting();
         let target = world.todo("target", |_| {});
         let gate = world.gate(GateKind::Approval, &target);
-        let wake = if by == "todo" {
-            Wake::TodoDone(target.clone())
-        } else {
-            Wake::Gate(gate)
-        };
+        let wake = if by == "todo" { Wake::TodoDone(target.clone()) } else { Wake::Gate(gate) };
         let todo = world.todo("it", |new| new.wake = Some(wake.clone()));
         assert_eq!(world.reason("a", &todo), Reason::Time(None), "{by}");
         if by == "todo" {
@@ -201,16 +154,9 @@ fn every_wake_comes_is_lost_and_is_put_off_again() {
             world.resolve(gate, Answer::Deny { reason: None }).unwrap();
         }
         assert_eq!(world.reason("a", &todo).name(), "user", "{by} lost");
-        let defer = |wake: &Wake| TodoCommand::Defer {
-            todo_id: todo.clone(),
-            own_id: None,
-            wake: wake.clone(),
-        };
-        assert_eq!(
-            code(&world.todo_cmd(defer(&wake))),
-            "invalid_argument",
-            "{by} can never come"
-        );
+        let defer =
+            |wake: &Wake| TodoCommand::Defer { todo_id: todo.clone(), own_id: None, wake: wake.clone() };
+        assert_eq!(code(&world.todo_cmd(defer(&wake))), "invalid_argument", "{by} can never come");
         let soon = Wake::After(world.now().plus(Duration::from_mins(5)));
         world.todo_cmd(defer(&soon)).unwrap();
         world.pass(Duration::from_mins(5));
@@ -245,11 +191,7 @@ fn a_wake_names_another_todo_of_this_goal() {
         (Wake::TodoDone(text("h.1")), "invalid_argument"),
         (Wake::Gate(GateId::from_bytes([5; 16])), "not_found"),
     ] {
-        let defer = TodoCommand::Defer {
-            todo_id: todo.clone(),
-            own_id: None,
-            wake,
-        };
+        let defer = TodoCommand::Defer { todo_id: todo.clone(), own_id: None, wake };
         assert_eq!(code(&world.todo_cmd(defer)), expected);
     }
     // A wake that came before it was named is one that has come.
@@ -263,26 +205,16 @@ fn a_pause_is_beside_the_state_and_holds_at_settlement() {
     let mut world = World::new();
     let todo = world.todo("it", |new| new.hold = true);
     assert_eq!(refused(world.claim("a", &todo)), "not_claimable");
-    world
-        .todo_cmd(TodoCommand::Unhold {
-            todo_id: todo.clone(),
-        })
-        .unwrap();
+    world.todo_cmd(TodoCommand::Unhold { todo_id: todo.clone() }).unwrap();
     let owned = world.claim("a", &todo).unwrap();
     let events = world.envelopes().len();
-    world.hold(&todo)
-        .unwrap();
-    world.hold(&todo)
-        .unwrap();
+    world.hold(&todo).unwrap();
+    world.hold(&todo).unwrap();
     assert_eq!(world.kinds_after(events), ["todo.paused"]);
     world.done("a", &owned).unwrap();
     assert_eq!(world.turn_state(&owned), "held");
     assert_eq!(code(&world.prove(owned.turn_id.unwrap(), false)), "held");
-    world
-        .todo_cmd(TodoCommand::Unhold {
-            todo_id: todo.clone(),
-        })
-        .unwrap();
+    world.todo_cmd(TodoCommand::Unhold { todo_id: todo.clone() }).unwrap();
     world.prove(owned.turn_id.unwrap(), false).unwrap();
     assert!(world.row(&todo).is_done());
 }
@@ -295,9 +227,7 @@ fn a_look_past_a_blocking_gate_is_held_like_any_result() {
     let gate = world.gate(GateKind::Decision, &todo);
     world.candidate("a", &owned, ResultKind::LookUnchanged).unwrap();
     assert_eq!(world.turn_state(&owned), "held");
-    world
-        .resolve(gate, Answer::Answer { text: text("go on") })
-        .unwrap();
+    world.resolve(gate, Answer::Answer { text: text("go on") }).unwrap();
     world.prove(owned.turn_id.unwrap(), false).unwrap();
     assert_eq!(world.turn_state(&owned), "settled");
     assert_eq!(world.turn(owned.turn_id.unwrap()).slot, Slot::Returned);
@@ -311,10 +241,7 @@ fn a_monitor_has_bounds_and_only_a_monitor_has_them() {
         change(&mut new);
         code(&world.todo_cmd(TodoCommand::Add(Box::new(new))))
     };
-    assert_eq!(
-        add(&|new| new.every_ms = Some(Duration::from_ms(59_999))),
-        "invalid_argument"
-    );
+    assert_eq!(add(&|new| new.every_ms = Some(Duration::from_ms(59_999))), "invalid_argument");
     assert_eq!(add(&|new| new.every_ms = Some(Duration::from_secs(60))), "ok");
     assert_eq!(add(&|new| new.unchanged_limit = Some(0)), "invalid_argument");
     assert_eq!(
@@ -328,28 +255,14 @@ fn a_monitor_has_bounds_and_only_a_monitor_has_them() {
 fn an_agent_resolves_a_blocker_with_evidence_of_its_goal() {
     let mut world = World::new();
     let wall = world.todo("wall", |new| new.kind = TodoKind::Blocker);
-    let resolve = |evidence: Vec<EvidenceId>| TodoCommand::Resolve {
-        todo_id: text("g.1"),
-        evidence,
-    };
-    assert_eq!(
-        code(&world.agent_todo("a", resolve(Vec::new()))),
-        "invalid_argument"
-    );
-    assert_eq!(
-        code(&world.agent_todo("a", resolve(vec![EvidenceId::from_bytes([4; 16])]))),
-        "not_found"
-    );
+    let resolve = |evidence: Vec<EvidenceId>| TodoCommand::Resolve { todo_id: text("g.1"), evidence };
+    assert_eq!(code(&world.agent_todo("a", resolve(Vec::new()))), "invalid_argument");
+    assert_eq!(code(&world.agent_todo("a", resolve(vec![EvidenceId::from_bytes([4; 16])]))), "not_found");
     let rejected = world.evidence(user(), None, Some(EvidenceVerdict::Rejected));
-    assert_eq!(
-        code(&world.agent_todo("a", resolve(vec![rejected]))),
-        "invalid_argument"
-    );
+    assert_eq!(code(&world.agent_todo("a", resolve(vec![rejected]))), "invalid_argument");
     let seen = world.evidence(agent("a"), Some(&wall), None);
     world.agent_todo("a", resolve(vec![seen])).unwrap();
-    let TodoState::Done { completion } = world.row(&wall).state else {
-        panic!()
-    };
+    let TodoState::Done { completion } = world.row(&wall).state else { panic!() };
     assert_eq!(completion.evidence, [seen]);
 }
 
@@ -358,10 +271,8 @@ fn evidence_belongs_to_the_turn_of_who_brings_it() {
     let mut world = World::new();
     let todo = world.todo("it", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    let (mine, theirs) = (
-        world.evidence(agent("a"), Some(&todo), None),
-        world.evidence(agent("b"), Some(&todo), None),
-    );
+    let (mine, theirs) =
+        (world.evidence(agent("a"), Some(&todo), None), world.evidence(agent("b"), Some(&todo), None));
     let rows = world.ledger.rows();
     assert_eq!(rows.evidence[&mine].turn_id, owned.turn_id);
     assert_eq!(rows.evidence[&theirs].turn_id, None);
@@ -379,12 +290,7 @@ fn evidence_belongs_to_the_turn_of_who_brings_it() {
 
 #[test]
 fn an_agent_changes_what_it_made_while_nobody_else_ever_owned_it() {
-    let change = || {
-        Box::new(Change {
-            title: Some(text("new")),
-            ..Change::default()
-        })
-    };
+    let change = || Box::new(Change { title: Some(text("new")), ..Change::default() });
     for (history, expected) in [
         ("never owned", "ok"),
         ("owned by its maker", "ok"),
@@ -403,29 +309,17 @@ fn an_agent_changes_what_it_made_while_nobody_else_ever_owned_it() {
         if history.contains("owned by") || history.starts_with("let go") {
             let owned = world.claim(by, &todo).unwrap();
             if history.starts_with("let go") {
-                let release = crate::kernel::ClaimCommand::Release {
-                    todo_id: todo.clone(),
-                    own_id: owned.own_id,
-                };
+                let release =
+                    crate::kernel::ClaimCommand::Release { todo_id: todo.clone(), own_id: owned.own_id };
                 world.agent(by, Command::Claim(release)).unwrap();
             }
         }
         assert_eq!(
-            code(&world.agent_todo(
-                "a",
-                TodoCommand::Update {
-                    todo_id: todo.clone(),
-                    change: change()
-                }
-            )),
+            code(&world.agent_todo("a", TodoCommand::Update { todo_id: todo.clone(), change: change() })),
             expected,
             "{history}"
         );
-        assert_eq!(
-            code(&world.agent_todo("a", link(&todo, &dep))),
-            expected,
-            "{history}"
-        );
+        assert_eq!(code(&world.agent_todo("a", link(&todo, &dep))), expected, "{history}");
         assert_eq!(code(&world.agent_todo("a", cancel(&todo))), expected, "{history}");
     }
     let mut world = World::new();
@@ -433,17 +327,6 @@ fn an_agent_changes_what_it_made_while_nobody_else_ever_owned_it() {
     assert_eq!(code(&world.agent_todo("a", cancel(&todo))), "actor_not_allowed");
     let mut new = NewTodo::titled(text("proved by itself"), TodoKind::Advance);
     new.validators = vec![validator()];
-    assert_eq!(
-        code(&world.agent_todo("a", TodoCommand::Add(Box::new(new)))),
-        "user_only"
-    );
-    assert_eq!(
-        code(&world.agent_todo(
-            "a",
-            TodoCommand::Hold {
-                todo_id: todo.clone()
-            }
-        )),
-        "user_only"
-    );
+    assert_eq!(code(&world.agent_todo("a", TodoCommand::Add(Box::new(new)))), "user_only");
+    assert_eq!(code(&world.agent_todo("a", TodoCommand::Hold { todo_id: todo.clone() })), "user_only");
 }

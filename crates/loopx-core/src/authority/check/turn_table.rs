@@ -39,16 +39,10 @@ fn stage(state: &str) -> (World, TodoId, Outcome) {
     world.dispatch("a", &owned).unwrap();
     let completion = || result(ResultKind::ValidatedCompletion);
     match state {
-        "attempt over" => drop(
-            world
-                .host_end("a", &owned, Some(HostFailure::Crashed), true)
-                .unwrap(),
-        ),
+        "attempt over" => drop(world.host_end("a", &owned, Some(HostFailure::Crashed), true).unwrap()),
         "third attempt over" => {
             for _ in 0..2 {
-                world
-                    .host_end("a", &owned, Some(HostFailure::Crashed), true)
-                    .unwrap();
+                world.host_end("a", &owned, Some(HostFailure::Crashed), true).unwrap();
                 world.dispatch("a", &owned).unwrap();
             }
             world.prove(owned.turn_id.unwrap(), true).unwrap();
@@ -56,43 +50,27 @@ fn stage(state: &str) -> (World, TodoId, Outcome) {
         "wished" => drop(world.stop(owned.turn_id.unwrap()).unwrap()),
         "candidate" => drop(world.result_of("a", &owned, completion()).unwrap()),
         "held" => {
-            world.hold(&todo)
-                .unwrap();
+            world.hold(&todo).unwrap();
             world.result_of("a", &owned, completion()).unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Passed), false)
-                .unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Passed), false).unwrap();
         }
         "requirement" => {
-            world.retitle(&todo, "another")
-                .unwrap();
+            world.retitle(&todo, "another").unwrap();
             world.result_of("a", &owned, completion()).unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Passed), false)
-                .unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Passed), false).unwrap();
         }
         "lost" => drop(world.lose("a", &owned, false).unwrap()),
         "lost and gone" => drop(world.lose("a", &owned, true).unwrap()),
         "inconclusive" => {
             world.result_of("a", &owned, completion()).unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Inconclusive), false)
-                .unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Inconclusive), false).unwrap();
         }
         "settled" => {
-            world
-                .result_of("a", &owned, result(ResultKind::ValidatedProgress))
-                .unwrap();
-            world
-                .judged("a", &owned, verdict(VerdictOutcome::Passed), false)
-                .unwrap();
+            world.result_of("a", &owned, result(ResultKind::ValidatedProgress)).unwrap();
+            world.judged("a", &owned, verdict(VerdictOutcome::Passed), false).unwrap();
         }
         "stopped" => drop(world.host_end("a", &owned, None, false).unwrap()),
-        "failed" => drop(
-            world
-                .host_end("a", &owned, Some(HostFailure::Timeout), false)
-                .unwrap(),
-        ),
+        "failed" => drop(world.host_end("a", &owned, Some(HostFailure::Timeout), false).unwrap()),
         "fenced" => {
             world.pass(Duration::from_mins(60));
             world.claim("b", &todo).unwrap();
@@ -119,11 +97,7 @@ fn play(world: &mut World, step: &str, owned: &Outcome) -> Result<Receipt> {
         "gone" => world.prove(turn_id, true),
         "look" => world.prove(turn_id, false),
         "lose" => world.lose("a", owned, false),
-        "found" => world.recover(
-            "a",
-            owned,
-            Found::Result(Box::new(result(ResultKind::ValidatedProgress))),
-        ),
+        "found" => world.recover("a", owned, Found::Result(Box::new(result(ResultKind::ValidatedProgress)))),
         "again" => world.recover("a", owned, Found::Again),
         "nothing" => world.recover("a", owned, Found::Nothing(HostFailure::Crashed)),
         _ => panic!("{step}"),
@@ -198,16 +172,14 @@ const ATTACHED: [(&str, [&str; 5]); 12] = [
 #[test]
 fn every_state_of_an_attached_turn_meets_every_step() {
     for (step, expected) in ATTACHED {
-        for (state, expected) in ["dispatched", "candidate", "held", "inconclusive", "settled"]
-            .into_iter()
-            .zip(expected)
+        for (state, expected) in
+            ["dispatched", "candidate", "held", "inconclusive", "settled"].into_iter().zip(expected)
         {
             let mut world = World::new();
             let todo = world.todo("it", |_| {});
             let owned = world.claim("a", &todo).unwrap();
             if state == "held" {
-                world.hold(&todo)
-                    .unwrap();
+                world.hold(&todo).unwrap();
             }
             let kind = if state == "settled" {
                 ResultKind::ValidatedProgress
@@ -255,11 +227,7 @@ fn every_kind_of_result_ends_as_its_row_says() {
         for (kind, said, end, state, slot) in RESULTS {
             let mut world = World::new();
             let todo = world.todo("it", |_| {});
-            let owned = if hosted {
-                world.running("a", &todo)
-            } else {
-                world.claim("a", &todo).unwrap()
-            };
+            let owned = if hosted { world.running("a", &todo) } else { world.claim("a", &todo).unwrap() };
             world.result_of("a", &owned, result(kind)).unwrap();
             if let Some(said) = said {
                 world.judged("a", &owned, verdict(said), false).unwrap();
@@ -286,10 +254,7 @@ fn a_monitor_is_looked_at_by_any_result_but_a_completion() {
         let mut world = World::new();
         let todo = world.todo("watch", |new| new.kind = TodoKind::Monitor);
         let owned = world.claim("a", &todo).unwrap();
-        assert_eq!(
-            code(&world.result_of("a", &owned, result(ResultKind::ValidatedCompletion))),
-            NO
-        );
+        assert_eq!(code(&world.result_of("a", &owned, result(ResultKind::ValidatedCompletion))), NO);
         world.candidate("a", &owned, kind).unwrap();
         assert_eq!(world.turn_state(&owned), "settled", "{kind:?}");
         assert_eq!(world.turn(owned.turn_id.unwrap()).slot, slot, "{kind:?}");
@@ -306,8 +271,5 @@ fn a_monitor_is_looked_at_by_any_result_but_a_completion() {
     let mut world = World::new();
     let todo = world.todo("work", |_| {});
     let owned = world.claim("a", &todo).unwrap();
-    assert_eq!(
-        code(&world.result_of("a", &owned, result(ResultKind::LookChanged))),
-        NO
-    );
+    assert_eq!(code(&world.result_of("a", &owned, result(ResultKind::LookChanged))), NO);
 }

@@ -63,15 +63,7 @@ impl World {
         let clock = StillClock::new();
         let mut authority = Authority::with_clock(ledger.open(), Box::new(clock.clone()));
         assert!(authority.found().unwrap());
-        Self {
-            ledger,
-            authority,
-            clock,
-            calls: 0,
-            folded: None,
-            folded_to: BTreeMap::new(),
-            goal: text("g"),
-        }
+        Self { ledger, authority, clock, calls: 0, folded: None, folded_to: BTreeMap::new(), goal: text("g") }
     }
 
     /// A Goal `g` with a validator, and the agents `a` and `b`.
@@ -85,13 +77,9 @@ impl World {
     pub(super) fn start(&mut self, change: impl FnOnce(&mut NewGoal)) {
         let mut new = NewGoal::wanting(text("ship it"));
         change(&mut new);
-        self.user(Command::Goal(GoalCommand::Start(Box::new(new))))
-            .unwrap();
+        self.user(Command::Goal(GoalCommand::Start(Box::new(new)))).unwrap();
         for name in ["a", "b"] {
-            let add = crate::kernel::AgentCommand::Add {
-                agent_id: text(name),
-                capabilities: [].into(),
-            };
+            let add = crate::kernel::AgentCommand::Add { agent_id: text(name), capabilities: [].into() };
             self.user(Command::Agent(add)).unwrap();
         }
     }
@@ -166,9 +154,7 @@ impl World {
     /// How many events the Goal has; none where there is no such Goal.
     fn length(&mut self) -> Option<u64> {
         let goal = self.goal.clone();
-        self.authority
-            .read(|view| Ok(view.head(&goal)?.map(|head| head.seq)))
-            .unwrap()
+        self.authority.read(|view| Ok(view.head(&goal)?.map(|head| head.seq))).unwrap()
     }
 
     /// Every event of the Goal.
@@ -176,20 +162,9 @@ impl World {
         let goal = self.goal.clone();
         let records = self
             .authority
-            .read(|view| {
-                view.events(
-                    &EventFilter {
-                        goal: &goal,
-                        after: 0,
-                    },
-                    usize::MAX,
-                )
-            })
+            .read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX))
             .unwrap();
-        records
-            .iter()
-            .map(|record| Envelope::decode(&record.payload).unwrap())
-            .collect()
+        records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
     }
 
     /// The fold of all events equals the live rows. What was folded once is kept: events never change.
@@ -199,37 +174,18 @@ impl World {
             let (head, after) = self.folded_to.get(&goal_id).copied().unwrap_or((Head::START, 0));
             let records = self
                 .authority
-                .read(|view| {
-                    view.events(
-                        &EventFilter {
-                            goal: &goal_id,
-                            after,
-                        },
-                        usize::MAX,
-                    )
-                })
+                .read(|view| view.events(&EventFilter { goal: &goal_id, after }, usize::MAX))
                 .unwrap();
             let head = chain::verify(head, &records).unwrap();
-            for envelope in records
-                .iter()
-                .map(|record| Envelope::decode(&record.payload).unwrap())
-            {
+            for envelope in records.iter().map(|record| Envelope::decode(&record.payload).unwrap()) {
                 facts.set_now(envelope.at);
-                let context = Context {
-                    goal_id: goal_id.clone(),
-                    actor: envelope.actor,
-                    at: envelope.at,
-                };
+                let context = Context { goal_id: goal_id.clone(), actor: envelope.actor, at: envelope.at };
                 envelope.body.apply(&context, &mut facts).unwrap();
             }
             let seen = records.last().map_or(after, |record| record.seq);
             self.folded_to.insert(goal_id, (head, seen));
         }
-        assert_eq!(
-            *facts.rows(),
-            self.ledger.rows(),
-            "the fold of all events differs from the rows"
-        );
+        assert_eq!(*facts.rows(), self.ledger.rows(), "the fold of all events differs from the rows");
         self.folded = Some(facts);
     }
 
@@ -278,12 +234,7 @@ impl World {
     /// What an agent should do now.
     pub(super) fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Decided> {
         let goal = self.goal.clone();
-        let decided = self.ask(
-            name,
-            own_id,
-            |_| {},
-            |facts, asker| decide_next(facts, &goal, asker),
-        )?;
+        let decided = self.ask(name, own_id, |_| {}, |facts, asker| decide_next(facts, &goal, asker))?;
         if let Action::AskUser { asks } = &decided.action {
             for ask in asks {
                 hints::check(&ask.command);
@@ -314,24 +265,12 @@ impl World {
         seen: impl FnOnce(&mut Asker<'_>),
         question: impl Fn(&Facts, &Asker<'_>) -> Result<T>,
     ) -> Result<T> {
-        let Actor::Agent(agent_id, endpoint) = agent(name) else {
-            panic!("{name} is no agent")
-        };
+        let Actor::Agent(agent_id, endpoint) = agent(name) else { panic!("{name} is no agent") };
         let key = (self.goal.clone(), agent_id.clone());
-        let capabilities = self
-            .ledger
-            .rows()
-            .agents
-            .get(&key)
-            .map(|agent| agent.capabilities.clone())
-            .unwrap_or_default();
+        let capabilities =
+            self.ledger.rows().agents.get(&key).map(|agent| agent.capabilities.clone()).unwrap_or_default();
         let mut asker = Asker {
-            viewer: Viewer {
-                agent_id: &agent_id,
-                capabilities,
-                own_id,
-                workspace: None,
-            },
+            viewer: Viewer { agent_id: &agent_id, capabilities, own_id, workspace: None },
             endpoint: &endpoint,
             machine_id: None,
             seen: [].into(),
@@ -344,8 +283,14 @@ impl World {
             let mut facts = Facts::new(terms.clone());
             decision::load(view, &goal, &asker, Depth::Whole, &mut facts)?;
             // What the short page settles, the whole one settles alike.
-            if let (Ok(short), Ok(whole)) = (decision::next(view, &terms, &goal, &asker), decide_next(&facts, &goal, &asker)) {
-                assert_eq!((short.rule, short.action), (whole.rule, whole.action), "a short page decides otherwise");
+            if let (Ok(short), Ok(whole)) =
+                (decision::next(view, &terms, &goal, &asker), decide_next(&facts, &goal, &asker))
+            {
+                assert_eq!(
+                    (short.rule, short.action),
+                    (whole.rule, whole.action),
+                    "a short page decides otherwise"
+                );
             }
             question(&facts, &asker)
         })
@@ -353,9 +298,7 @@ impl World {
 
     /// The moment of the last commit.
     pub(super) fn now(&mut self) -> Timestamp {
-        self.authority
-            .read(|view| Ok(Timestamp::from_ms(view.meta()?.unwrap().stamp.now_ms)))
-            .unwrap()
+        self.authority.read(|view| Ok(Timestamp::from_ms(view.meta()?.unwrap().stamp.now_ms))).unwrap()
     }
 
     /// A Todo's row.

@@ -24,13 +24,7 @@ pub(super) fn founding(room: &dyn Room) {
     assert!(stage_less.found().unwrap());
     assert!(!early.found().unwrap(), "founded twice");
     let meta = early.read(|view| view.meta()).unwrap().unwrap();
-    assert_eq!(
-        Authority::new(room.open())
-            .read(|view| view.meta())
-            .unwrap()
-            .unwrap(),
-        meta
-    );
+    assert_eq!(Authority::new(room.open()).read(|view| view.meta()).unwrap().unwrap(), meta);
 }
 
 pub(super) fn an_unfounded_ledger_takes_no_write(room: &dyn Room) {
@@ -42,10 +36,7 @@ pub(super) fn an_unfounded_ledger_takes_no_write(room: &dyn Room) {
 
 pub(super) fn a_receipt_is_kept_for_ever(room: &dyn Room) {
     let mut stage = Stage::set(room.open());
-    let add = Command::Todo(TodoCommand::Add(Box::new(NewTodo::titled(
-        text("x"),
-        TodoKind::Advance,
-    ))));
+    let add = Command::Todo(TodoCommand::Add(Box::new(NewTodo::titled(text("x"), TodoKind::Advance))));
     let operation = stage.operation("user:ana", add);
     let first = stage.authority.submit(operation.clone()).unwrap();
     stage.play();
@@ -53,12 +44,7 @@ pub(super) fn a_receipt_is_kept_for_ever(room: &dyn Room) {
     let again = other.submit(operation.clone()).unwrap();
     assert!(again.is_replayed() && !first.is_replayed());
     let facts = |receipt: &crate::model::Receipt| {
-        (
-            receipt.digest(),
-            receipt.at(),
-            receipt.accepted_revision(),
-            receipt.outcome.clone(),
-        )
+        (receipt.digest(), receipt.at(), receipt.accepted_revision(), receipt.outcome.clone())
     };
     assert_eq!(facts(&again), facts(&first));
     // Another wish, or another person, under the same id.
@@ -76,27 +62,18 @@ pub(super) fn a_chain_holds_and_ends_at_its_head(room: &dyn Room) {
     stage.play();
     stage.start("h", "another");
     for goal in ["g", "h"].map(text::<GoalId>) {
-        let filter = EventFilter {
-            goal: &goal,
-            after: 0,
-        };
+        let filter = EventFilter { goal: &goal, after: 0 };
         let (records, head) = stage
             .authority
             .read(|view| Ok((view.events(&filter, usize::MAX)?, view.head(&goal)?.unwrap())))
             .unwrap();
-        assert!(
-            records.iter().map(|record| record.seq).eq(1..=head.seq),
-            "{goal}: numbers"
-        );
+        assert!(records.iter().map(|record| record.seq).eq(1..=head.seq), "{goal}: numbers");
         assert_eq!(chain::verify(Head::START, &records).unwrap(), head);
         for record in &records {
             assert_eq!(chain::Envelope::decode(&record.payload).unwrap().seq, record.seq);
         }
     }
-    assert_eq!(
-        stage.authority.read(|view| view.head(&text("nowhere"))).unwrap(),
-        None
-    );
+    assert_eq!(stage.authority.read(|view| view.head(&text("nowhere"))).unwrap(), None);
 }
 
 pub(super) fn every_answer_is_that_of_the_ledger_in_memory(room: &dyn Room) {
@@ -107,10 +84,7 @@ pub(super) fn every_answer_is_that_of_the_ledger_in_memory(room: &dyn Room) {
     for minutes in [0, 46, 60 * 24] {
         stage.clock.pass(minutes * 60_000);
         let operations = stage.operations.clone();
-        stage
-            .authority
-            .read(|view| ask_everything(view, &operations))
-            .unwrap();
+        stage.authority.read(|view| ask_everything(view, &operations)).unwrap();
     }
 }
 
@@ -119,26 +93,13 @@ pub(super) fn lists_are_filtered_and_paged(room: &dyn Room) {
     stage.play();
     let goal = stage.goal.clone();
     let numbers = |view: &mut dyn View, live, bucket: Option<&str>, after, limit| {
-        let todos = view
-            .todos(
-                &TodoFilter {
-                    goal: &goal,
-                    live,
-                    bucket,
-                },
-                after,
-                limit,
-            )
-            .unwrap();
+        let todos = view.todos(&TodoFilter { goal: &goal, live, bucket }, after, limit).unwrap();
         todos.iter().map(|todo| todo.todo_id.number()).collect::<Vec<_>>()
     };
     stage
         .authority
         .read(|view| {
-            assert_eq!(
-                numbers(view, false, None, 0, usize::MAX),
-                (1..=14).collect::<Vec<_>>()
-            );
+            assert_eq!(numbers(view, false, None, 0, usize::MAX), (1..=14).collect::<Vec<_>>());
             assert_eq!(numbers(view, false, None, 2, 3), [3, 4, 5]);
             assert_eq!(numbers(view, true, None, 0, 3), [3, 4, 5]);
             assert_eq!(numbers(view, false, Some("done"), 0, 9), [1]);
@@ -150,52 +111,16 @@ pub(super) fn lists_are_filtered_and_paged(room: &dyn Room) {
                 let listed = numbers(view, false, Some(bucket), 0, usize::MAX).len();
                 assert_eq!(u64::try_from(listed).unwrap(), *n, "{bucket}");
             }
-            assert_eq!(
-                view.gates(
-                    &GateFilter {
-                        goal: &goal,
-                        blocking: false
-                    },
-                    None,
-                    9
-                )?
-                .len(),
-                3
-            );
-            assert_eq!(
-                view.gates(
-                    &GateFilter {
-                        goal: &goal,
-                        blocking: true
-                    },
-                    None,
-                    9
-                )?
-                .len(),
-                2
-            );
+            assert_eq!(view.gates(&GateFilter { goal: &goal, blocking: false }, None, 9)?.len(), 3);
+            assert_eq!(view.gates(&GateFilter { goal: &goal, blocking: true }, None, 9)?.len(), 2);
             assert_eq!(view.evidence(&goal, None, None, 9)?.len(), 3);
-            let turns = view.turns(
-                &TurnFilter {
-                    goal: &goal,
-                    todo: None,
-                    agent: None,
-                    live: false,
-                },
-                None,
-                9,
-            )?;
+            let turns =
+                view.turns(&TurnFilter { goal: &goal, todo: None, agent: None, live: false }, None, 9)?;
             assert_eq!(turns.len(), 2);
             assert!(turns[0].turn_id > turns[1].turn_id, "newest first");
             for bad in ["", "x", "gate_0"] {
-                let filter = GateFilter {
-                    goal: &goal,
-                    blocking: false,
-                };
-                assert_eq!(
-                    view.gates(&filter, Some(bad), 1).unwrap_err().code(),
-                    Code::InvalidId
-                );
+                let filter = GateFilter { goal: &goal, blocking: false };
+                assert_eq!(view.gates(&filter, Some(bad), 1).unwrap_err().code(), Code::InvalidId);
             }
             Ok(())
         })
@@ -217,23 +142,10 @@ pub(super) fn a_text_is_found_whatever_its_case(room: &dyn Room) {
             assert_eq!(ids(view.find("%", None, 9)?), [] as [String; 0]);
             assert_eq!(view.find("the", None, 9)?[1].1, "in the way");
             let asked = view.find("MAY WE", Some(&goal), 9)?;
-            assert_eq!(
-                asked.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>(),
-                ["may we?"; 3]
-            );
+            assert_eq!(asked.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>(), ["may we?"; 3]);
             let (first, tail) = (asked[0].clone(), asked[0].0[20..].to_owned());
             assert_eq!(view.find(&tail.to_uppercase(), None, 9)?, [first]);
-            let gate = view
-                .gates(
-                    &GateFilter {
-                        goal: &goal,
-                        blocking: false,
-                    },
-                    None,
-                    1,
-                )?
-                .remove(0)
-                .gate_id;
+            let gate = view.gates(&GateFilter { goal: &goal, blocking: false }, None, 1)?.remove(0).gate_id;
             let id = gate.to_string();
             assert_eq!(view.tails("gate_", &id[15..20], 9)?, std::slice::from_ref(&id));
             assert_eq!(view.tails("trn_", &id[15..], 9)?, [] as [String; 0]);
@@ -266,20 +178,14 @@ pub(super) fn a_page_of_ready_todos_is_the_best_the_agent_may_take(room: &dyn Ro
             1 => new.requires.capabilities = [text("gpu")].into(),
             _ => new.priority = if n > 590 { Priority::P0 } else { Priority::P2 },
         }
-        crate::kernel::BatchItem::Add {
-            new: Box::new(new),
-            after_items: [].into(),
-        }
+        crate::kernel::BatchItem::Add { new: Box::new(new), after_items: [].into() }
     });
     stage.user(Command::Batch(items.collect()));
     stage.todo("the last", TodoKind::Advance, |new| new.priority = Priority::P4);
     let mut page = |agent: &str| -> Vec<u32> {
         let agent: AgentId = text(agent);
         let asked = Read::Ready(goal.clone(), agent, Depth::Whole);
-        let facts = stage
-            .authority
-            .read(|view| answered(view, asked.clone()))
-            .unwrap();
+        let facts = stage.authority.read(|view| answered(view, asked.clone())).unwrap();
         facts.rows().todos.keys().map(TodoId::number).collect()
     };
     // An agent that may take a third of them sees all of that third, to the last.
@@ -307,11 +213,7 @@ pub(super) fn a_gate_on_the_last_of_many_todos_keeps_the_goal_open(room: &dyn Ro
             let (reason, waive) = (None, Vec::new());
             stage.submit(
                 "user:ana",
-                Command::Goal(GoalCommand::Close {
-                    kind: CloseKind::Achieved,
-                    reason,
-                    waive,
-                }),
+                Command::Goal(GoalCommand::Close { kind: CloseKind::Achieved, reason, waive }),
             )
         };
         assert_eq!(close(&mut stage).unwrap_err().code(), Code::GateBlocked);
@@ -337,9 +239,7 @@ pub(super) fn a_failed_job_leaves_nothing(room: &dyn Room) {
     stage.play();
     let before = stage.authority.read(whole).unwrap();
     // A wish that is refused, and a job that fails after it stored.
-    let refused = stage
-        .submit("agent:b", Command::Goal(GoalCommand::Stop))
-        .unwrap_err();
+    let refused = stage.submit("agent:b", Command::Goal(GoalCommand::Stop)).unwrap_err();
     assert_eq!(refused.code(), Code::UserOnly);
     let lost = text("lost");
     let receipt = super::raw::receipt(&stage.goal);
@@ -347,12 +247,7 @@ pub(super) fn a_failed_job_leaves_nothing(room: &dyn Room) {
         let mut commit = super::raw::commit(tx, &stage.goal, &lost, &receipt);
         commit.head.seq += 1;
         commit.writes.rows.goals = before.rows.goals.clone();
-        commit
-            .writes
-            .rows
-            .goals
-            .values_mut()
-            .for_each(|goal| goal.revision += 1);
+        commit.writes.rows.goals.values_mut().for_each(|goal| goal.revision += 1);
         tx.store(commit)?;
         assert_eq!(
             tx.head(&stage.goal)?.unwrap().seq,
@@ -372,17 +267,7 @@ pub(super) fn handles_see_each_other_and_a_read_stands_still(room: &dyn Room) {
     let goal = stage.goal.clone();
     let mut reader = room.open();
     let count = |view: &mut dyn View| {
-        view.todos(
-            &TodoFilter {
-                goal: &goal,
-                live: false,
-                bucket: None,
-            },
-            0,
-            usize::MAX,
-        )
-        .unwrap()
-        .len()
+        view.todos(&TodoFilter { goal: &goal, live: false, bucket: None }, 0, usize::MAX).unwrap().len()
     };
     for n in 0..3 {
         reader
@@ -407,20 +292,14 @@ pub(super) fn a_waiter_wakes_with_the_commit_and_not_without(room: &dyn Room) {
     });
     assert!(!changed.unwrap() && asked >= 1);
     assert!(waiting.wait(Duration::ZERO, &mut |_| Ok(true)).unwrap());
-    let failed = waiting.wait(Duration::from_secs(20), &mut |_| {
-        Err(Error::new(Code::NotReady, "no"))
-    });
+    let failed = waiting.wait(Duration::from_secs(20), &mut |_| Err(Error::new(Code::NotReady, "no")));
     assert_eq!(failed.unwrap_err().code(), Code::NotReady);
     let (asked, heard) = mpsc::channel();
     thread::scope(|scope| {
         let goal = &goal;
         let waiter = scope.spawn(move || {
             let woken = waiting.wait(Duration::from_secs(20), &mut |view| {
-                let filter = TodoFilter {
-                    goal,
-                    live: false,
-                    bucket: None,
-                };
+                let filter = TodoFilter { goal, live: false, bucket: None };
                 let found = !view.todos(&filter, 0, 1)?.is_empty();
                 // Nobody listens any more once the first word was heard.
                 let _ = asked.send(());
@@ -433,9 +312,6 @@ pub(super) fn a_waiter_wakes_with_the_commit_and_not_without(room: &dyn Room) {
         let told = monotonic();
         let (woken, at) = waiter.join().unwrap();
         assert!(woken.unwrap());
-        assert!(
-            at.saturating_duration_since(told) < Duration::from_secs(5),
-            "woken late"
-        );
+        assert!(at.saturating_duration_since(told) < Duration::from_secs(5), "woken late");
     });
 }

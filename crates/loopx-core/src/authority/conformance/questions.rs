@@ -59,11 +59,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
             Read::Live,
         ];
         asked.extend(each.map(|read| read(goal.clone())));
-        let agents = rows
-            .agents
-            .keys()
-            .filter(|(of, _)| of == goal)
-            .map(|(_, agent)| agent.clone());
+        let agents = rows.agents.keys().filter(|(of, _)| of == goal).map(|(_, agent)| agent.clone());
         for agent in agents.chain(["nobody".parse()?]) {
             asked.insert(Read::Agent(goal.clone(), agent.clone()));
             asked.insert(Read::AgentTurns(goal.clone(), agent.clone()));
@@ -93,12 +89,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
     asked.extend(rows.turns.keys().map(|id| Read::Turn(*id)));
     asked.extend(rows.gates.keys().map(|id| Read::Gate(*id)));
     asked.extend(rows.evidence.keys().map(|id| Read::Evidence(*id)));
-    asked.extend(
-        rows.todos
-            .values()
-            .filter_map(|todo| index(todo).writes_in)
-            .map(Read::Writers),
-    );
+    asked.extend(rows.todos.values().filter_map(|todo| index(todo).writes_in).map(Read::Writers));
     asked.insert(Read::Writers("0000000000000000".parse()?));
     // Each alone, at several moments, and all together on top of what is loaded already.
     for now_ms in [0, meta.stamp.now_ms, meta.stamp.now_ms + 600_000, i64::MAX - 1] {
@@ -112,13 +103,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
 }
 
 fn pages(view: &mut dyn View, goal: &GoalId, all: &Whole) -> Result<()> {
-    let todos: Vec<TodoId> = all
-        .rows
-        .todos
-        .keys()
-        .filter(|id| id.goal() == goal)
-        .cloned()
-        .collect();
+    let todos: Vec<TodoId> = all.rows.todos.keys().filter(|id| id.goal() == goal).cloned().collect();
     let absent = TodoId::new(goal.clone(), u32::MAX);
     let first_gate = all.rows.gates.keys().next().map(ToString::to_string);
     let first_evidence = all.rows.evidence.keys().next().map(ToString::to_string);
@@ -157,27 +142,9 @@ fn pages(view: &mut dyn View, goal: &GoalId, all: &Whole) -> Result<()> {
             }
             for live in [false, true] {
                 for before in [None, last_turn.as_deref()] {
-                    view.turns(
-                        &TurnFilter {
-                            goal,
-                            todo,
-                            agent: None,
-                            live,
-                        },
-                        before,
-                        limit,
-                    )?;
+                    view.turns(&TurnFilter { goal, todo, agent: None, live }, before, limit)?;
                     for agent in [&"a".parse()?, &"b".parse()?] {
-                        view.turns(
-                            &TurnFilter {
-                                goal,
-                                todo,
-                                agent: Some(agent),
-                                live,
-                            },
-                            before,
-                            limit,
-                        )?;
+                        view.turns(&TurnFilter { goal, todo, agent: Some(agent), live }, before, limit)?;
                     }
                 }
             }

@@ -19,11 +19,7 @@ pub(super) fn receipt(goal: &GoalId) -> StoredReceipt {
     StoredReceipt {
         digest: Digest::ZERO,
         actor: Actor::System,
-        provenance: Provenance {
-            door: Door::Library,
-            assurance: Assurance::Stated,
-            contained: None,
-        },
+        provenance: Provenance { door: Door::Library, assurance: Assurance::Stated, contained: None },
         goal_id: Some(goal.clone()),
         at: Timestamp::from_ms(1),
         seq: 1,
@@ -58,10 +54,7 @@ fn store(tx: &mut dyn Tx, goal: &GoalId, operation: &str, deltas: Vec<Delta>, ro
     let receipt = receipt(goal);
     let mut commit = commit(tx, goal, &operation_id, &receipt);
     commit.writes.deltas = deltas;
-    commit.writes.rows.todos = rows
-        .iter()
-        .map(|row| (row.todo_id.clone(), row.clone()))
-        .collect();
+    commit.writes.rows.todos = rows.iter().map(|row| (row.todo_id.clone(), row.clone())).collect();
     tx.store(commit)
 }
 
@@ -74,54 +67,27 @@ pub(super) fn changes_come_first_and_rows_win(room: &dyn Room) {
     let mut stage = Stage::set(room.open());
     let goal = stage.goal.clone();
     let dep = stage.todo("dep", TodoKind::Advance, |_| {});
-    let one = stage.todo("one", TodoKind::Advance, |new| {
-        new.depends_on = [dep.clone()].into()
-    });
-    let two = stage.todo("two", TodoKind::Advance, |new| {
-        new.depends_on = [dep.clone()].into()
-    });
+    let one = stage.todo("one", TodoKind::Advance, |new| new.depends_on = [dep.clone()].into());
+    let two = stage.todo("two", TodoKind::Advance, |new| new.depends_on = [dep.clone()].into());
     room.open()
         .write(&mut |tx| {
             let mut row = todo(tx, &one);
             row.counters.unmet = 7;
             row.counters.blocking_gates = 2;
-            let by = |unmet, cancelled| Delta::Dependency {
-                dep: dep.clone(),
-                unmet,
-                cancelled,
-            };
+            let by = |unmet, cancelled| Delta::Dependency { dep: dep.clone(), unmet, cancelled };
             // A Todo that the same decision adds is not reached by its changes.
             let mut three = row.clone();
             three.todo_id = TodoId::new(goal.clone(), 9);
-            three.counters = Counters {
-                unmet: 1,
-                ..Counters::default()
-            };
-            let gated = Delta::Gated {
-                todos: vec![one.clone(), two.clone()],
-                by: 3,
-            };
-            store(
-                tx,
-                &goal,
-                "raw-1",
-                vec![by(4, 1), by(-2, 0), gated],
-                &[row, three],
-            )?;
-            assert_eq!(
-                todo(tx, &one).counters.unmet,
-                7,
-                "a row that is written whole wins"
-            );
+            three.counters = Counters { unmet: 1, ..Counters::default() };
+            let gated = Delta::Gated { todos: vec![one.clone(), two.clone()], by: 3 };
+            store(tx, &goal, "raw-1", vec![by(4, 1), by(-2, 0), gated], &[row, three])?;
+            assert_eq!(todo(tx, &one).counters.unmet, 7, "a row that is written whole wins");
             assert_eq!(todo(tx, &one).counters.blocking_gates, 2);
             let two = todo(tx, &two).counters;
             assert_eq!((two.unmet, two.cancelled_deps, two.blocking_gates), (3, 1, 3));
             assert_eq!(todo(tx, &TodoId::new(goal.clone(), 9)).counters.unmet, 1);
             // Nothing goes below zero.
-            let down = Delta::Gated {
-                todos: vec![one.clone()],
-                by: -9,
-            };
+            let down = Delta::Gated { todos: vec![one.clone()], by: -9 };
             store(tx, &goal, "raw-2", vec![by(-9, -9), down], &[])?;
             let one = todo(tx, &one).counters;
             assert_eq!((one.unmet, one.cancelled_deps, one.blocking_gates), (0, 0, 0));
@@ -152,9 +118,7 @@ fn done() -> TodoState {
 pub(super) fn links_follow_the_rows(room: &dyn Room) {
     let mut stage = Stage::set(room.open());
     let goal = stage.goal.clone();
-    let ids: Vec<_> = (0..4)
-        .map(|_| stage.todo("x", TodoKind::Advance, |_| {}))
-        .collect();
+    let ids: Vec<_> = (0..4).map(|_| stage.todo("x", TodoKind::Advance, |_| {})).collect();
     let dependants = |view: &mut dyn View, of: &TodoId| -> BTreeSet<u32> {
         let meta = view.meta().unwrap().unwrap();
         let mut facts = Facts::new(Terms {
@@ -197,18 +161,10 @@ pub(super) fn a_wake_reaches_who_waits_for_it(room: &dyn Room) {
     let mut stage = Stage::set(room.open());
     let goal = stage.goal.clone();
     let first = stage.todo("first", TodoKind::Advance, |_| {});
-    let waits = stage.todo("waits", TodoKind::Advance, |new| {
-        new.wake = Some(Wake::TodoDone(first.clone()))
-    });
-    let other = stage.todo("other", TodoKind::Advance, |new| {
-        new.wake = Some(Wake::TodoDone(waits.clone()))
-    });
+    let waits = stage.todo("waits", TodoKind::Advance, |new| new.wake = Some(Wake::TodoDone(first.clone())));
+    let other = stage.todo("other", TodoKind::Advance, |new| new.wake = Some(Wake::TodoDone(waits.clone())));
     let at = Timestamp::from_ms(1_700_000_000_000);
-    let wake = |woken_at, lost| Delta::Wake {
-        target: Target::Todo(first.clone()),
-        woken_at,
-        lost,
-    };
+    let wake = |woken_at, lost| Delta::Wake { target: Target::Todo(first.clone()), woken_at, lost };
     let ready = |view: &mut dyn View| -> BTreeSet<u32> {
         let meta = view.meta().unwrap().unwrap();
         let mut facts = Facts::new(Terms {
@@ -218,8 +174,7 @@ pub(super) fn a_wake_reaches_who_waits_for_it(room: &dyn Room) {
             clock_jump: false,
             strict: false,
         });
-        view.load(&[Read::Ready(text("g"), text("a"), Depth::Whole)].into(), &mut facts)
-            .unwrap();
+        view.load(&[Read::Ready(text("g"), text("a"), Depth::Whole)].into(), &mut facts).unwrap();
         facts.rows().todos.keys().map(TodoId::number).collect()
     };
     room.open()
@@ -240,10 +195,7 @@ pub(super) fn a_wake_reaches_who_waits_for_it(room: &dyn Room) {
 pub(super) fn a_meter_holds_what_was_put_in(room: &dyn Room) {
     let stage = Stage::set(room.open());
     let goal = stage.goal.clone();
-    let scopes = [
-        MeterScope::Goal(goal.clone()),
-        MeterScope::Agent(goal.clone(), text("a")),
-    ];
+    let scopes = [MeterScope::Goal(goal.clone()), MeterScope::Agent(goal.clone(), text("a"))];
     let put = |scope: &MeterScope, bucket, by| Delta::Meter {
         scope: scope.clone(),
         bucket: Bucket::from_number(bucket),
@@ -268,18 +220,10 @@ pub(super) fn a_meter_holds_what_was_put_in(room: &dyn Room) {
                 })
                 .collect();
             assert_eq!(whole(tx)?.meters, expected);
-            let deltas = vec![
-                put(&scopes[0], 5, -9),
-                put(&scopes[0], 1, -1),
-                put(&scopes[1], 7, -1),
-            ];
+            let deltas = vec![put(&scopes[0], 5, -9), put(&scopes[0], 1, -1), put(&scopes[1], 7, -1)];
             store(tx, &goal, "raw-9", deltas, &[])?;
             let left: Vec<u64> = whole(tx)?.meters.into_values().collect();
-            assert_eq!(
-                left,
-                [4, 3, 3],
-                "no meter goes below zero, and an empty one is none"
-            );
+            assert_eq!(left, [4, 3, 3], "no meter goes below zero, and an empty one is none");
             Ok(())
         })
         .unwrap();

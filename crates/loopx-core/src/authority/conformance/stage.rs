@@ -73,9 +73,7 @@ impl Clock for StillClock {
 
 /// Reads what is well formed by the suite's own hand.
 pub(super) fn text<T: std::str::FromStr>(text: &str) -> T {
-    text.parse()
-        .ok()
-        .unwrap_or_else(|| panic!("{text:?} does not parse"))
+    text.parse().ok().unwrap_or_else(|| panic!("{text:?} does not parse"))
 }
 
 /// A Goal with an objective and nothing else.
@@ -98,12 +96,7 @@ impl Stage {
         let clock = StillClock::new();
         let mut authority = Authority::with_clock(ledger, Box::new(clock.clone()));
         assert!(authority.found().unwrap(), "the ledger was founded before");
-        let mut stage = Self {
-            authority,
-            clock,
-            goal: text("g"),
-            operations: Vec::new(),
-        };
+        let mut stage = Self { authority, clock, goal: text("g"), operations: Vec::new() };
         stage.start("g", "ship it");
         stage
     }
@@ -116,10 +109,7 @@ impl Stage {
             agent_id: text("a"),
             capabilities: [text("gpu")].into(),
         }));
-        self.user(Command::Agent(AgentCommand::Add {
-            agent_id: text("b"),
-            capabilities: [].into(),
-        }));
+        self.user(Command::Agent(AgentCommand::Add { agent_id: text("b"), capabilities: [].into() }));
     }
 
     /// An operation under a fresh id.
@@ -142,9 +132,7 @@ impl Stage {
     pub(super) fn todo(&mut self, title: &str, kind: TodoKind, change: impl FnOnce(&mut NewTodo)) -> TodoId {
         let mut new = NewTodo::titled(text(title), kind);
         change(&mut new);
-        self.user(Command::Todo(TodoCommand::Add(Box::new(new))))
-            .todo_ids
-            .remove(0)
+        self.user(Command::Todo(TodoCommand::Add(Box::new(new)))).todo_ids.remove(0)
     }
 
     pub(super) fn claim(
@@ -153,10 +141,7 @@ impl Stage {
         todo_id: &TodoId,
         workspace: Option<&str>,
     ) -> Result<Outcome> {
-        let claim = Claim {
-            workspace: workspace.map(text),
-            ..Claim::attached(todo_id.clone())
-        };
+        let claim = Claim { workspace: workspace.map(text), ..Claim::attached(todo_id.clone()) };
         self.submit(actor, Command::Claim(ClaimCommand::Claim(Box::new(claim))))
     }
 
@@ -169,30 +154,21 @@ impl Stage {
             scope,
             standing_until: None,
         };
-        self.user(Command::Gate(GateCommand::Open(Box::new(new))))
-            .gate_id
-            .unwrap()
+        self.user(Command::Gate(GateCommand::Open(Box::new(new)))).gate_id.unwrap()
     }
 
     /// Leaves rows of every kind and state.
     pub(super) fn play(&mut self) {
         use TodoKind::{Action, Advance, Blocker, Monitor};
-        let first = self.todo("Write the Docs", Advance, |new| {
-            new.detail = Some(text("all of them"))
-        });
+        let first = self.todo("Write the Docs", Advance, |new| new.detail = Some(text("all of them")));
         let second = self.todo("\u{c4}ndern", Advance, |new| {
             new.depends_on = [first.clone()].into();
             new.priority = Priority::P0;
         });
-        let third = self.todo("third", Advance, |new| {
-            new.depends_on = [first.clone(), second.clone()].into()
-        });
-        let fourth = self.todo("with a gpu", Advance, |new| {
-            new.requires.capabilities = [text("gpu")].into()
-        });
-        self.todo("not for a", Advance, |new| {
-            new.excluded_agents = [text("a"), text("c")].into()
-        });
+        let third =
+            self.todo("third", Advance, |new| new.depends_on = [first.clone(), second.clone()].into());
+        let fourth = self.todo("with a gpu", Advance, |new| new.requires.capabilities = [text("gpu")].into());
+        self.todo("not for a", Advance, |new| new.excluded_agents = [text("a"), text("c")].into());
         self.todo("paused", Advance, |new| new.hold = true);
         self.todo("in the way", Blocker, |_| {});
         self.todo("by hand", Action, |_| {});
@@ -200,32 +176,20 @@ impl Stage {
         self.todo("later", Advance, |new| {
             new.wake = Some(Wake::After(Timestamp::from_ms(1_800_000_300_000)))
         });
-        self.todo("after the third", Advance, |new| {
-            new.wake = Some(Wake::TodoDone(third.clone()))
-        });
+        self.todo("after the third", Advance, |new| new.wake = Some(Wake::TodoDone(third.clone())));
         self.todo("stuck", Advance, |new| new.blocked = Some(text("no key")));
-        let writing = self.todo("writes", Advance, |new| {
-            new.requires.write_scopes = [text("src")].into()
-        });
+        let writing = self.todo("writes", Advance, |new| new.requires.write_scopes = [text("src")].into());
         self.claim("agent:a", &first, None).unwrap();
-        self.claim("agent:b", &writing, Some("00112233445566778899"))
-            .unwrap();
+        self.claim("agent:b", &writing, Some("00112233445566778899")).unwrap();
         self.clock.pass(60_000);
-        let gate = self.gate(
-            GateKind::Decision,
-            Blocks::Todos([third.clone(), fourth.clone()].into()),
-            None,
-        );
+        let gate = self.gate(GateKind::Decision, Blocks::Todos([third.clone(), fourth.clone()].into()), None);
         self.todo("after the gate", Advance, |new| new.wake = Some(Wake::Gate(gate)));
         let approval = self.gate(
             GateKind::Approval,
             Blocks::Todos([fourth.clone()].into()),
             Some(Key::Capability(text("gpu"))),
         );
-        self.user(Command::Gate(GateCommand::Resolve {
-            gate_id: approval,
-            answer: Answer::Approve,
-        }));
+        self.user(Command::Gate(GateCommand::Resolve { gate_id: approval, answer: Answer::Approve }));
         self.gate(GateKind::Direction, Blocks::Goal, None);
         for (todo_id, criterion) in [(Some(first.clone()), None), (None, None), (Some(third), None)] {
             self.user(Command::Evidence(EvidenceCommand::Add {
@@ -238,36 +202,16 @@ impl Stage {
                 verdict: None,
             }));
         }
-        let limit = Limit {
-            turns: 9,
-            window_ms: Duration::from_mins(60),
-        };
-        self.user(Command::Quota(QuotaCommand::Set {
-            agent_id: Some(text("b")),
-            limit: Some(limit),
-        }));
-        let cancel = TodoCommand::Cancel {
-            todo_id: second,
-            reason: text("no"),
-            superseded_by: None,
-        };
+        let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
+        self.user(Command::Quota(QuotaCommand::Set { agent_id: Some(text("b")), limit: Some(limit) }));
+        let cancel = TodoCommand::Cancel { todo_id: second, reason: text("no"), superseded_by: None };
         self.user(Command::Todo(cancel));
-        let release = ClaimCommand::ForceRelease {
-            todo_id: first.clone(),
-            reason: text("mine"),
-        };
+        let release = ClaimCommand::ForceRelease { todo_id: first.clone(), reason: text("mine") };
         self.user(Command::Claim(release));
-        let complete = TodoCommand::Complete {
-            todo_id: first,
-            continuation: Continuation::ActiveGoal,
-            waive: None,
-        };
+        let complete =
+            TodoCommand::Complete { todo_id: first, continuation: Continuation::ActiveGoal, waive: None };
         self.user(Command::Todo(complete));
-        let handed = ClaimCommand::Transfer {
-            todo_id: writing,
-            own_id: None,
-            to: text("a"),
-        };
+        let handed = ClaimCommand::Transfer { todo_id: writing, own_id: None, to: text("a") };
         self.user(Command::Claim(handed));
     }
 }

@@ -31,26 +31,12 @@ impl Twin {
 impl Ledger for Twin {
     fn write(&mut self, job: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
         let Self { memory, other } = self;
-        memory.write(&mut |memory| {
-            other.write(&mut |other| {
-                job(&mut Both {
-                    memory: &mut *memory,
-                    other,
-                })
-            })
-        })
+        memory.write(&mut |memory| other.write(&mut |other| job(&mut Both { memory: &mut *memory, other })))
     }
 
     fn read(&mut self, job: &mut dyn FnMut(&mut dyn View) -> Result<()>) -> Result<()> {
         let Self { memory, other } = self;
-        memory.read(&mut |memory| {
-            other.read(&mut |other| {
-                job(&mut Seen {
-                    memory: &mut *memory,
-                    other,
-                })
-            })
-        })
+        memory.read(&mut |memory| other.read(&mut |other| job(&mut Seen { memory: &mut *memory, other })))
     }
 
     fn wait(
@@ -114,17 +100,11 @@ macro_rules! ask_both {
             }
 
             fn goals(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<Goal>> {
-                same(
-                    self.memory.goals(after, limit),
-                    self.other.goals(after, limit),
-                )
+                same(self.memory.goals(after, limit), self.other.goals(after, limit))
             }
 
             fn todos(&mut self, filter: &TodoFilter<'_>, after: u32, limit: usize) -> Result<Vec<Todo>> {
-                same(
-                    self.memory.todos(filter, after, limit),
-                    self.other.todos(filter, after, limit),
-                )
+                same(self.memory.todos(filter, after, limit), self.other.todos(filter, after, limit))
             }
 
             fn owned_in(&mut self, workspace: &Workspace, limit: usize) -> Result<Vec<Todo>> {
@@ -146,10 +126,7 @@ macro_rules! ask_both {
                 after: Option<&str>,
                 limit: usize,
             ) -> Result<Vec<Gate>> {
-                same(
-                    self.memory.gates(filter, after, limit),
-                    self.other.gates(filter, after, limit),
-                )
+                same(self.memory.gates(filter, after, limit), self.other.gates(filter, after, limit))
             }
 
             fn evidence(
@@ -171,17 +148,11 @@ macro_rules! ask_both {
                 before: Option<&str>,
                 limit: usize,
             ) -> Result<Vec<Turn>> {
-                same(
-                    self.memory.turns(filter, before, limit),
-                    self.other.turns(filter, before, limit),
-                )
+                same(self.memory.turns(filter, before, limit), self.other.turns(filter, before, limit))
             }
 
             fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
-                same(
-                    self.memory.events(filter, limit),
-                    self.other.events(filter, limit),
-                )
+                same(self.memory.events(filter, limit), self.other.events(filter, limit))
             }
 
             fn own_head(&mut self) -> Result<Option<Head>> {
@@ -189,10 +160,7 @@ macro_rules! ask_both {
             }
 
             fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
-                same(
-                    self.memory.own_events(after, limit),
-                    self.other.own_events(after, limit),
-                )
+                same(self.memory.own_events(after, limit), self.other.own_events(after, limit))
             }
 
             fn counts(&mut self, goal: &GoalId) -> Result<Count> {
@@ -205,17 +173,11 @@ macro_rules! ask_both {
                 goal: Option<&GoalId>,
                 limit: usize,
             ) -> Result<Vec<(String, String)>> {
-                same(
-                    self.memory.find(text, goal, limit),
-                    self.other.find(text, goal, limit),
-                )
+                same(self.memory.find(text, goal, limit), self.other.find(text, goal, limit))
             }
 
             fn tails(&mut self, prefix: &str, tail: &str, limit: usize) -> Result<Vec<String>> {
-                same(
-                    self.memory.tails(prefix, tail, limit),
-                    self.other.tails(prefix, tail, limit),
-                )
+                same(self.memory.tails(prefix, tail, limit), self.other.tails(prefix, tail, limit))
             }
         }
     };
@@ -234,9 +196,6 @@ impl Tx for Both<'_> {
     }
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
-        same(
-            self.memory.store_own(commit.clone()),
-            self.other.store_own(commit),
-        )
+        same(self.memory.store_own(commit.clone()), self.other.store_own(commit))
     }
 }

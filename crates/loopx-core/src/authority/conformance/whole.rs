@@ -41,10 +41,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
         let id = goal.goal_id.clone();
         goal_rows(view, &id, &mut all.rows)?;
         all.counts.insert(id.clone(), view.counts(&id)?);
-        all.events.insert(
-            id.clone(),
-            view.events(&EventFilter { goal: &id, after: 0 }, usize::MAX)?,
-        );
+        all.events.insert(id.clone(), view.events(&EventFilter { goal: &id, after: 0 }, usize::MAX)?);
         all.heads.extend(view.head(&id)?.map(|head| (id.clone(), head)));
         all.rows.goals.insert(id, goal);
     }
@@ -60,12 +57,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
     view.load(&texts, &mut facts)?;
     all.rows.texts.clone_from(&facts.rows().texts);
     let goals = all.rows.goals.keys().cloned().map(MeterScope::Goal);
-    let agents = all
-        .rows
-        .agents
-        .keys()
-        .cloned()
-        .map(|(goal, agent)| MeterScope::Agent(goal, agent));
+    let agents = all.rows.agents.keys().cloned().map(|(goal, agent)| MeterScope::Agent(goal, agent));
     for scope in goals.chain(agents) {
         meter(view, &scope, &mut facts, &mut all.meters)?;
     }
@@ -73,46 +65,16 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
 }
 
 fn goal_rows(view: &mut dyn View, goal: &GoalId, rows: &mut Rows) -> Result<()> {
-    let todos = view.todos(
-        &TodoFilter {
-            goal,
-            live: false,
-            bucket: None,
-        },
-        0,
-        usize::MAX,
-    )?;
-    rows.todos
-        .extend(todos.into_iter().map(|row| (row.todo_id.clone(), row)));
+    let todos = view.todos(&TodoFilter { goal, live: false, bucket: None }, 0, usize::MAX)?;
+    rows.todos.extend(todos.into_iter().map(|row| (row.todo_id.clone(), row)));
     let agents = view.agents(goal)?;
-    rows.agents.extend(
-        agents
-            .into_iter()
-            .map(|row| ((goal.clone(), row.agent_id.clone()), row)),
-    );
-    let turns = view.turns(
-        &TurnFilter {
-            goal,
-            todo: None,
-            agent: None,
-            live: false,
-        },
-        None,
-        usize::MAX,
-    )?;
+    rows.agents.extend(agents.into_iter().map(|row| ((goal.clone(), row.agent_id.clone()), row)));
+    let turns = view.turns(&TurnFilter { goal, todo: None, agent: None, live: false }, None, usize::MAX)?;
     rows.turns.extend(turns.into_iter().map(|row| (row.turn_id, row)));
-    let gates = view.gates(
-        &GateFilter {
-            goal,
-            blocking: false,
-        },
-        None,
-        usize::MAX,
-    )?;
+    let gates = view.gates(&GateFilter { goal, blocking: false }, None, usize::MAX)?;
     rows.gates.extend(gates.into_iter().map(|row| (row.gate_id, row)));
     let evidence = view.evidence(goal, None::<&TodoId>, None, usize::MAX)?;
-    rows.evidence
-        .extend(evidence.into_iter().map(|row| (row.evidence_id, row)));
+    rows.evidence.extend(evidence.into_iter().map(|row| (row.evidence_id, row)));
     Ok(())
 }
 

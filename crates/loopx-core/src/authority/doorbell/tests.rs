@@ -118,7 +118,10 @@ fn a_wait_ends_at_its_deadline_and_asks_at_least_once() {
     assert_eq!(waiter.wait(Duration::ZERO, &mut ask).unwrap(), Waited::TimedOut);
     assert_eq!(waiter.wait(Duration::from_millis(150), &mut ask).unwrap(), Waited::TimedOut);
     assert!((2..=4).contains(&asked), "busy polling: {asked} questions");
-    assert_eq!(waiter.wait(Duration::ZERO, || Err(Code::StoreBusy.into())).unwrap_err().code(), Code::StoreBusy);
+    assert_eq!(
+        waiter.wait(Duration::ZERO, || Err(Code::StoreBusy.into())).unwrap_err().code(),
+        Code::StoreBusy
+    );
 }
 
 #[test]

@@ -11,10 +11,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    Head, Ledger, Meta, Record, StoredReceipt, Tx, View,
-    clock::Deadline,
-};
+use super::{Head, Ledger, Meta, Record, StoredReceipt, Tx, View, clock::Deadline};
 use crate::{
     error::Result,
     kernel::Rows,
@@ -85,7 +82,11 @@ impl Ledger for MemoryLedger {
         job(&mut copy)
     }
 
-    fn wait(&mut self, wait: Duration, changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>) -> Result<bool> {
+    fn wait(
+        &mut self,
+        wait: Duration,
+        changed: &mut dyn FnMut(&mut dyn View) -> Result<bool>,
+    ) -> Result<bool> {
         let deadline = Deadline::after(wait);
         let mut state = self.state();
         loop {

@@ -53,7 +53,8 @@ impl State {
             Delta::Dependency { dep, unmet, cancelled } => {
                 for todo in todos.values_mut().filter(|todo| todo.depends_on.contains(&dep)) {
                     todo.counters.unmet = todo.counters.unmet.saturating_add_signed(unmet);
-                    todo.counters.cancelled_deps = todo.counters.cancelled_deps.saturating_add_signed(cancelled);
+                    todo.counters.cancelled_deps =
+                        todo.counters.cancelled_deps.saturating_add_signed(cancelled);
                 }
             }
             Delta::Gated { todos: ids, by } => {

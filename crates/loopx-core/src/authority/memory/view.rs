@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    super::{Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View, ledger::cursor},
+    super::{
+        Count, EventFilter, GateFilter, Head, Meta, Record, StoredReceipt, TodoFilter, TurnFilter, View,
+        ledger::cursor,
+    },
     State,
 };
 use crate::{
     error::Result,
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
-        Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope, OperationId,
-        Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
+        Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope,
+        OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
     },
 };
 
@@ -134,17 +137,21 @@ impl View for State {
 
     fn find(&mut self, text: &str, goal: Option<&GoalId>, limit: usize) -> Result<Vec<(String, String)>> {
         let text = text.to_lowercase();
-        let goals = self.rows.goals.values().map(|goal| {
-            (goal.goal_id.clone(), goal.goal_id.to_string(), goal.objective.to_string())
-        });
-        let todos = self.rows.todos.values().map(|todo| {
-            (todo.todo_id.goal().clone(), todo.todo_id.to_string(), todo.title.to_string())
-        });
+        let goals = self
+            .rows
+            .goals
+            .values()
+            .map(|goal| (goal.goal_id.clone(), goal.goal_id.to_string(), goal.objective.to_string()));
+        let todos = self
+            .rows
+            .todos
+            .values()
+            .map(|todo| (todo.todo_id.goal().clone(), todo.todo_id.to_string(), todo.title.to_string()));
         let mut gates: Vec<_> = self.rows.gates.values().collect();
         gates.sort_by(|a, b| (&a.goal_id, a.gate_id).cmp(&(&b.goal_id, b.gate_id)));
-        let gates = gates.into_iter().map(|gate| {
-            (gate.goal_id.clone(), gate.gate_id.to_string(), gate.question.to_string())
-        });
+        let gates = gates
+            .into_iter()
+            .map(|gate| (gate.goal_id.clone(), gate.gate_id.to_string(), gate.question.to_string()));
         let mut found = Vec::new();
         for (of, id, title) in goals.chain(todos).chain(gates) {
             let holds = id.to_lowercase().contains(&text) || title.to_lowercase().contains(&text);
@@ -207,7 +214,9 @@ impl State {
                 found.agents.extend(self.rows.agents.get(&key).map(|row| (key, row.clone())));
             }
             Read::Todo(id) => self.todo(id, found),
-            Read::Text(id) => found.texts.extend(self.rows.texts.get(id).map(|text| (id.clone(), text.clone()))),
+            Read::Text(id) => {
+                found.texts.extend(self.rows.texts.get(id).map(|text| (id.clone(), text.clone())));
+            }
             Read::Turn(id) => {
                 if let Some(turn) = self.rows.turns.get(id) {
                     self.turn(turn, found);
@@ -218,7 +227,8 @@ impl State {
                 found.evidence.extend(self.rows.evidence.get(id).map(|evidence| (*id, evidence.clone())));
             }
             Read::AgentTurns(goal, agent) => {
-                let of = |turn: &&Turn| turn.goal_id == *goal && turn.agent_id == *agent && !turn.is_terminal();
+                let of =
+                    |turn: &&Turn| turn.goal_id == *goal && turn.agent_id == *agent && !turn.is_terminal();
                 self.rows.turns.values().filter(of).for_each(|turn| self.turn(turn, found));
             }
             Read::LiveTurns(goal) => {
@@ -246,7 +256,8 @@ impl State {
             Read::Ancestors(id) => self.ancestors(id, found),
             Read::Unfinished(goal) => self.some_todos(
                 |todo| {
-                    let counts = matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan);
+                    let counts =
+                        matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan);
                     todo.todo_id.goal() == goal && todo.is_live() && counts
                 },
                 Facts::UNFINISHED,
@@ -313,8 +324,12 @@ impl State {
                 let met = counters.unmet == 0 && counters.cancelled_deps == 0 && counters.blocking_gates == 0;
                 let free = index.ready?;
                 let mine = index.reserved_for.as_ref() == Some(agent);
-                (met && (free.free_at <= now || mine) && index.ready_at <= now)
-                    .then_some((free.priority, index.ready_at, todo.todo_id.number(), &todo.todo_id))
+                (met && (free.free_at <= now || mine) && index.ready_at <= now).then_some((
+                    free.priority,
+                    index.ready_at,
+                    todo.todo_id.number(),
+                    &todo.todo_id,
+                ))
             })
             .collect();
         ready.sort();

@@ -47,7 +47,10 @@ fn processes_with_other_runtime_folders_meet_the_same_bell_and_locks() {
             Ok(asked == 2)
         });
         assert_eq!(waited.unwrap(), Waited::Changed);
-        assert!(monotonic().saturating_duration_since(begun) < Duration::from_millis(1500), "not by the bell");
+        assert!(
+            monotonic().saturating_duration_since(begun) < Duration::from_millis(1500),
+            "not by the bell"
+        );
         ringer.said("ok");
     }
     assert_eq!(fs::read_dir(&two).unwrap().count(), 0, "a second bell was made");

@@ -51,7 +51,8 @@ fn fault_c2_a_migration_under_an_open_connection_is_seen() {
 #[test]
 fn a_foreign_or_missing_file_is_refused() {
     let disk = Disk::empty();
-    for refused in [Writer::open(&disk.db(), &SCHEMA).unwrap_err(), Reader::open(&disk.db(), &SCHEMA).unwrap_err()]
+    for refused in
+        [Writer::open(&disk.db(), &SCHEMA).unwrap_err(), Reader::open(&disk.db(), &SCHEMA).unwrap_err()]
     {
         assert_eq!((refused.code(), refused.hint_args()), (Code::NotFound, Some("init")));
     }
@@ -61,8 +62,11 @@ fn a_foreign_or_missing_file_is_refused() {
     assert_eq!(code(Writer::open(&disk.db(), &SCHEMA)), Code::StoreCorrupt);
     assert_eq!(code(Reader::open(&disk.db(), &SCHEMA)), Code::StoreCorrupt);
     assert_eq!(code(Writer::open_or_create(&disk.db(), &SCHEMA)), Code::StoreCorrupt);
-    fs::write(disk.db(), "this is no database, and it is longer than a header would be by some hundred bytes ".repeat(20))
-        .unwrap();
+    fs::write(
+        disk.db(),
+        "this is no database, and it is longer than a header would be by some hundred bytes ".repeat(20),
+    )
+    .unwrap();
     assert_eq!(code(Writer::open(&disk.db(), &SCHEMA)), Code::StoreCorrupt);
     assert_eq!(code(Reader::open(&disk.db(), &SCHEMA)), Code::StoreCorrupt);
 }

@@ -80,7 +80,11 @@ fn found(role: &str, at: &Path) -> i64 {
         "write" => count(at).unwrap(),
         "submit" => ledger::todos(at),
         "create" => count(at).map_or_else(|e| i64::from(e.code() != Code::NotFound), |_| 1),
-        "body" => i64::from(PrivateStore::at(at).latest(roles::body().kind, &roles::body().id).is_ok_and(|body| body.is_some())),
+        "body" => i64::from(
+            PrivateStore::at(at)
+                .latest(roles::body().kind, &roles::body().id)
+                .is_ok_and(|body| body.is_some()),
+        ),
         _ => i64::from(at.join("profiles/default/profile.json").exists()),
     }
 }

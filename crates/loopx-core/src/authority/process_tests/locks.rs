@@ -16,8 +16,7 @@ fn timed<T>(step: impl FnOnce() -> T) -> (T, Duration) {
 #[test]
 fn eight_writers_all_get_their_turn() {
     let disk = Disk::new();
-    let mut writers: Vec<Role> =
-        (0..8).map(|_| start("write 200", &disk.db(), &Start::default())).collect();
+    let mut writers: Vec<Role> = (0..8).map(|_| start("write 200", &disk.db(), &Start::default())).collect();
     for writer in &mut writers {
         writer.said("ready");
     }
@@ -63,8 +62,7 @@ fn regress_the_log_begins_anew_while_eight_write() {
 fn eight_first_writers_make_one_schema() {
     for _ in 0..5 {
         let disk = Disk::empty();
-        let writers: Vec<Role> =
-            (0..8).map(|_| start("create", &disk.db(), &Start::default())).collect();
+        let writers: Vec<Role> = (0..8).map(|_| start("create", &disk.db(), &Start::default())).collect();
         for mut writer in writers {
             writer.said("ok");
         }

@@ -84,7 +84,9 @@ fn count(db: &Path) -> Result<i64> {
     let mut reader = Reader::open(db, &SCHEMA)?;
     let snapshot = reader.snapshot()?;
     snapshot
-        .query_row("SELECT count(*) FROM (SELECT who, pad, length(pad) FROM t WHERE who<>pad)", [], |row| row.get(0))
+        .query_row("SELECT count(*) FROM (SELECT who, pad, length(pad) FROM t WHERE who<>pad)", [], |row| {
+            row.get(0)
+        })
         .map_err(|e| super::sqlite::typed(&e, SCHEMA.name))
 }
 
@@ -141,7 +143,10 @@ impl Role {
     /// The next thing the child says; `None` when it has ended.
     fn next(&mut self) -> Option<String> {
         // The harness may print its own words on the same line first.
-        self.lines.by_ref().map_while(std::io::Result::ok).find_map(|line| Some(line.split_once('@')?.1.to_owned()))
+        self.lines
+            .by_ref()
+            .map_while(std::io::Result::ok)
+            .find_map(|line| Some(line.split_once('@')?.1.to_owned()))
     }
 
     fn said(&mut self, expected: &str) {

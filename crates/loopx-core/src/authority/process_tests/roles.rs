@@ -6,7 +6,6 @@ use super::*;
 use crate::{
     authority::{
         clock::{self, Clock as _},
-
         doorbell::{Doorbell, Waited, Waiter},
         profile::{Env, NewProfile, Place, Profile, filesystem::HostFilesystem},
     },

@@ -81,7 +81,9 @@ pub(crate) fn lock(path: &Path, who: &'static str) -> Result<File> {
 /// not UTF-8.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Option<String>> {
     let file = match open(path, For::Reading) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         opened => opened.map_err(|e| unreadable(path, &e))?,
     };
     let mut bytes = Vec::new();
@@ -100,7 +102,9 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Option<String>> {
 /// Errors: `store_unreadable`, `store_corrupt`.
 pub(crate) fn read_ours(path: &Path, max_bytes: u64) -> Result<Option<String>> {
     read(path, max_bytes).map_err(|error| match error.code() {
-        Code::PayloadTooLarge | Code::InvalidArgument => Error::new(Code::StoreCorrupt, error.message().to_owned()),
+        Code::PayloadTooLarge | Code::InvalidArgument => {
+            Error::new(Code::StoreCorrupt, error.message().to_owned())
+        }
         _ => error,
     })
 }
@@ -165,7 +169,8 @@ fn clear(folder: &Path, new: &Path) {
 }
 
 fn is_unfinished(name: &str) -> bool {
-    let unique = name.strip_prefix('.').and_then(|name| name.rsplit_once(UNFINISHED)).map(|(_, unique)| unique);
+    let unique =
+        name.strip_prefix('.').and_then(|name| name.rsplit_once(UNFINISHED)).map(|(_, unique)| unique);
     unique.is_some_and(|unique| unique.len() == 16 && unique.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
@@ -203,7 +208,8 @@ pub(crate) fn unwritable(path: &Path, e: &io::Error) -> Error {
         io::ErrorKind::InvalidInput => (Code::StoreUnreadable, "it is not a regular file"),
         _ => (Code::StoreUnavailable, "it cannot be reached"),
     };
-    Error::new(code, format!("{name} cannot be written: {why}")).internal(format_args!("{}: {e}", path.display()))
+    Error::new(code, format!("{name} cannot be written: {why}"))
+        .internal(format_args!("{}: {e}", path.display()))
 }
 
 #[cfg(test)]
@@ -258,8 +264,10 @@ mod tests {
         fs::write(path(".b.json.new-fedcba9876543210"), "its writer may live").unwrap();
         replace(&path("a.json"), b"new", 0o640).unwrap();
         assert!(!publish(&path("a.json"), b"newer").unwrap());
-        let mut left: Vec<_> =
-            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort_unstable();
         let kept = [".a.new-0123", ".b.json.new-fedcba9876543210", ".x", "a.json", "a.new-0123456789abcdef"];
         assert_eq!(left, kept);

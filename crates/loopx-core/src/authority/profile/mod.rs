@@ -21,8 +21,8 @@ mod machine;
 mod record;
 mod run_dir;
 
-use filesystem::{Filesystem, Kind};
 pub use filesystem::HostFilesystem;
+use filesystem::{Filesystem, Kind};
 use record::Record;
 
 /// The profile that is meant when none is named.
@@ -87,7 +87,8 @@ impl Place {
             ));
         }
         let root = env.root()?.ok_or_else(|| {
-            Error::new(Code::InvalidArgument, "no home folder is known: set LOOPX_HOME").detail("variable", "LOOPX_HOME")
+            Error::new(Code::InvalidArgument, "no home folder is known: set LOOPX_HOME")
+                .detail("variable", "LOOPX_HOME")
         })?;
         Ok(Self { name: name.to_owned(), dir: root.join("profiles").join(name) })
     }
@@ -148,7 +149,8 @@ impl Place {
     fn without_identity(&self) -> Result<Error> {
         let name = &self.name;
         Ok(if self.has_state()? {
-            let message = format!("the profile `{name}` has state, and the file that says whose it is has gone");
+            let message =
+                format!("the profile `{name}` has state, and the file that says whose it is has gone");
             Error::new(Code::OrphanedGoalState, message).hint("doctor").internal(self.dir.display())
         } else {
             Error::new(Code::NotFound, format!("profile `{name}` does not exist yet")).hint("init")
@@ -187,7 +189,9 @@ impl Profile {
     /// Errors: `not_found` before `init`, `orphaned_goal_state` where only the identity file is missing,
     /// `network_filesystem`, `unsupported_version`, `store_unreadable`, `store_corrupt`.
     pub fn open(place: &Place, env: &Env, probe: &dyn Filesystem) -> Result<Self> {
-        let Some(record) = record::read(&place.profile_json())? else { return Err(place.without_identity()?) };
+        let Some(record) = record::read(&place.profile_json())? else {
+            return Err(place.without_identity()?);
+        };
         let filesystem = filesystem::check(probe, &place.dir, env.allow_filesystem)?;
         Ok(Self { place: place.clone(), record, filesystem })
     }
@@ -268,7 +272,8 @@ impl Profile {
             Ok(found) if found.len() > 0 || !found.is_file() => Ok(()),
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(unreadable(&path, &e)),
             Ok(_) | Err(_) => {
-                let message = format!("the profile `{}` had a ledger, and its file is gone or empty", self.place.name);
+                let message =
+                    format!("the profile `{}` had a ledger, and its file is gone or empty", self.place.name);
                 Err(Error::new(Code::StoreCorrupt, message).hint("doctor").internal(path.display()))
             }
         }

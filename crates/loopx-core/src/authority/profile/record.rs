@@ -55,13 +55,17 @@ struct Version {
 /// Reads the file; `None` where there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Record>> {
     let Some(text) = file::read_ours(path, FILE_MAX_BYTES)? else { return Ok(None) };
-    let damaged =
-        |e: serde_json::Error| Error::new(Code::StoreCorrupt, "the profile's file cannot be read").internal(e);
+    let damaged = |e: serde_json::Error| {
+        Error::new(Code::StoreCorrupt, "the profile's file cannot be read").internal(e)
+    };
     let version: Version = serde_json::from_str(&text).map_err(damaged)?;
     if version.schema_version != SCHEMA_VERSION {
         return Err(Error::new(
             Code::UnsupportedVersion,
-            format!("the profile's file is `{}`, this release reads `{SCHEMA_VERSION}`", version.schema_version),
+            format!(
+                "the profile's file is `{}`, this release reads `{SCHEMA_VERSION}`",
+                version.schema_version
+            ),
         ));
     }
     serde_json::from_str(&text).map(Some).map_err(damaged)

@@ -127,7 +127,8 @@ mod tests {
         let chosen = first_usable(candidates(&place, &env, "prf_0123456789ABCDEFGH", tmp)).unwrap();
         assert_eq!(chosen, xdg.join("loopx/89abcdefgh"));
         assert_eq!(fs::metadata(&chosen).unwrap().mode() & 0o777, 0o700);
-        let without = first_usable(candidates(&place, &Env::default(), "prf_0123456789ABCDEFGH", tmp)).unwrap();
+        let without =
+            first_usable(candidates(&place, &Env::default(), "prf_0123456789ABCDEFGH", tmp)).unwrap();
         assert_eq!(without.file_name(), chosen.file_name());
         assert!(without.starts_with(tmp.join(format!("loopx-{}", rustix::process::geteuid().as_raw()))));
     }

@@ -22,10 +22,7 @@ fn the_folder_follows_the_environment() {
     let path = |s: &str| Some(PathBuf::from(s));
     let rows = [
         (Env { loopx_home: path("/l"), home: path("/h"), ..Env::default() }, "/l/profiles/default"),
-        (
-            Env { xdg_data_home: path("/x"), home: path("/h"), ..Env::default() },
-            "/x/loopx/profiles/default",
-        ),
+        (Env { xdg_data_home: path("/x"), home: path("/h"), ..Env::default() }, "/x/loopx/profiles/default"),
         #[cfg(not(target_os = "macos"))]
         (
             Env { xdg_data_home: path("relative"), home: path("/h"), ..Env::default() },

@@ -122,7 +122,10 @@ fn next_pause_us(last_us: u64, waited: Duration) -> u64 {
     (last_us * 2).clamp(FIRST_PAUSE_US, LONGEST_PAUSE_US)
 }
 
-#[expect(clippy::disallowed_methods, reason = "no event tells when a file lock is free; the wait has a deadline")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no event tells when a file lock is free; the wait has a deadline"
+)]
 pub(super) fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }

@@ -4,7 +4,10 @@
 //! and forgets what was already copied back, so the log would grow without end, and every opener would have
 //! to read it. Truncating it only past 64 frames costs a short process no fsync most of the time.
 
-use std::{fs, path::{Path, PathBuf}};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{Writer, typed};
 use crate::error::Result;

@@ -96,7 +96,8 @@ mod tests {
             (ffi::SQLITE_MISUSE, Code::Internal),
         ];
         for (number, code) in rows {
-            let e = rusqlite::Error::SqliteFailure(ffi::Error::new(number), Some("/secret/path: SELECT".into()));
+            let e =
+                rusqlite::Error::SqliteFailure(ffi::Error::new(number), Some("/secret/path: SELECT".into()));
             let typed = typed(&e, "the ledger");
             assert_eq!(typed.code(), code, "{number}");
             assert!(!typed.message().contains("secret"));

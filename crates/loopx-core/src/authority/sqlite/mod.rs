@@ -15,9 +15,9 @@ mod reader;
 mod schema;
 
 pub use begin::WriteTx;
-pub use ledger::SqliteLedger;
-pub(crate) use ledger::SCHEMA as LEDGER;
 pub(crate) use fault::typed;
+pub(crate) use ledger::SCHEMA as LEDGER;
+pub use ledger::SqliteLedger;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};
 pub use schema::Schema;

@@ -21,11 +21,7 @@ use super::{
     schema::{self, Marks},
     typed,
 };
-use crate::{
-    authority::profile::unreadable,
-    error::Result,
-    failpoint,
-};
+use crate::{authority::profile::unreadable, error::Result, failpoint};
 
 /// Prepared statements a connection keeps; preparing anew costs a third of a claim.
 const STATEMENT_CACHE: usize = 64;
@@ -67,7 +63,8 @@ impl Writer {
             conn.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0)).map(|mode| mode != "wal")
         })?;
         if fresh {
-            writer.retry(|conn| conn.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0)))?;
+            writer
+                .retry(|conn| conn.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0)))?;
         }
         if writer.marks()? == Marks::Empty {
             writer.create_schema()?;
@@ -91,7 +88,15 @@ impl Writer {
         let patience = Patience::new()?;
         // A pragma reads the header, and so may meet the lock of who makes the file.
         patience.retry(|| tune(&conn)).map_err(|e| typed(&e, schema.name))?;
-        Ok(Self { conn, path: path.to_owned(), identity, schema: *schema, patience, manners: Manners::default(), queue: QueueLock::default() })
+        Ok(Self {
+            conn,
+            path: path.to_owned(),
+            identity,
+            schema: *schema,
+            patience,
+            manners: Manners::default(),
+            queue: QueueLock::default(),
+        })
     }
 
     fn create_schema(&mut self) -> Result<()> {

@@ -11,7 +11,8 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    Schema, begin::Patience,
+    Schema,
+    begin::Patience,
     close::wal_path,
     identity::{self, Identity},
     open::tune_any,
@@ -97,10 +98,13 @@ impl Reader {
     pub fn check_pages(&mut self) -> Result<()> {
         let name = self.schema.name;
         let snapshot = self.snapshot()?;
-        let said: String = snapshot
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-            .map_err(|e| typed(&e, name))?;
-        if said == "ok" { Ok(()) } else { Err(Error::new(Code::StoreCorrupt, format!("{name} is damaged")).internal(said)) }
+        let said: String =
+            snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(|e| typed(&e, name))?;
+        if said == "ok" {
+            Ok(())
+        } else {
+            Err(Error::new(Code::StoreCorrupt, format!("{name} is damaged")).internal(said))
+        }
     }
 
     /// A number that differs from the last one when another connection has committed.

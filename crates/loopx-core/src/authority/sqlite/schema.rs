@@ -44,8 +44,7 @@ pub(super) enum Marks {
 /// Errors: `schema_needs_migration` and `schema_too_new`, both naming both versions; `store_corrupt` for a
 /// database of another program.
 pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Marks> {
-    let (version, application_id) =
-        header(conn, patience).map_err(|e| typed(&e, schema.name))?;
+    let (version, application_id) = header(conn, patience).map_err(|e| typed(&e, schema.name))?;
     if (application_id, version) == (0, 0) {
         return Ok(Marks::Empty);
     }

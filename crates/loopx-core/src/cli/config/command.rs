@@ -8,7 +8,12 @@ use super::{
     settings::Source,
 };
 use crate::{
-    cli::{Context, handlers::check_person, parse::Args, render::{Document, Page, Rendered}},
+    cli::{
+        Context,
+        handlers::check_person,
+        parse::Args,
+        render::{Document, Page, Rendered},
+    },
     error::{Code, Error, Result},
 };
 
@@ -92,8 +97,10 @@ struct Explanation<'a> {
 pub(in crate::cli) fn explain(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let key = Key::named(args.needed("key")?)?;
     let settings = context.settings(args)?;
-    let (value, source) =
-        settings.all().find(|(found, ..)| *found == key).map_or((None, None), |(_, value, source)| (value, source));
+    let (value, source) = settings
+        .all()
+        .find(|(found, ..)| *found == key)
+        .map_or((None, None), |(_, value, source)| (value, source));
     let flag = key.flag.map(|flag| format!("--{flag}"));
     let variable = key.env.map(crate::cli::Var::name);
     let file = if key.in_project { ".loopx/project.toml" } else { file::NAME };

@@ -37,11 +37,15 @@ pub(super) fn read(path: &Path) -> Result<Stored> {
         let Some(table) = item.as_table_like() else { return Err(unknown(section)) };
         for (name, item) in table.iter() {
             let name = format!("{section}.{name}");
-            let key = KEYS.iter().find(|key| key.name == name && !key.in_project).ok_or_else(|| unknown(&name))?;
+            let key =
+                KEYS.iter().find(|key| key.name == name && !key.in_project).ok_or_else(|| unknown(&name))?;
             let text = scalar(item).ok_or_else(|| {
-                Error::new(Code::InvalidArgument, format!("`{name}` in {NAME} is neither text nor a whole number"))
-                    .hint(format!("config set {name} default"))
-                    .detail("key", name.as_str())
+                Error::new(
+                    Code::InvalidArgument,
+                    format!("`{name}` in {NAME} is neither text nor a whole number"),
+                )
+                .hint(format!("config set {name} default"))
+                .detail("key", name.as_str())
             })?;
             key.check(&text)?;
             stored.push((key, text));

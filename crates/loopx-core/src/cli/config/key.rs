@@ -156,9 +156,7 @@ impl Key {
         let shown = crate::error::echo(value);
         let message = format!("`{}` cannot be `{shown}`: {} is wanted", self.name, self.bounds());
         let code = if self.unit == Unit::Name { Code::InvalidId } else { Code::InvalidArgument };
-        Err(Error::new(code, message)
-            .hint(format!("config explain {}", self.name))
-            .detail("key", self.name))
+        Err(Error::new(code, message).hint(format!("config explain {}", self.name)).detail("key", self.name))
     }
 
     /// What a value must be, with its unit.

@@ -7,12 +7,12 @@ mod file;
 mod key;
 mod settings;
 
+#[cfg(test)]
+pub(super) use self::key::KEYS;
 pub(super) use self::{
     command::{explain, get, rows, set},
     file::{not_toml, read_limited},
 };
-#[cfg(test)]
-pub(super) use self::key::KEYS;
 pub use self::{
     key::Key,
     settings::{Settings, Source},

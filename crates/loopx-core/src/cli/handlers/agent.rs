@@ -21,7 +21,8 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let mut desk = Desk::open(context, args)?;
     let goal = names::goal(&mut desk, None)?;
     let agent_id: AgentId = given::needed(args, "id")?;
-    let command = AgentCommand::Add { agent_id: agent_id.clone(), capabilities: given::set(args, "capability")? };
+    let command =
+        AgentCommand::Add { agent_id: agent_id.clone(), capabilities: given::set(args, "capability")? };
     let done = submit(context, args, &mut desk, Wish::new(goal.clone(), Command::Agent(command)))?;
     let created = done.outcome.created == Some(true);
     let said = if created { "registered" } else { "was registered already" };

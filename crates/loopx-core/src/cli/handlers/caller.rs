@@ -120,7 +120,10 @@ fn of_key(view: &mut dyn View, key: &str) -> Result<Option<Turn>> {
 }
 
 fn strange() -> Error {
-    Error::new(Code::ActorNotAllowed, "this runs below a Turn that is not known here, so it may write nothing")
+    Error::new(
+        Code::ActorNotAllowed,
+        "this runs below a Turn that is not known here, so it may write nothing",
+    )
 }
 
 /// Refuses an agent that came by a token after it was retired.
@@ -135,8 +138,11 @@ pub(super) fn check_retired(desk: &mut Desk, caller: &Caller, goal: &GoalId) -> 
         Ok(facts.agent(&key)?.is_some_and(|agent| !agent.is_registered()))
     })?;
     if retired {
-        return Err(Error::new(Code::Unauthenticated, format!("the token's agent {agent} is retired in {goal}"))
-            .hint(format!("agent show {agent} --goal {goal}")));
+        return Err(Error::new(
+            Code::Unauthenticated,
+            format!("the token's agent {agent} is retired in {goal}"),
+        )
+        .hint(format!("agent show {agent} --goal {goal}")));
     }
     Ok(())
 }

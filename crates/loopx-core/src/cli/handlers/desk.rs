@@ -59,11 +59,12 @@ impl Desk {
         let place = Place::resolve(&env)?;
         let opened = Profile::open(&place, &env, &HostFilesystem)
             .and_then(|profile| Ok((Authority::open(&profile, &env)?, profile)));
-        let (authority, profile) = opened.map_err(|error| match bound_goal(project.as_ref(), place.name()) {
-            // Where nothing is, nothing has begun, unless the folder says otherwise.
-            Some(goal) if error.code() == Code::NotFound => orphaned(goal, place.name()),
-            Some(_) | None => error,
-        })?;
+        let (authority, profile) =
+            opened.map_err(|error| match bound_goal(project.as_ref(), place.name()) {
+                // Where nothing is, nothing has begun, unless the folder says otherwise.
+                Some(goal) if error.code() == Code::NotFound => orphaned(goal, place.name()),
+                Some(_) | None => error,
+            })?;
         Ok(Self::of(context, settings, project, profile, authority))
     }
 
@@ -115,7 +116,10 @@ impl Desk {
     }
 
     /// Reads one consistent state, under now.
-    pub(in crate::cli) fn look<T>(&mut self, job: impl FnMut(&mut dyn View, &Terms) -> Result<T>) -> Result<T> {
+    pub(in crate::cli) fn look<T>(
+        &mut self,
+        job: impl FnMut(&mut dyn View, &Terms) -> Result<T>,
+    ) -> Result<T> {
         self.authority.look(job)
     }
 
@@ -150,8 +154,12 @@ fn bound_goal<'a>(project: Option<&'a Project>, profile: &str) -> Option<&'a str
 }
 
 fn orphaned(goal: &str, profile: &str) -> Error {
-    let message = format!("this folder is bound to the Goal {goal}, and the profile `{profile}` does not have it");
-    Error::new(Code::OrphanedGoalState, message).hint("doctor").detail("goal_id", goal).detail("profile", profile)
+    let message =
+        format!("this folder is bound to the Goal {goal}, and the profile `{profile}` does not have it");
+    Error::new(Code::OrphanedGoalState, message)
+        .hint("doctor")
+        .detail("goal_id", goal)
+        .detail("profile", profile)
 }
 
 /// Says of what was not found that the whole Goal is missing, where it is.

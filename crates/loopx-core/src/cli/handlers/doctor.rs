@@ -22,8 +22,8 @@ use crate::{
     authority::{
         Asked, EventFilter, Head, View,
         clock::{Clock as _, SystemClock},
-        profile::{HostFilesystem, Place, Profile, filesystem},
         own_chain,
+        profile::{HostFilesystem, Place, Profile, filesystem},
         sqlite::{LEDGER, Reader, library_version},
         verify,
     },
@@ -112,7 +112,9 @@ impl Finding {
         let command = match error.hint_args() {
             // Whoever is sent here is told here.
             Some("doctor") => {
-                text.push_str("; put the file back from a copy, or move the profile's folder away to begin anew");
+                text.push_str(
+                    "; put the file back from a copy, or move the profile's folder away to begin anew",
+                );
                 None
             }
             args => args.map(str::to_owned),
@@ -143,7 +145,8 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let bad = findings.iter().filter(|finding| finding.standing == Standing::Bad).count();
     let error = || {
         let shown = serde_json::to_value(&findings).unwrap_or_default();
-        Error::new(Code::CheckFailed, format!("{bad} of {} checks failed", findings.len())).detail("findings", shown)
+        Error::new(Code::CheckFailed, format!("{bad} of {} checks failed", findings.len()))
+            .detail("findings", shown)
     };
     if bad > 0 && context.look.format == Format::Json {
         return Err(error());
@@ -155,7 +158,8 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     };
     let program = context.program;
     let rows = findings.iter().map(|finding| {
-        let command = finding.command.as_ref().map_or_else(|| "-".to_owned(), |args| format!("{program} {args}"));
+        let command =
+            finding.command.as_ref().map_or_else(|| "-".to_owned(), |args| format!("{program} {args}"));
         vec![finding.check.to_owned(), word(finding.standing).to_owned(), command, finding.text.clone()]
     });
     let mut rows: Vec<_> = rows.collect();
@@ -205,7 +209,8 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         Ok(profile) => profile,
         Err(error) => {
             let finding = Finding::bad("profile", &error);
-            let is_bound = findings.iter().any(|seen| seen.check == "folder" && seen.standing == Standing::Bad);
+            let is_bound =
+                findings.iter().any(|seen| seen.check == "folder" && seen.standing == Standing::Bad);
             // A new profile would not have what the folder is bound to.
             findings.push(if is_bound { Finding { command: None, ..finding } } else { finding });
             return Ok(());
@@ -215,12 +220,16 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
     findings.push(permissions(&place));
     findings.push(match profile.filesystem() {
         filesystem::Kind::Local => Finding::good("filesystem", "local"),
-        filesystem::Kind::Doubtful => {
-            Finding::new("filesystem", Standing::Doubtful, "another program answers for it; locks may not hold")
-        }
-        filesystem::Kind::Network(name) => {
-            Finding::new("filesystem", Standing::Doubtful, format!("{name}, allowed by a flag; locks may not hold"))
-        }
+        filesystem::Kind::Doubtful => Finding::new(
+            "filesystem",
+            Standing::Doubtful,
+            "another program answers for it; locks may not hold",
+        ),
+        filesystem::Kind::Network(name) => Finding::new(
+            "filesystem",
+            Standing::Doubtful,
+            format!("{name}, allowed by a flag; locks may not hold"),
+        ),
     });
     let run_dir = profile.known_run_dir();
     findings.push(if run_dir.is_dir() {
@@ -286,7 +295,9 @@ fn folder(
 /// Whether nobody else can enter the profile's folder.
 fn permissions(place: &Place) -> Finding {
     match std::fs::metadata(place.dir()) {
-        Ok(found) if found.mode() & OTHERS == 0 => Finding::good("permissions", "only you can enter the profile"),
+        Ok(found) if found.mode() & OTHERS == 0 => {
+            Finding::good("permissions", "only you can enter the profile")
+        }
         Ok(_) => Finding::new("permissions", Standing::Doubtful, "others can enter the profile's folder"),
         Err(_) => Finding::new("permissions", Standing::Bad, "the profile's folder cannot be looked at"),
     }
@@ -294,9 +305,12 @@ fn permissions(place: &Place) -> Finding {
 
 /// Whether the folder of locks is there, and nobody else can enter it.
 fn locks(place: &Place) -> Finding {
-    let doubt = |text: &str| Finding::new("locks", Standing::Doubtful, format!("{text}; the next write mends it"));
+    let doubt =
+        |text: &str| Finding::new("locks", Standing::Doubtful, format!("{text}; the next write mends it"));
     match std::fs::symlink_metadata(place.locks()) {
-        Ok(found) if !found.is_dir() => Finding::new("locks", Standing::Bad, "something that is no folder is in their place"),
+        Ok(found) if !found.is_dir() => {
+            Finding::new("locks", Standing::Bad, "something that is no folder is in their place")
+        }
         Ok(found) if found.mode() & OTHERS != 0 => doubt("others can enter their folder"),
         Ok(_) => Finding::good("locks", "their folder is there, and only you can enter it"),
         Err(e) if e.kind() == io::ErrorKind::NotFound => doubt("their folder is gone"),
@@ -356,7 +370,9 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
             Err(error) => {
                 let goal_id = &goal.goal_id;
                 let text = format!("{goal_id}: {}", error.message());
-                findings.push(Finding::new("chain", Standing::Bad, text).command(format!("log --goal {goal_id}")));
+                findings.push(
+                    Finding::new("chain", Standing::Bad, text).command(format!("log --goal {goal_id}")),
+                );
             }
         }
     }
@@ -365,7 +381,10 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
         Err(error) => findings.push(Finding::bad("chain", &error)),
     }
     let shown = u64::try_from(goals.len().min(GOALS_MAX)).unwrap_or(u64::MAX);
-    findings.push(Finding::good("chains", format!("{} of {} fit each other", count(events, "event"), count(shown, "Goal"))));
+    findings.push(Finding::good(
+        "chains",
+        format!("{} of {} fit each other", count(events, "event"), count(shown, "Goal")),
+    ));
     Ok(findings)
 }
 
@@ -384,7 +403,10 @@ fn clock(terms: &Terms) -> Result<Finding> {
     let apart = SystemClock::new().read()?.wall_ms.abs_diff(terms.now.as_ms());
     if apart > APART_MS {
         // Within one boot the boot clock alone counts: there is nothing to accept.
-        let text = format!("the ledger's time goes on by this boot's clock; the wall clock is {} apart", crate::cli::parse::show_duration_ms(apart / 1000 * 1000));
+        let text = format!(
+            "the ledger's time goes on by this boot's clock; the wall clock is {} apart",
+            crate::cli::parse::show_duration_ms(apart / 1000 * 1000)
+        );
         return Ok(Finding::new("clock", Standing::Doubtful, text));
     }
     Ok(Finding::good("clock", "steady"))
@@ -398,7 +420,8 @@ fn chain(view: &mut dyn View, goal: &Goal) -> Result<u64> {
     if first > 0 {
         // The event before the first one tells where the walk starts.
         let before = view.events(&EventFilter { goal: &goal.goal_id, after: first - 1 }, 1)?.pop();
-        let before = before.ok_or_else(|| Error::new(Code::StoreCorrupt, format!("event {first} is missing")))?;
+        let before =
+            before.ok_or_else(|| Error::new(Code::StoreCorrupt, format!("event {first} is missing")))?;
         at = Head { seq: before.seq, hash: before.hash };
     }
     while at.seq < head.seq {
@@ -409,7 +432,10 @@ fn chain(view: &mut dyn View, goal: &Goal) -> Result<u64> {
         at = verify(at, &records)?;
     }
     if at != head {
-        return Err(Error::new(Code::StoreCorrupt, format!("the chain ends at {}, not at {}", at.seq, head.seq)));
+        return Err(Error::new(
+            Code::StoreCorrupt,
+            format!("the chain ends at {}, not at {}", at.seq, head.seq),
+        ));
     }
     Ok(head.seq - first)
 }
@@ -421,7 +447,8 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
     if !caller.actor.is_user() || caller.provenance.contained.is_some() {
         return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
     }
-    let mut asked = Asked { operation_id: operation_id(args)?, actor: caller.actor, provenance: caller.provenance };
+    let mut asked =
+        Asked { operation_id: operation_id(args)?, actor: caller.actor, provenance: caller.provenance };
     let id = asked.operation_id.clone();
     let known = desk.authority.receipt(&id)?.is_some();
     let jumped = desk.look(|_, terms| Ok(terms.clock_jump))?;
@@ -440,5 +467,6 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
     let receipt = receipt.map_err(|error| with_proof_hint(context, args, &desk, &asked.actor, error))?;
     let body = json!({"receipt": receipt, "clock_jump": true, "accepted": receipt.is_some()});
     let replayed = receipt.is_some_and(|receipt| receipt.is_replayed());
-    Ok(Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))?.operation(&id, replayed))
+    Ok(Rendered::new(schema::DOCTOR, &body, Document::new().line("the present time is taken"))?
+        .operation(&id, replayed))
 }

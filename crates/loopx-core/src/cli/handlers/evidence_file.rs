@@ -37,10 +37,14 @@ pub(super) struct Found {
 pub(super) fn look(root: &Path, here: &Path, pointer: &str, expected: Option<Digest>) -> Result<Found> {
     let shown = echo(pointer).into_owned();
     let refused = |code: Code, what: &str| {
-        Error::new(code, format!("the file `{shown}` {what}")).hint("evidence add --help").detail("argument", "pointer")
+        Error::new(code, format!("the file `{shown}` {what}"))
+            .hint("evidence add --help")
+            .detail("argument", "pointer")
     };
     let typed = |e: &io::Error| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => refused(Code::NotFound, "is not in the work tree").internal(e),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            refused(Code::NotFound, "is not in the work tree").internal(e)
+        }
         io::ErrorKind::InvalidInput => refused(Code::InvalidArgument, "is no regular file"),
         _ => refused(Code::InvalidArgument, "cannot be read").internal(e),
     };
@@ -52,7 +56,10 @@ pub(super) fn look(root: &Path, here: &Path, pointer: &str, expected: Option<Dig
     }
     let file = file::open(&real, For::Reading).map_err(|e| typed(&e))?;
     let digest = digest_of(file, FILE_MAX_BYTES).map_err(|e| typed(&e))?.ok_or_else(|| {
-        refused(Code::PayloadTooLarge, &format!("is larger than {FILE_MAX_BYTES} bytes; point at what describes it"))
+        refused(
+            Code::PayloadTooLarge,
+            &format!("is larger than {FILE_MAX_BYTES} bytes; point at what describes it"),
+        )
     })?;
     if expected.is_some_and(|expected| expected != digest) {
         return Err(refused(Code::InvalidArgument, "has another digest").detail("digest", digest.to_string()));

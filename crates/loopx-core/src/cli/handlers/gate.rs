@@ -39,13 +39,11 @@ pub(in crate::cli) fn open(context: &mut Context<'_, '_>, args: &Args) -> Result
     let command = Command::Gate(GateCommand::Open(Box::new(new)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let gate_id = done.outcome.gate_id.ok_or_else(|| Error::from(Code::Internal))?;
-    let document = Document::new()
-        .line(format!("asked; gate {gate_id}"))
-        .line(format!(
-            "a person answers with `{} {}`",
-            context.program,
-            answer_command(&names::short(&gate_id), kind, &options, false)
-        ));
+    let document = Document::new().line(format!("asked; gate {gate_id}")).line(format!(
+        "a person answers with `{} {}`",
+        context.program,
+        answer_command(&names::short(&gate_id), kind, &options, false)
+    ));
     answer(gate_id, &done, document)
 }
 
@@ -119,8 +117,9 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let kinds: BTreeSet<&str> = args.texts("kind").collect();
     let (after, limit) = (args.text("cursor"), desk.page(args)?);
     let query = GateQuery { goal: goal.as_ref(), states: states.clone(), kinds, todo: todo.as_ref() };
-    let (page, now) =
-        desk.look(|view, terms| Ok((projection::gates(view, terms, &query, Slice { after, limit })?, terms.now)))?;
+    let (page, now) = desk.look(|view, terms| {
+        Ok((projection::gates(view, terms, &query, Slice { after, limit })?, terms.now))
+    })?;
     let empty = if states.is_empty() { "No gate blocks anything." } else { "There is no such gate." };
     show::listed(schema::GATE_LIST, &page, show::GATE_HEAD, |row| show::gate(row, now), empty)
 }

@@ -75,7 +75,8 @@ fn asked_before(view: &mut dyn crate::authority::View, id: &OperationId) -> Resu
         if envelope.operation_id != *id {
             continue;
         }
-        let body = serde_json::to_value(&envelope.body).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        let body =
+            serde_json::to_value(&envelope.body).map_err(|e| Error::from(Code::Internal).internal(e))?;
         if let Some(found) = named_moment(&body) {
             return Ok(Some(found));
         }
@@ -106,7 +107,11 @@ pub(in crate::cli) fn wake(desk: &mut Desk, args: &Args, id: &OperationId) -> Re
 ///
 /// The program is made an absolute path now, and the environment is recorded now: a validator gets nothing of
 /// who calls it later. Errors: `not_found` for a program that is nowhere, `invalid_argument`.
-pub(in crate::cli) fn validators(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Result<Vec<Validator>> {
+pub(in crate::cli) fn validators(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &Desk,
+) -> Result<Vec<Validator>> {
     let progress_exit = args.number("progress-exit").and_then(|code| u8::try_from(code).ok());
     args.argvs("validator").map(|argv| validator(context, args, desk, argv, progress_exit)).collect()
 }
@@ -132,12 +137,16 @@ pub(in crate::cli) fn validator(
     for name in names {
         let is_name = !name.is_empty() && !name.contains('=') && !name.contains('\0');
         if !is_name || name.starts_with("LOOPX_") {
-            return Err(Error::new(Code::InvalidArgument, "a validator's variable has a plain name that is not ours")
-                .detail("argument", "--env"));
+            return Err(Error::new(
+                Code::InvalidArgument,
+                "a validator's variable has a plain name that is not ours",
+            )
+            .detail("argument", "--env"));
         }
         let Some(value) = context.env.named(name) else { continue };
         let value = value.to_str().ok_or_else(|| {
-            Error::new(Code::InvalidArgument, format!("{} is not valid UTF-8", echo(name))).detail("variable", echo(name))
+            Error::new(Code::InvalidArgument, format!("{} is not valid UTF-8", echo(name)))
+                .detail("variable", echo(name))
         })?;
         env.push((name.into(), value.into()));
     }

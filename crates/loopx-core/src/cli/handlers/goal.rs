@@ -16,7 +16,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Command, EvidenceCommand, GoalCommand},
     model::{
-        CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp, Workspace,
+        CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp,
+        Workspace,
     },
     projection::{self, GoalPage, Slice},
     turn,
@@ -173,10 +174,14 @@ fn show_criteria(
         // The close itself says why not; no program is run for who may not close.
         return Ok(());
     }
-    let known = goal.workspace.as_ref().map(|workspace| desk.trees().folder(workspace)).transpose()?.flatten();
+    let known =
+        goal.workspace.as_ref().map(|workspace| desk.trees().folder(workspace)).transpose()?.flatten();
     let folder = known.ok_or_else(|| {
-        Error::new(Code::NotReady, format!("this machine does not know the work tree of {id}, where its checks run"))
-            .hint(format!("goal show {id}"))
+        Error::new(
+            Code::NotReady,
+            format!("this machine does not know the work tree of {id}, where its checks run"),
+        )
+        .hint(format!("goal show {id}"))
     })?;
     let checked = turn::check_criteria(&goal, &folder)?;
     let failed: Vec<_> = checked.iter().filter(|checked| checked.failure.is_some()).collect();
@@ -198,7 +203,14 @@ fn show_criteria(
             verdict: None,
         };
         let step = operation_id.step(&format!("check-{}", passed.criterion))?;
-        submit_as(context, args, desk, asker.clone(), step, Wish::new(id.clone(), Command::Evidence(command)))?;
+        submit_as(
+            context,
+            args,
+            desk,
+            asker.clone(),
+            step,
+            Wish::new(id.clone(), Command::Evidence(command)),
+        )?;
     }
     Ok(())
 }
@@ -223,7 +235,8 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         &["GOAL", "STATE", "LIVE", "DONE", "CRITERIA", "OBJECTIVE"],
         |row| {
             let ended = ["done", "cancelled"];
-            let live: u64 = row.counts.iter().filter(|(name, _)| !ended.contains(&name.as_str())).map(|(_, n)| n).sum();
+            let live: u64 =
+                row.counts.iter().filter(|(name, _)| !ended.contains(&name.as_str())).map(|(_, n)| n).sum();
             vec![
                 row.goal_id.to_string(),
                 row.state.to_owned(),

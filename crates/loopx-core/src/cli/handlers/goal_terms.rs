@@ -9,7 +9,12 @@ use crate::{
 };
 
 /// The Goal that `goal start` asks for.
-pub(super) fn new_goal(context: &Context<'_, '_>, args: &Args, desk: &Desk, objective: Text) -> Result<NewGoal> {
+pub(super) fn new_goal(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &Desk,
+    objective: Text,
+) -> Result<NewGoal> {
     let unvalidated: Unvalidated = given::word(args.needed("unvalidated")?)?;
     Ok(NewGoal {
         acceptance: checked(context, args, desk, criteria(given::all(args, "acceptance")?))?,
@@ -55,7 +60,12 @@ fn checked(
 /// What `goal update` asks for.
 ///
 /// Errors: `invalid_argument` for a list that is set and emptied.
-pub(super) fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Result<GoalCommand> {
+pub(super) fn change(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &Desk,
+    goal: &Goal,
+) -> Result<GoalCommand> {
     let mut change = terms(context, args, desk, goal)?;
     if let Some(number) = args.number("criterion") {
         let criterion = u8::try_from(number).map_err(|e| Error::from(Code::Internal).internal(e))?;
@@ -82,8 +92,7 @@ fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Re
     } else {
         None
     };
-    let validators =
-        touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
+    let validators = touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
     Ok(GoalChange {
         objective: given::parsed(args, "objective")?,
         acceptance,

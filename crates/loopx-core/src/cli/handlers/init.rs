@@ -45,7 +45,11 @@ pub(in crate::cli) fn init(context: &mut Context<'_, '_>, args: &Args) -> Result
     };
     let bound = bound(&mut desk, &folder, started.as_ref(), args.switch("rebind"))?;
     let goal = bound.goal.as_deref().map(str::parse).transpose()?;
-    let closed = goal.map(|id| found(&mut desk, &id)).transpose()?.flatten().is_some_and(|goal| matches!(goal.state, GoalState::Closed { .. }));
+    let closed = goal
+        .map(|id| found(&mut desk, &id))
+        .transpose()?
+        .flatten()
+        .is_some_and(|goal| matches!(goal.state, GoalState::Closed { .. }));
     let done = Done { new_profile, new_token, started, bound, closed };
     done.rendered(context, &desk, &folder)
 }
@@ -188,14 +192,16 @@ fn check_profile(context: &Context<'_, '_>, args: &Args) -> Result<()> {
     if wanted == bound {
         return Ok(());
     }
-    let message = format!("this folder is bound to the Goal {goal} of the profile `{bound}`, not of `{wanted}`");
+    let message =
+        format!("this folder is bound to the Goal {goal} of the profile `{bound}`, not of `{wanted}`");
     Err(Error::new(Code::ProfileMismatch, message).hint(format!("--profile {wanted} init --rebind")))
 }
 
 /// Binds the folder: to the profile, and to the Goal that was named now or, unless it is bound anew, before.
 fn bound(desk: &mut Desk, folder: &Path, started: Option<&Started>, anew: bool) -> Result<Bound> {
     let here = desk.project.take().filter(|project| project.root == folder && !anew);
-    let goal = started.map(|started| started.goal.to_string()).or_else(|| here.and_then(|project| project.goal));
+    let goal =
+        started.map(|started| started.goal.to_string()).or_else(|| here.and_then(|project| project.goal));
     let profile = Some(desk.profile.place().name().to_owned());
     let made = bind(&Project { root: folder.to_owned(), profile, goal: goal.clone() })?;
     Ok(Bound { goal, created: made.created, excluded: made.excluded })
@@ -203,10 +209,13 @@ fn bound(desk: &mut Desk, folder: &Path, started: Option<&Started>, anew: bool) 
 
 impl Done {
     fn rendered(&self, context: &Context<'_, '_>, desk: &Desk, folder: &Path) -> Result<Rendered> {
-        let created = self.started.as_ref().map_or(self.new_profile || self.bound.created, |started| started.created);
+        let created =
+            self.started.as_ref().map_or(self.new_profile || self.bound.created, |started| started.created);
         let mut body = Map::new();
-        let receipt = self.started.as_ref().and_then(|started| started.written.as_ref()).map(|done| &done.receipt);
-        let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
+        let receipt =
+            self.started.as_ref().and_then(|started| started.written.as_ref()).map(|done| &done.receipt);
+        let value =
+            |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
         body.insert("receipt".to_owned(), value(serde_json::to_value(receipt))?);
         body.insert("created".to_owned(), created.into());
         if let Some(goal) = &self.bound.goal {
@@ -255,12 +264,7 @@ impl Done {
 }
 
 /// What `init` would do, with nothing made.
-fn preview(
-    context: &Context<'_, '_>,
-    args: &Args,
-    folder: &Path,
-    title: Option<&Text>,
-) -> Result<Rendered> {
+fn preview(context: &Context<'_, '_>, args: &Args, folder: &Path, title: Option<&Text>) -> Result<Rendered> {
     let (settings, project, env) = around(context, args)?;
     let new_profile = match Profile::open(&Place::resolve(&env)?, &env, &HostFilesystem) {
         Ok(profile) => profile.check_ledger().map(|()| false)?,

@@ -61,5 +61,9 @@ pub(in crate::cli) fn find(context: &mut Context<'_, '_>, args: &Args) -> Result
         |row| vec![row.id.clone(), row.noun.to_owned(), row.title.clone()],
         &format!("Nothing holds `{shown}`."),
     )?;
-    Ok(if is_full { rendered.note(format!("the first {limit}; a longer text finds fewer")) } else { rendered })
+    Ok(if is_full {
+        rendered.note(format!("the first {limit}; a longer text finds fewer"))
+    } else {
+        rendered
+    })
 }

@@ -61,7 +61,8 @@ pub(in crate::cli) fn todo(desk: &mut Desk, word: &str) -> Result<TodoId> {
         return exact;
     }
     let number = word.strip_prefix('#').unwrap_or(word);
-    let is_number = !number.is_empty() && !number.starts_with('0') && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number =
+        !number.is_empty() && !number.starts_with('0') && number.bytes().all(|byte| byte.is_ascii_digit());
     if desk.exact || !is_number {
         let meant = |desk: &mut Desk| {
             let id = format!("{}.{number}", goal(desk, None).ok()?).parse().ok()?;
@@ -142,7 +143,9 @@ pub(in crate::cli) fn turn_row(desk: &mut Desk, id: TurnId) -> Result<Turn> {
 
 fn none(noun: &str, id: &str) -> Error {
     let id = echo(id);
-    Error::new(Code::NotFound, format!("there is no {noun} {id}")).hint(format!("{noun} list")).detail("id", id)
+    Error::new(Code::NotFound, format!("there is no {noun} {id}"))
+        .hint(format!("{noun} list"))
+        .detail("id", id)
 }
 
 fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, noun: &str) -> Result<T> {
@@ -175,14 +178,20 @@ pub(super) fn refused(
     noun: &str,
     meant: impl FnOnce(&mut Desk) -> Option<String>,
 ) -> Error {
-    let is_short = |word: &str| (1..=TAIL).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_short = |word: &str| {
+        (1..=TAIL).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
     if !desk.exact || !is_short(word.rsplit(['_', '#']).next().unwrap_or(word)) {
         return error.hint(format!("{noun} list"));
     }
-    let message = format!("`{}` is not a whole {noun} id, and with --json no shorter one is taken", echo(word));
-    let error = |message: String| Error::new(Code::InvalidId, message).detail("expected", format!("{noun} id"));
+    let message =
+        format!("`{}` is not a whole {noun} id, and with --json no shorter one is taken", echo(word));
+    let error =
+        |message: String| Error::new(Code::InvalidId, message).detail("expected", format!("{noun} id"));
     match meant(desk) {
-        Some(id) => error(format!("{message}; the whole one is {id}")).hint(format!("{noun} list --json")).detail("id", id),
+        Some(id) => error(format!("{message}; the whole one is {id}"))
+            .hint(format!("{noun} list --json"))
+            .detail("id", id),
         None => error(message).hint(format!("{noun} list --json")),
     }
 }

@@ -27,7 +27,9 @@ pub(super) fn for_todo(context: &Context<'_, '_>, desk: &mut Desk, id: &TodoId) 
     let goal = id.goal();
     let offer = desk.look(|view, terms| offered(view, terms, id)).ok()?;
     Some(match offer {
-        Offer::Claim(agent) => format!("an agent takes it with `{program} todo claim {id} --as agent:{agent}`"),
+        Offer::Claim(agent) => {
+            format!("an agent takes it with `{program} todo claim {id} --as agent:{agent}`")
+        }
         Offer::AddAgent => format!("no agent is registered yet: `{program} agent add AGENT --goal {goal}`"),
         Offer::Resume => format!("the Goal is stopped; it goes on with `{program} goal resume {goal}`"),
         Offer::Nothing => return None,
@@ -42,8 +44,12 @@ enum Offer {
 }
 
 fn offered(view: &mut dyn View, terms: &Terms, id: &TodoId) -> Result<Offer> {
-    let agents: Vec<AgentId> =
-        view.agents(id.goal())?.into_iter().filter(Agent::is_registered).map(|agent| agent.agent_id).collect();
+    let agents: Vec<AgentId> = view
+        .agents(id.goal())?
+        .into_iter()
+        .filter(Agent::is_registered)
+        .map(|agent| agent.agent_id)
+        .collect();
     if agents.is_empty() {
         return Ok(Offer::AddAgent);
     }
@@ -67,7 +73,12 @@ fn admitted(view: &mut dyn View, terms: &Terms, claim: &Claim, agent: &AgentId) 
 }
 
 /// What a new agent can take, or where it learns what to do.
-pub(super) fn for_agent(context: &Context<'_, '_>, desk: &mut Desk, goal: &GoalId, agent: &AgentId) -> Option<String> {
+pub(super) fn for_agent(
+    context: &Context<'_, '_>,
+    desk: &mut Desk,
+    goal: &GoalId,
+    agent: &AgentId,
+) -> Option<String> {
     if desk.exact {
         return None;
     }
@@ -77,9 +88,12 @@ pub(super) fn for_agent(context: &Context<'_, '_>, desk: &mut Desk, goal: &GoalI
         Action::Run { todo_id, .. } => {
             format!("it takes work with `{program} todo claim {todo_id} --as agent:{agent}`")
         }
-        Action::Repair { .. } | Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => {
+        Action::Repair { .. }
+        | Action::Reconcile { .. }
+        | Action::Wait { .. }
+        | Action::AskUser { .. }
+        | Action::Closed => {
             format!("what it should do: `{program} turn plan --agent {agent} --goal {goal}`")
         }
     })
 }
-

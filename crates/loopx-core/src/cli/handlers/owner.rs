@@ -24,13 +24,17 @@ pub(in crate::cli) fn done(context: &mut Context<'_, '_>, args: &Args) -> Result
     if caller(context, args, &mut desk)?.actor.agent().is_none() {
         let id = names::todo(&mut desk, args.needed("id")?)?;
         if args.text("own").is_some() {
-            let message = format!("an own_id is an agent's: to finish {id} for it, name it with --as agent:ID");
-            return Err(Error::new(Code::ActorNotAllowed, message).detail("argument", "--own").hint(format!("todo show {id}")));
+            let message =
+                format!("an own_id is an agent's: to finish {id} for it, name it with --as agent:ID");
+            return Err(Error::new(Code::ActorNotAllowed, message)
+                .detail("argument", "--own")
+                .hint(format!("todo show {id}")));
         }
         return todo_owned::complete(context, args, &mut desk, &id);
     }
     if args.text("waive").is_some() {
-        return Err(Error::new(Code::UserOnly, "only a person may let a result go unproved").detail("argument", "--waive"));
+        return Err(Error::new(Code::UserOnly, "only a person may let a result go unproved")
+            .detail("argument", "--waive"));
     }
     let continuation = todo_owned::continuation(&mut desk, args)?;
     finish(context, args, &mut desk, ResultKind::ValidatedCompletion, continuation, false)
@@ -94,8 +98,11 @@ fn pointers(desk: &mut Desk, args: &Args, todo_id: &TodoId) -> Result<Vec<Pointe
         let id = names::evidence(desk, word)?;
         let found = desk.look(|view, terms| projection::evidence(view, terms, &id))?.for_owner().clone();
         if found.goal_id != *todo_id.goal() {
-            return Err(Error::new(Code::InvalidArgument, format!("the evidence {id} belongs to another Goal"))
-                .detail("argument", "--evidence"));
+            return Err(Error::new(
+                Code::InvalidArgument,
+                format!("the evidence {id} belongs to another Goal"),
+            )
+            .detail("argument", "--evidence"));
         }
         let Evidence { kind, pointer, digest, privacy, .. } = found;
         pointers.push(Pointer { kind, pointer, digest, privacy });

@@ -65,11 +65,13 @@ impl<'e, S: Fn() -> bool> Progress<'e, S> {
         let seconds = |ms: u64| show_duration_ms(ms / 1000 * 1000);
         let times = format!("{} of at most {}", seconds(elapsed_ms), show_duration_ms(wall_ms));
         if self.draws {
-            let full = elapsed_ms.saturating_mul(BAR_COLUMNS).checked_div(wall_ms).unwrap_or(0).min(BAR_COLUMNS);
+            let full =
+                elapsed_ms.saturating_mul(BAR_COLUMNS).checked_div(wall_ms).unwrap_or(0).min(BAR_COLUMNS);
             let columns = |count: u64| usize::try_from(count).unwrap_or(0);
             let (full, rest) = ("#".repeat(columns(full)), "-".repeat(columns(BAR_COLUMNS - full)));
             // A line that wraps could not be drawn over: the longest form that fits is drawn.
-            let forms = [format!("{what} [{full}{rest}] {times}"), format!("{what}: {times}"), times, String::new()];
+            let forms =
+                [format!("{what} [{full}{rest}] {times}"), format!("{what}: {times}"), times, String::new()];
             let width = self.columns.map_or(usize::MAX, usize::from);
             let line = forms.into_iter().find(|line| line.len() < width).unwrap_or_default();
             self.print(&format!("\r{line}\u{1b}[K"));
@@ -162,7 +164,8 @@ mod tests {
     #[test]
     fn what_is_over_soon_leaves_no_trace() {
         let validating = Phase::Validating { number: 1, of: 1, elapsed_ms: 1999, wall_ms: 600_000 };
-        let phases = [Phase::Admitted { turn_id: TurnId::from_bytes([7; 16]) }, working(0), working(1999), validating];
+        let phases =
+            [Phase::Admitted { turn_id: TurnId::from_bytes([7; 16]) }, working(0), working(1999), validating];
         assert_eq!(shown(false, &phases), "");
         assert_eq!(shown(true, &phases), "");
     }
@@ -172,8 +175,14 @@ mod tests {
         let turn_id = TurnId::from_bytes([7; 16]);
         let validating = |elapsed_ms| Phase::Validating { number: 2, of: 3, elapsed_ms, wall_ms: 600_000 };
         let phases = [
-            Phase::Admitted { turn_id }, working(250), working(2100), working(4000), working(7200),
-            validating(0), validating(2000), validating(2250),
+            Phase::Admitted { turn_id },
+            working(250),
+            working(2100),
+            working(4000),
+            working(7200),
+            validating(0),
+            validating(2000),
+            validating(2250),
         ];
         assert_eq!(
             shown(false, &phases),
@@ -205,7 +214,11 @@ mod tests {
             let progress = Progress::to(&mut err, true, Some(columns), || false);
             progress.sees(half);
             drop(progress);
-            assert_eq!(String::from_utf8(err).unwrap(), format!("\r{expected}\u{1b}[K\r\u{1b}[K"), "{columns}");
+            assert_eq!(
+                String::from_utf8(err).unwrap(),
+                format!("\r{expected}\u{1b}[K\r\u{1b}[K"),
+                "{columns}"
+            );
         }
     }
 }

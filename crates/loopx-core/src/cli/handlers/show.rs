@@ -101,7 +101,9 @@ pub(in crate::cli) fn owner(row: &TodoRow, now: Timestamp) -> String {
     match &row.owner {
         None => "-".to_owned(),
         Some(owner) if owner.frozen => format!("{}, held", owner.agent_id),
-        Some(owner) if owner.expired => format!("{}, ran out {}", owner.agent_id, when(owner.expires_at_ms, now)),
+        Some(owner) if owner.expired => {
+            format!("{}, ran out {}", owner.agent_id, when(owner.expires_at_ms, now))
+        }
         Some(owner) => format!("{}, {}", owner.agent_id, left(owner.expires_at_ms, now)),
     }
 }
@@ -155,7 +157,11 @@ impl Facts {
     }
 
     /// Adds a list, if it holds something.
-    pub(in crate::cli) fn list<T: std::fmt::Display>(self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+    pub(in crate::cli) fn list<T: std::fmt::Display>(
+        self,
+        name: &str,
+        values: impl IntoIterator<Item = T>,
+    ) -> Self {
         let values: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
         if values.is_empty() { self } else { self.add(name, values.join(", ")) }
     }

@@ -29,8 +29,8 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let tried = |turns: &[Turn]| turn::tried(&mut PrivateStore::at(&private), turns);
     let driver = |turn_id| DriverLock::seen(&locks, turn_id);
     let eyes = Eyes { machine_id: Some(&machine_id), driver: &driver, tried: &tried };
-    let status =
-        desk.look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref(), &eyes))?;
+    let status = desk
+        .look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref(), &eyes))?;
     let document = document(&status, context.program, context.look.columns);
     Rendered::new(schema::STATUS, &status, document)
 }
@@ -72,10 +72,14 @@ fn of_goal(
         .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
         .list("Todos", counts)
         .maybe("criteria", criteria)
-        .maybe("the agent should", goal.decision.as_ref().map(|decided| projection::plain(decided.action.name())))
+        .maybe(
+            "the agent should",
+            goal.decision.as_ref().map(|decided| projection::plain(decided.action.name())),
+        )
         .list("warning", &goal.warnings);
     let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
-    let mut document = document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
+    let mut document =
+        document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
     if let Some(next) = &goal.first {
         document = document.line(format!("next: {program} {}", for_people(&next.command)));
     }
@@ -86,7 +90,9 @@ fn of_goal(
     // What is said above is not said again.
     let said = goal.first.as_ref().map(|next| next.command.as_str());
     let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
-    let lines = |row: &Attention| [fitting(&row.text, columns), format!("    {program} {}", for_people(&row.command))];
+    let lines = |row: &Attention| {
+        [fitting(&row.text, columns), format!("    {program} {}", for_people(&row.command))]
+    };
     let rest: Vec<_> = rest.collect();
     let mut then: Vec<_> = rest.iter().take(ROWS).copied().flat_map(lines).collect();
     if rest.len() > ROWS {
@@ -109,7 +115,8 @@ fn fitting(text: &str, columns: Option<u16>) -> String {
 fn for_people(command: &str) -> String {
     let prefixes = [GateId::PREFIX, TurnId::PREFIX, EvidenceId::PREFIX];
     let is_minted = |word: &str| prefixes.iter().any(|prefix| word.starts_with(prefix));
-    let shown = command.split(' ').map(|word| if is_minted(word) { names::short(&word) } else { word.to_owned() });
+    let shown =
+        command.split(' ').map(|word| if is_minted(word) { names::short(&word) } else { word.to_owned() });
     shown.collect::<Vec<_>>().join(" ")
 }
 

@@ -16,7 +16,10 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
     kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person},
-    model::{Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt, uuid_v7},
+    model::{
+        Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt,
+        uuid_v7,
+    },
     turn,
 };
 
@@ -109,7 +112,9 @@ pub(in crate::cli) fn submit_as(
     });
     let receipt = match receipt {
         Ok(receipt) => receipt,
-        Err(error) if claims && error.code() == Code::TurnUnresolved => return Err(with_way_out(context, desk, error)),
+        Err(error) if claims && error.code() == Code::TurnUnresolved => {
+            return Err(with_way_out(context, desk, error));
+        }
         Err(error) => return Err(with_proof_hint(context, args, desk, &actor, error)),
     };
     if frees {
@@ -120,11 +125,16 @@ pub(in crate::cli) fn submit_as(
 
 /// Settles what the write has freed. It stands in any case; what cannot be settled now is left to a later proof.
 fn settle_freed(context: &mut Context<'_, '_>, desk: &mut Desk, receipt: &Receipt) {
-    let settled = Workbench::of(context, desk).and_then(|mut bench| turn::prove_after(&mut bench.site(desk), receipt));
+    let settled =
+        Workbench::of(context, desk).and_then(|mut bench| turn::prove_after(&mut bench.site(desk), receipt));
     match settled {
         Ok(done) => {
             for done in done {
-                context.note(&format!("the Turn {} is {} now", done.turn().turn_id, done.turn().state.as_str()));
+                context.note(&format!(
+                    "the Turn {} is {} now",
+                    done.turn().turn_id,
+                    done.turn().state.as_str()
+                ));
             }
         }
         Err(error) => context.note(&format!("what this has freed is not settled yet: {error}")),
@@ -148,7 +158,9 @@ fn prove(
         return Ok(());
     }
     // A replay returns what was returned before; there is nothing to agree to.
-    if args.text("op-id").is_some() && desk.authority.read(|view| Ok(view.receipt(operation_id)?.is_some()))? {
+    if args.text("op-id").is_some()
+        && desk.authority.read(|view| Ok(view.receipt(operation_id)?.is_some()))?
+    {
         return Ok(());
     }
     let about = about(desk, wish)?;
@@ -166,13 +178,18 @@ fn prove(
 fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
     let goal = &wish.goal_id;
     let answered = match &wish.command {
-        Command::Gate(GateCommand::Resolve { gate_id, answer }) => Some((*gate_id, Some(match answer {
-            Answer::Approve => "yes".to_owned(),
-            Answer::Deny { .. } => "no".to_owned(),
-            Answer::Answer { text } => format!("`{}`", echo(text.as_str())),
-            Answer::Defer { .. } => "not now".to_owned(),
-        }))),
-        Command::Gate(GateCommand::Withdraw { gate_id } | GateCommand::Reopen { gate_id }) => Some((*gate_id, None)),
+        Command::Gate(GateCommand::Resolve { gate_id, answer }) => Some((
+            *gate_id,
+            Some(match answer {
+                Answer::Approve => "yes".to_owned(),
+                Answer::Deny { .. } => "no".to_owned(),
+                Answer::Answer { text } => format!("`{}`", echo(text.as_str())),
+                Answer::Defer { .. } => "not now".to_owned(),
+            }),
+        )),
+        Command::Gate(GateCommand::Withdraw { gate_id } | GateCommand::Reopen { gate_id }) => {
+            Some((*gate_id, None))
+        }
         _ => None, // every other verb is named with its Goal
     };
     if let Some((gate_id, answer)) = answered {
@@ -212,8 +229,13 @@ fn at_stake(gate: &Gate) -> String {
             format!("{}{more} {} for it", named.join(", "), if ids.len() == 1 { "waits" } else { "wait" })
         }
     };
-    let scope = gate.scope.as_ref().map(|scope| format!("it covers {}, ", echo(&scope.to_string()))).unwrap_or_default();
-    let until = gate.standing_until.map(|at| format!("it stands until {}, ", show::utc(at))).unwrap_or_default();
+    let scope = gate
+        .scope
+        .as_ref()
+        .map(|scope| format!("it covers {}, ", echo(&scope.to_string())))
+        .unwrap_or_default();
+    let until =
+        gate.standing_until.map(|at| format!("it stands until {}, ", show::utc(at))).unwrap_or_default();
     format!("{scope}{until}{waits}")
 }
 

@@ -29,10 +29,11 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let done = submit_on(context, args, &mut desk, &id, command)?;
     let Some(own_id) = done.outcome.own_id else { return Err(Error::from(Code::Internal)) };
     let program = context.program;
-    let document = Document::new()
-        .line(format!("{id} is yours"))
-        .line(format!("own_id {own_id}"))
-        .line(format!("when it is finished: `{program} todo done {id} --as {} --own {own_id}`", super::show::actor(done.receipt.actor())));
+    let document =
+        Document::new().line(format!("{id} is yours")).line(format!("own_id {own_id}")).line(format!(
+            "when it is finished: `{program} todo done {id} --as {} --own {own_id}`",
+            super::show::actor(done.receipt.actor())
+        ));
     owned(&id, &done, document)
 }
 
@@ -113,7 +114,8 @@ pub(in crate::cli) fn complete(
     id: &TodoId,
 ) -> Result<Rendered> {
     let continuation = continuation(desk, args)?;
-    let command = TodoCommand::Complete { todo_id: id.clone(), continuation, waive: given::parsed(args, "waive")? };
+    let command =
+        TodoCommand::Complete { todo_id: id.clone(), continuation, waive: given::parsed(args, "waive")? };
     let done = submit_on(context, args, desk, id, Command::Todo(command))?;
     answer(id, &done, Document::new().line(format!("{id} is done")))
 }

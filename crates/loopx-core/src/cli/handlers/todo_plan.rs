@@ -16,13 +16,25 @@ use crate::{
 /// `todo link`.
 pub(in crate::cli) fn link(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let item = |todo, depends_on| BatchItem::Link { todo, depends_on };
-    each(context, args, "now waits for", |todo_id, depends_on| TodoCommand::Link { todo_id, depends_on }, item)
+    each(
+        context,
+        args,
+        "now waits for",
+        |todo_id, depends_on| TodoCommand::Link { todo_id, depends_on },
+        item,
+    )
 }
 
 /// `todo unlink`.
 pub(in crate::cli) fn unlink(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let item = |todo, depends_on| BatchItem::Unlink { todo, depends_on };
-    each(context, args, "no longer waits for", |todo_id, depends_on| TodoCommand::Unlink { todo_id, depends_on }, item)
+    each(
+        context,
+        args,
+        "no longer waits for",
+        |todo_id, depends_on| TodoCommand::Unlink { todo_id, depends_on },
+        item,
+    )
 }
 
 /// Submits one command for one `--depends-on`, and a person's batch, all or nothing, for several.
@@ -83,7 +95,8 @@ pub(in crate::cli) fn unhold(context: &mut Context<'_, '_>, args: &Args) -> Resu
 /// `todo resolve`.
 pub(in crate::cli) fn resolve(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     one(context, args, "resolved", |args, desk, todo_id| {
-        let evidence: Result<Vec<_>> = args.texts("evidence").map(|word| names::evidence(desk, word)).collect();
+        let evidence: Result<Vec<_>> =
+            args.texts("evidence").map(|word| names::evidence(desk, word)).collect();
         Ok(TodoCommand::Resolve { todo_id, evidence: evidence? })
     })
 }
@@ -121,6 +134,7 @@ fn moved(id: &TodoId, said: &str, done: &Written) -> Document {
     if affected.is_empty() {
         return document;
     }
-    let more = done.outcome.affected_count.map_or_else(String::new, |count| format!(" and others, {count} in all"));
+    let more =
+        done.outcome.affected_count.map_or_else(String::new, |count| format!(" and others, {count} in all"));
     document.line(format!("done already, though they depend on it: {}{more}", affected.join(", ")))
 }

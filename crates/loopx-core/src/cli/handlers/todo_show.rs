@@ -47,10 +47,16 @@ fn document(page: &TodoPage, now: Timestamp) -> Document {
         .maybe("publishes", requires.publish.then_some("yes"))
         .list("not for", &page.excluded_agents)
         .list("validators", page.validators.iter().map(|validator| show::typed(&validator.argv)))
-        .maybe("every", page.monitor.as_ref().map(|m| crate::cli::parse::show_duration_ms(m.every_ms.as_ms())))
+        .maybe(
+            "every",
+            page.monitor.as_ref().map(|m| crate::cli::parse::show_duration_ms(m.every_ms.as_ms())),
+        )
         .maybe("reviews", page.reviews.as_ref())
         .maybe("last Turn", page.last_end.as_ref().and_then(|end| end.note.as_ref()))
-        .maybe("done by", page.completion.as_ref().map(|done| format!("{}, {}", done.by, show::when(done.at, now))))
+        .maybe(
+            "done by",
+            page.completion.as_ref().map(|done| format!("{}, {}", done.by, show::when(done.at, now))),
+        )
         .maybe("waived", page.completion.as_ref().and_then(|done| done.waived.as_ref()))
         .add("added", format!("{} by {}", show::when(page.made_at_ms, now), page.made_by))
         .add("revision", row.revision);
@@ -59,7 +65,8 @@ fn document(page: &TodoPage, now: Timestamp) -> Document {
         document = document.verbatim(detail);
     }
     if !page.gates.is_empty() {
-        document = document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
+        document =
+            document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
     }
     if !page.turns.is_empty() {
         document = document.table(TURN_HEAD, page.turns.iter().map(|row| turn(row, now)).collect());

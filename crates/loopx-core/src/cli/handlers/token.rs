@@ -98,7 +98,9 @@ fn agreed(context: &mut Context<'_, '_>, args: &Args, actor: &str) -> Result<()>
     match context.confirm(&format!("{}: {} as {actor}?", context.program, args.path()))? {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(Code::Unauthenticated, format!("`{}` was not agreed to", args.path()))),
-        None => Err(Error::new(Code::Unauthenticated, format!("`{}` needs proof that {actor} asks", args.path()))),
+        None => {
+            Err(Error::new(Code::Unauthenticated, format!("`{}` needs proof that {actor} asks", args.path())))
+        }
     }
 }
 
@@ -107,7 +109,8 @@ pub(in crate::cli) fn issue(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let mut desk = Desk::open(context, args)?;
     let actor: Actor = args.needed("actor")?.parse()?;
     if actor == Actor::System {
-        return Err(Error::new(Code::InvalidArgument, "nobody can prove to be `system`").detail("argument", "--actor"));
+        return Err(Error::new(Code::InvalidArgument, "nobody can prove to be `system`")
+            .detail("argument", "--actor"));
     }
     let now = wall()?;
     let expires = args.when("expires").map(|when| match when {
@@ -115,7 +118,9 @@ pub(in crate::cli) fn issue(context: &mut Context<'_, '_>, args: &Args) -> Resul
         When::Span(ms) => now.plus(Duration::from_ms(ms)),
     });
     if expires.is_some_and(|at| at <= now) {
-        return Err(Error::new(Code::InvalidArgument, "a token ends in the future").detail("argument", "--expires"));
+        return Err(
+            Error::new(Code::InvalidArgument, "a token ends in the future").detail("argument", "--expires")
+        );
     }
     let out = args.file("out").map(|path| Ok::<_, Error>(context.folder()?.join(path))).transpose()?;
     if args.switch("dry-run") {
@@ -130,7 +135,8 @@ pub(in crate::cli) fn issue(context: &mut Context<'_, '_>, args: &Args) -> Resul
     if let Some(mut file) = file {
         let written = file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all());
         written.map_err(|e| unwritable(&e))?;
-        let document = Document::new().line(format!("token {} for {actor} is in the file", names::short(&row.token_id)));
+        let document =
+            Document::new().line(format!("token {} for {actor} is in the file", names::short(&row.token_id)));
         return Rendered::new(schema::TOKEN, &json!({"token": row}), document);
     }
     let document = Document::new().line(&secret);
@@ -148,8 +154,12 @@ fn new_file(path: &Path) -> Result<std::fs::File> {
 
 fn unwritable(e: &io::Error) -> Error {
     let (code, message) = match e.kind() {
-        io::ErrorKind::AlreadyExists => (Code::InvalidArgument, "the file is there already; a token gets a new one"),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (Code::DiskFull, "the file cannot be written"),
+        io::ErrorKind::AlreadyExists => {
+            (Code::InvalidArgument, "the file is there already; a token gets a new one")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            (Code::DiskFull, "the file cannot be written")
+        }
         _ => (Code::InvalidArgument, "the file cannot be made"),
     };
     Error::new(code, message).detail("argument", "--out").internal(e)
@@ -203,7 +213,8 @@ fn which(desk: &mut Desk, word: &str) -> Result<TokenId> {
         let fits = |id: &String| names::tail(id).is_some_and(|found| found.starts_with(tail));
         Ok::<Vec<String>, Error>(ids.filter(fits).collect())
     };
-    let is_start = !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_start =
+        !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     if desk.exact || !is_start {
         let meant = |desk: &mut Desk| starting(desk).ok().and_then(names::only);
         return exact.map_err(|error| names::refused(desk, error, word, "token", meant));

@@ -3,12 +3,7 @@
 //! Knows no rule and writes no fact itself: every step is a command of this binary, as a person would type it. The one
 //! that is killed in the middle runs as a process of its own.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::PathBuf,
-    time::Duration as Wait,
-};
+use std::{ffi::OsString, fs, path::PathBuf, time::Duration as Wait};
 
 use serde_json::{Value, json};
 
@@ -31,10 +26,12 @@ const LIAR: &str = "#!/bin/sh\n# A host that says it is done, and did nothing.\n
 const WORKER: &str = "#!/bin/sh\n# A host that does the work. The first time it hangs, so that its driver can be killed.\n\
     cat > /dev/null\nif [ ! -e ../started ]; then : > ../started; sleep 60; fi\necho 'hello, world' > greeting.txt\n";
 /// A host for the second Todo.
-const ANNOUNCER: &str = "#!/bin/sh\n# A host for the second Todo.\ncat > /dev/null\necho 'greeted' > announcement.txt\n";
+const ANNOUNCER: &str =
+    "#!/bin/sh\n# A host for the second Todo.\ncat > /dev/null\necho 'greeted' > announcement.txt\n";
 /// What every host prints: one JSON object, the wire's result.
 fn report() -> Result<String> {
-    let schema = serde_json::to_string(&ResultSchema::V0).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let schema =
+        serde_json::to_string(&ResultSchema::V0).map_err(|e| Error::from(Code::Internal).internal(e))?;
     Ok(format!(
         "printf '{{\"schema_version\":{schema},\"turn_key\":\"%s\",\"result_kind\":\"validated_completion\",\
          \"summary\":\"done\",\"classification\":\"trial\",\"next_action\":\"none\",\
@@ -88,25 +85,36 @@ impl Trial<'_, '_, '_> {
         self.must(&["goal", "start", "Greet the world", "--id", "greet", "--validator", "sh check.sh"])?;
         self.must(&["agent", "add", "tinker", "--goal", "greet"])?;
         self.must(&["todo", "add", "Make the failing check pass", "--goal", "greet"])?;
-        self.tell("A Goal, and a check that decides", vec![
-            "The Goal is `greet`. Its validator is `sh check.sh`, and it fails: greeting.txt is missing.".to_owned(),
-            "The Todo is `greet.1`, \"Make the failing check pass\". The agent `tinker` may take it.".to_owned(),
-        ]);
+        self.tell(
+            "A Goal, and a check that decides",
+            vec![
+                "The Goal is `greet`. Its validator is `sh check.sh`, and it fails: greeting.txt is missing."
+                    .to_owned(),
+                "The Todo is `greet.1`, \"Make the failing check pass\". The agent `tinker` may take it."
+                    .to_owned(),
+            ],
+        );
         Ok(())
     }
 
     /// 2: a host that lies.
     fn refused(&mut self) -> Result<()> {
         let exit = self.call(&run("liar.sh", "greet.1", "try-liar"));
-        self.expect(exit == Code::ValidationFailed.class().exit() && self.code() == Code::ValidationFailed.as_str())?;
+        self.expect(
+            exit == Code::ValidationFailed.class().exit() && self.code() == Code::ValidationFailed.as_str(),
+        )?;
         let said = self.text(&["error", "message"]);
         self.call(&words(&["todo", "show", "greet.1"]));
         self.expect(self.text(&["todo", "state"]) == "open")?;
-        self.tell("A wrong result is refused", vec![
-            "The host `liar.sh` reported \"done\" and had done nothing. LoopX ran the check itself:".to_owned(),
-            format!("  {said}"),
-            "`greet.1` is still open; the next Turn is told what was wrong.".to_owned(),
-        ]);
+        self.tell(
+            "A wrong result is refused",
+            vec![
+                "The host `liar.sh` reported \"done\" and had done nothing. LoopX ran the check itself:"
+                    .to_owned(),
+                format!("  {said}"),
+                "`greet.1` is still open; the next Turn is told what was wrong.".to_owned(),
+            ],
+        );
         Ok(())
     }
 
@@ -115,7 +123,8 @@ impl Trial<'_, '_, '_> {
         let ended = self.run_and_kill()?;
         self.expect(ended == Ended::Signalled(rustix::process::Signal::KILL.as_raw()))?;
         self.must(&["turn", "list", "--goal", "greet"])?;
-        let turn_id = self.last.pointer("/items/0/turn_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let turn_id =
+            self.last.pointer("/items/0/turn_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let state = self.text(&["items", "0", "state"]);
         self.expect(state == "dispatched" && !turn_id.is_empty())?;
         self.must(&["turn", "recover", &turn_id, "--resume"])?;
@@ -136,7 +145,15 @@ impl Trial<'_, '_, '_> {
 
     /// 4: a gate that a person answers.
     fn gated(&mut self) -> Result<()> {
-        self.must(&["todo", "add", "Announce it", "--goal", "greet", "--validator", "test -s announcement.txt"])?;
+        self.must(&[
+            "todo",
+            "add",
+            "Announce it",
+            "--goal",
+            "greet",
+            "--validator",
+            "test -s announcement.txt",
+        ])?;
         let ask = ["gate", "open", "May the world know?", "--kind", "approval", "--blocks", "greet.2"];
         self.must(&ask)?;
         let gate_id = self.text(&["gate", "gate_id"]);
@@ -183,9 +200,15 @@ impl Trial<'_, '_, '_> {
             (OsString::from(Var::LoopxActor.name()), OsString::from("user:you")),
             (OsString::from(Var::XdgRuntimeDir.name()), self.scratch.root.join("run").into_os_string()),
         ];
-        let path = self.context.env.get(Var::Path).map_or_else(|| OsString::from("/usr/bin:/bin"), std::ffi::OsStr::to_owned);
+        let path = self
+            .context
+            .env
+            .get(Var::Path)
+            .map_or_else(|| OsString::from("/usr/bin:/bin"), std::ffi::OsStr::to_owned);
         pairs.push((OsString::from(Var::Path.name()), path));
-        pairs.extend(self.token.clone().map(|token| (OsString::from(Var::LoopxToken.name()), OsString::from(token))));
+        pairs.extend(
+            self.token.clone().map(|token| (OsString::from(Var::LoopxToken.name()), OsString::from(token))),
+        );
         pairs
     }
 
@@ -238,8 +261,9 @@ impl Trial<'_, '_, '_> {
 
     /// Starts a run as a process of its own and kills it once its host is at work.
     fn run_and_kill(&self) -> Result<Ended> {
-        let own = std::env::current_exe()
-            .map_err(|e| Error::new(Code::CheckFailed, "this program does not know where it lies").internal(e))?;
+        let own = std::env::current_exe().map_err(|e| {
+            Error::new(Code::CheckFailed, "this program does not know where it lies").internal(e)
+        })?;
         let mut argv = vec![own.into_os_string()];
         argv.extend(run("worker.sh", "greet.1", "try-worker"));
         let mut spec = Spec::new(argv, self.scratch.tree());
@@ -311,7 +335,8 @@ impl Scratch {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
-        fs::write(self.tree().join(name), text).map_err(|e| Error::new(Code::CheckFailed, "the scratch folder takes no file").internal(e))
+        fs::write(self.tree().join(name), text)
+            .map_err(|e| Error::new(Code::CheckFailed, "the scratch folder takes no file").internal(e))
     }
 
     /// The token that `init` left for the first user.
@@ -338,8 +363,9 @@ impl Drop for Scratch {
 }
 
 fn told(program: &str, scratch: &Scratch, steps: &[Told], turn_id: &str, events: usize) -> Result<Rendered> {
-    let mut document = Document::new()
-        .para("One small governed task, from end to end. No model, no network; nothing of yours was touched.");
+    let mut document = Document::new().para(
+        "One small governed task, from end to end. No model, no network; nothing of yours was touched.",
+    );
     for (at, step) in steps.iter().enumerate() {
         document = document.heading(format!("{}. {}", at + 1, step.title));
         for line in &step.lines {
@@ -349,10 +375,10 @@ fn told(program: &str, scratch: &Scratch, steps: &[Told], turn_id: &str, events:
             };
         }
     }
-    document = document
-        .heading("Where to look")
-        .para(format!("All of it is in one ledger: {events} events, each chained to the one before. An agent's words never \
-                       became a fact; only a check's pass, or a person's answer, did."));
+    document = document.heading("Where to look").para(format!(
+        "All of it is in one ledger: {events} events, each chained to the one before. An agent's words never \
+                       became a fact; only a check's pass, or a person's answer, did."
+    ));
     document = if scratch.keep {
         document.code(vec![
             format!("export LOOPX_HOME={}", scratch.home().display()),
@@ -369,5 +395,9 @@ fn told(program: &str, scratch: &Scratch, steps: &[Told], turn_id: &str, events:
     };
     let shown: Vec<_> = steps.iter().map(|step| json!({"title": step.title, "lines": step.lines})).collect();
     let kept = scratch.keep.then(|| scratch.root.display().to_string());
-    Rendered::new(schema::TRIAL, &json!({"steps": shown, "events": events, "turn_id": turn_id, "kept": kept}), document)
+    Rendered::new(
+        schema::TRIAL,
+        &json!({"steps": shown, "events": events, "turn_id": turn_id, "kept": kept}),
+        document,
+    )
 }

@@ -26,11 +26,19 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
         TurnState::Stopped { why } => stopped(done, verb, *why),
         TurnState::Admitted | TurnState::Dispatched => {
             let text = format!("the Turn {} is {}; nothing runs it now", turn.turn_id, turn.state.as_str());
-            rendered(done, Some(verb), lines.line(text).line(format!("go on: {program} {}", recover_command(turn.turn_id))))
+            rendered(
+                done,
+                Some(verb),
+                lines.line(text).line(format!("go on: {program} {}", recover_command(turn.turn_id))),
+            )
         }
         TurnState::Candidate => {
             let text = format!("the Turn {} has a result that nobody has proved yet", turn.turn_id);
-            rendered(done, Some(verb), lines.line(text).line(format!("prove it: {program} {}", recover_command(turn.turn_id))))
+            rendered(
+                done,
+                Some(verb),
+                lines.line(text).line(format!("prove it: {program} {}", recover_command(turn.turn_id))),
+            )
         }
         TurnState::Held { .. } => Err(with(done, verb, held(done))),
         TurnState::Unresolved { .. } => Err(with(done, verb, unresolved(done))),
@@ -38,7 +46,10 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
         TurnState::Fenced => Err(with(
             done,
             verb,
-            Error::new(Code::OwnershipSuperseded, format!("another ownership took over from the Turn {}", turn.turn_id)),
+            Error::new(
+                Code::OwnershipSuperseded,
+                format!("another ownership took over from the Turn {}", turn.turn_id),
+            ),
         )),
     }
 }
@@ -46,7 +57,8 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
 /// What programs are told of a Turn.
 pub(super) fn object(done: &Done) -> Result<Value> {
     let turn = done.turn();
-    let mut object = serde_json::to_value(TurnRow::of(turn)).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut object =
+        serde_json::to_value(TurnRow::of(turn)).map_err(|e| Error::from(Code::Internal).internal(e))?;
     if let Value::Object(fields) = &mut object {
         fields.insert("attempts".to_owned(), turn.attempts.len().into());
         let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
@@ -57,7 +69,8 @@ pub(super) fn object(done: &Done) -> Result<Value> {
             fields.insert("note".to_owned(), note.into());
         }
         if !done.left.is_empty() {
-            let left: Vec<_> = done.left.iter().map(|one| json!({"pid": one.pid, "name": one.name})).collect();
+            let left: Vec<_> =
+                done.left.iter().map(|one| json!({"pid": one.pid, "name": one.name})).collect();
             fields.insert("left".to_owned(), left.into());
         }
     }
@@ -93,7 +106,11 @@ fn settled(done: &Done, program: &str) -> Result<Document> {
     let is_done = todo.is_some_and(Todo::is_done);
     let said = turn.verdict.as_ref().and_then(|verdict| verdict.validator.as_ref());
     let proof = said.map_or_else(String::new, |name| format!(", proved by `{name}`"));
-    let mut document = Document::new().line(if is_done { format!("{id} is done{proof}") } else { format!("{id} moved on{proof}") });
+    let mut document = Document::new().line(if is_done {
+        format!("{id} is done{proof}")
+    } else {
+        format!("{id} moved on{proof}")
+    });
     if let (Some(_), Some(own_id)) = (outcome.next_turn_id, outcome.own_id) {
         document = document.line("the next Turn is yours").line(format!("own_id {own_id}"));
     }
@@ -105,16 +122,27 @@ fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
     let id = turn.todo_id().map(ToString::to_string).unwrap_or_default();
     let mut document = match why {
         Stopped::UserAction => Document::new().line(format!("{id} needs a person; a gate was opened")),
-        Stopped::Wait => Document::new().line(format!("{id} waits, and is claimable again when that is over")),
+        Stopped::Wait => {
+            Document::new().line(format!("{id} waits, and is claimable again when that is over"))
+        }
         // What was asked for did not come about: a negative result, as a refused one is.
         Stopped::Stop => {
             let text = format!("the Turn {} was stopped, and all that it started", turn.turn_id);
-            return Err(with(done, verb, Error::new(Code::NotReady, text).hint(turn_output::command(turn.turn_id))));
+            return Err(with(
+                done,
+                verb,
+                Error::new(Code::NotReady, text).hint(turn_output::command(turn.turn_id)),
+            ));
         }
-        _ => Document::new().line(format!("the Turn {} was stopped ({})", turn.turn_id, plain(&crate::projection::word(&why)))), // wildcard: one sentence for all others
+        _ => Document::new().line(format!(
+            "the Turn {} was stopped ({})",
+            turn.turn_id,
+            plain(&crate::projection::word(&why))
+        )), // wildcard: one sentence for all others
     };
     for process in &done.left {
-        document = document.line(format!("left: process {} ({}), which could not be ended", process.pid, process.name));
+        document = document
+            .line(format!("left: process {} ({}), which could not be ended", process.pid, process.name));
     }
     rendered(done, Some(verb), document)
 }
@@ -131,14 +159,21 @@ fn held(done: &Done) -> Error {
 
 /// What leads on from where the Turn is.
 fn first_ask(done: &Done) -> String {
-    done.around.asks.first().map_or_else(|| format!("turn show {}", done.turn().turn_id), |ask| ask.command.clone())
+    done.around
+        .asks
+        .first()
+        .map_or_else(|| format!("turn show {}", done.turn().turn_id), |ask| ask.command.clone())
 }
 
 fn unresolved(done: &Done) -> Error {
     let turn = done.turn();
     let note = turn.verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
-    let why = note.map_or_else(|| "its executor is gone, and what it did cannot be told".to_owned(), ToString::to_string);
-    Error::new(Code::TurnUnresolved, format!("the Turn {} is unresolved: {why}", turn.turn_id)).hint(first_ask(done))
+    let why = note.map_or_else(
+        || "its executor is gone, and what it did cannot be told".to_owned(),
+        ToString::to_string,
+    );
+    Error::new(Code::TurnUnresolved, format!("the Turn {} is unresolved: {why}", turn.turn_id))
+        .hint(first_ask(done))
 }
 
 fn failed(done: &Done, how: FailedBy) -> Error {
@@ -148,8 +183,11 @@ fn failed(done: &Done, how: FailedBy) -> Error {
     let reason = |default: &str| why.clone().unwrap_or_else(|| default.to_owned());
     let code = match how {
         FailedBy::Validate => {
-            return Error::new(Code::ValidationFailed, format!("the result of {todo} was refused: {}", reason("a validator said no")))
-                .hint(turn_output::command(turn.turn_id));
+            return Error::new(
+                Code::ValidationFailed,
+                format!("the result of {todo} was refused: {}", reason("a validator said no")),
+            )
+            .hint(turn_output::command(turn.turn_id));
         }
         FailedBy::Host(HostFailure::IncompatibleVersion) => Code::IncompatibleVersion,
         FailedBy::Host(HostFailure::SessionUnavailable) => Code::SessionUnavailable,

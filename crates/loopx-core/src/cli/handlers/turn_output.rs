@@ -42,7 +42,9 @@ fn of_one(document: Document, turn: &Turn, kept: &Kept) -> Document {
             let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);
             (format!("Attempt {number}"), of_attempt(attempt, kept))
         }
-        Speaker::Validators => ("Validators".to_owned(), turn.verdict.as_ref().map(of_verdict).unwrap_or_default()),
+        Speaker::Validators => {
+            ("Validators".to_owned(), turn.verdict.as_ref().map(of_verdict).unwrap_or_default())
+        }
     };
     let mut document = document.heading(title).with(facts.block());
     if kept.is_empty() {

@@ -34,12 +34,22 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
     if let Some(word) = args.text("todo") {
         let todo_id = names::todo(&mut desk, word)?;
         let todo = admissible(context, &mut desk, &todo_id, &agent, &endpoint)?;
-        return shown(&mut desk, context, &agent, "run", Some(&todo), json!({"todo_id": todo_id, "reason": "claimable"}), None);
+        return shown(
+            &mut desk,
+            context,
+            &agent,
+            "run",
+            Some(&todo),
+            json!({"todo_id": todo_id, "reason": "claimable"}),
+            None,
+        );
     }
     let goal = names::goal(&mut desk, None)?;
     let decided = decide(context, &mut desk, &goal, &agent, &endpoint)?;
     let todo = match &decided.action {
-        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Some(names::todo_row(&mut desk, todo_id)?),
+        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => {
+            Some(names::todo_row(&mut desk, todo_id)?)
+        }
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
     let body = serde_json::to_value(&decided).map_err(|e| Error::from(Code::Internal).internal(e))?;
@@ -68,11 +78,12 @@ pub(super) fn todo_of(
     let decided = decide(context, desk, &goal, agent, endpoint)?;
     match decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
-        Action::Reconcile { turn_id, command } => {
-            Err(Error::new(Code::ReconciliationRequired, format!("the Turn {turn_id} has to be looked into first"))
-                .detail("turn_id", turn_id.to_string())
-                .hint(command))
-        }
+        Action::Reconcile { turn_id, command } => Err(Error::new(
+            Code::ReconciliationRequired,
+            format!("the Turn {turn_id} has to be looked into first"),
+        )
+        .detail("turn_id", turn_id.to_string())
+        .hint(command)),
         Action::Wait { why, until } => {
             let error = Error::new(Code::NotReady, format!("{agent} has nothing to do now: {}", plain(why)))
                 .detail("why", why)
@@ -125,7 +136,10 @@ pub(super) fn decide(
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
         view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
-        let capabilities = facts.agent(&(goal.clone(), agent.clone()))?.map(|row| row.capabilities.clone()).unwrap_or_default();
+        let capabilities = facts
+            .agent(&(goal.clone(), agent.clone()))?
+            .map(|row| row.capabilities.clone())
+            .unwrap_or_default();
         let asker = Asker {
             viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: workspace.as_ref() },
             endpoint,
@@ -188,7 +202,10 @@ fn explain(decided: &Decided, program: &str) -> Option<String> {
         Action::Reconcile { command, .. } => Some(format!("first: {program} {command}")),
         Action::Wait { why, .. } => Some(plain(why).to_owned()),
         Action::AskUser { asks } => {
-            let lines: Vec<_> = asks.iter().map(|ask| format!("{} ({}): {program} {}", plain(ask.why), ask.about, ask.command)).collect();
+            let lines: Vec<_> = asks
+                .iter()
+                .map(|ask| format!("{} ({}): {program} {}", plain(ask.why), ask.about, ask.command))
+                .collect();
             Some(lines.join("; "))
         }
     }
@@ -212,7 +229,10 @@ fn shown(
         facts = facts
             .add("todo", &todo.todo_id)
             .add("title", &todo.title)
-            .add("proved by", if proofs.is_empty() { "nothing: a person is asked".to_owned() } else { proofs.join("; ") })
+            .add(
+                "proved by",
+                if proofs.is_empty() { "nothing: a person is asked".to_owned() } else { proofs.join("; ") },
+            )
             .list("writes below", &todo.requires.write_scopes)
             .add("ends at the latest after", crate::cli::parse::show_duration_ms(deadline_ms));
         if let Value::Object(fields) = &mut body {
@@ -226,7 +246,10 @@ fn shown(
     }
     let document = Document::new().with(facts.block());
     let document = match todo {
-        Some(todo) => document.line(format!("{} turn run --todo {} --agent {agent} --host COMMAND", context.program, todo.todo_id)),
+        Some(todo) => document.line(format!(
+            "{} turn run --todo {} --agent {agent} --host COMMAND",
+            context.program, todo.todo_id
+        )),
         None => document,
     };
     Rendered::new(schema::TURN_PLAN, &json!({"plan": body}), document)

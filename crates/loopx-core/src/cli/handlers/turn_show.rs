@@ -10,7 +10,7 @@ use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Seen, recover_command},
-    model::{Attempt, AgentId, Timestamp, TodoId, Turn, TurnId, TurnState},
+    model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
     turn::{self, DriverLock},
@@ -31,7 +31,8 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         Some(todo) => todo.goal().clone(),
         None => names::goal(&mut desk, None)?,
     };
-    let agent: Option<AgentId> = if has("agent") { args.text("agent").map(names::agent).transpose()? } else { None };
+    let agent: Option<AgentId> =
+        if has("agent") { args.text("agent").map(names::agent).transpose()? } else { None };
     let states: BTreeSet<&str> = if has("state") { args.texts("state").collect() } else { BTreeSet::new() };
     let slice = Slice {
         after: if has("cursor") { args.text("cursor") } else { None },
@@ -42,7 +43,9 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let head = ["TURN", "TODO", "AGENT", "STATE", "VERDICT", "ADMITTED"];
     let program = context.program;
     let empty = if states.is_empty() && todo.is_none() && agent.is_none() {
-        format!("No Turn of {goal} is under way; `{program} turn list --state settled` shows those that are proved.")
+        format!(
+            "No Turn of {goal} is under way; `{program} turn list --state settled` shows those that are proved."
+        )
     } else {
         format!("{goal} has no such Turn.")
     };
@@ -50,7 +53,8 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
 }
 
 fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
-    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
+    let state =
+        row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     vec![
         names::short(&row.turn_id),
         row.todo_id.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -114,12 +118,24 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
 fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
     let mut private = PrivateStore::at(&desk.profile.place().private_db());
     let bodies = turn::bodies(&mut private, turn)?;
-    Ok(bodies.into_iter().map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes})).collect())
+    Ok(bodies
+        .into_iter()
+        .map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes}))
+        .collect())
 }
 
-fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: Timestamp, program: &str, next: Option<String>) -> Document {
+fn page(
+    turn: &Turn,
+    causes: Vec<String>,
+    log: &[&LogRow],
+    kept: &[Value],
+    now: Timestamp,
+    program: &str,
+    next: Option<String>,
+) -> Document {
     let row = TurnRow::of(turn);
-    let state = row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
+    let state =
+        row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
     let facts = show::Facts::default()
         .add("turn", turn.turn_id)
         .maybe("todo", turn.todo_id())
@@ -131,7 +147,10 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: 
         .add("admitted", show::when(turn.admitted_at, now))
         .maybe("ended", turn.ended_at.map(|at| show::when(at, now)))
         .add("slot", word(&turn.slot))
-        .maybe("asked to stop", turn.stop_wish.as_ref().map(|wish| format!("by {}, {}", wish.by, show::when(wish.at, now))));
+        .maybe(
+            "asked to stop",
+            turn.stop_wish.as_ref().map(|wish| format!("by {}, {}", wish.by, show::when(wish.at, now))),
+        );
     let mut document = Document::new().with(facts.block());
     if turn.is_driven() && !turn.attempts.is_empty() {
         let rows = turn.attempts.iter().map(|attempt| attempt_cells(attempt, now)).collect();
@@ -158,16 +177,24 @@ fn page(turn: &Turn, causes: Vec<String>, log: &[&LogRow], kept: &[Value], now: 
     let cells = |row: &&LogRow| {
         vec![row.seq.to_string(), show::utc(row.at_ms), row.text.clone(), row.operation_id.to_string()]
     };
-    document = document.heading("Commits").table(&["SEQ", "AT", "WHAT", "OPERATION"], log.iter().map(cells).collect());
+    document = document
+        .heading("Commits")
+        .table(&["SEQ", "AT", "WHAT", "OPERATION"], log.iter().map(cells).collect());
     if !kept.is_empty() {
         let lines: Vec<_> = kept
             .iter()
-            .map(|one| (format!("{} {}", text(one, "kind"), text(one, "id")), format!("{} bytes, in this profile's private.db", one["bytes"])))
+            .map(|one| {
+                (
+                    format!("{} {}", text(one, "kind"), text(one, "id")),
+                    format!("{} bytes, in this profile's private.db", one["bytes"]),
+                )
+            })
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
     }
     if turn.is_driven() || turn.verdict.is_some() {
-        document = document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
+        document =
+            document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
     }
     match next {
         Some(command) => document.line(format!("next: {program} {command}")),
@@ -185,7 +212,11 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
         attempt.host.to_string(),
         show::when(attempt.dispatched_at, now),
         attempt.end.as_ref().map_or_else(|| "-".to_owned(), |end| show::when(end.at, now)),
-        attempt.end.as_ref().and_then(|end| end.failure).map_or_else(String::new, |failure| plain(failure.as_str()).to_owned()),
+        attempt
+            .end
+            .as_ref()
+            .and_then(|end| end.failure)
+            .map_or_else(String::new, |failure| plain(failure.as_str()).to_owned()),
     ]
 }
 
@@ -196,7 +227,9 @@ fn next(turn: &Turn, driver: Option<Seen>) -> Option<String> {
     }
     match &turn.state {
         TurnState::Candidate => Some(recover_command(turn.turn_id)),
-        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => Some(recover_command(turn.turn_id)),
+        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => {
+            Some(recover_command(turn.turn_id))
+        }
         TurnState::Admitted
         | TurnState::Dispatched
         | TurnState::Held { .. }

@@ -28,7 +28,8 @@ pub(in crate::cli) struct Workbench {
 impl Workbench {
     /// Describes this machine for the profile of a desk.
     pub(in crate::cli) fn of(context: &Context<'_, '_>, desk: &Desk) -> Result<Self> {
-        let env = PASSED_ON.iter().filter_map(|name| Some(((*name).into(), context.env.named(name)?.to_owned())));
+        let env =
+            PASSED_ON.iter().filter_map(|name| Some(((*name).into(), context.env.named(name)?.to_owned())));
         let machine = Machine::of(&desk.profile, env)?;
         let private = PrivateStore::at(&desk.profile.place().private_db());
         Ok(Self { machine, private, hosts: Composition::linked()? })
@@ -41,7 +42,12 @@ impl Workbench {
 
     /// What a driver, an owner's verb and a recovery work with.
     pub(in crate::cli) fn site<'a>(&'a mut self, desk: &'a mut Desk) -> Site<'a> {
-        Site { authority: &mut desk.authority, private: &mut self.private, machine: &self.machine, hosts: &self.hosts }
+        Site {
+            authority: &mut desk.authority,
+            private: &mut self.private,
+            machine: &self.machine,
+            hosts: &self.hosts,
+        }
     }
 }
 

@@ -12,7 +12,11 @@ pub(in crate::cli) fn version(program: &str) -> String {
 }
 
 /// The help of a command; of everything for an empty chain.
-pub(in crate::cli) fn help(program: &str, commands: &[&'static [Command]], chain: &[&'static Command]) -> Document {
+pub(in crate::cli) fn help(
+    program: &str,
+    commands: &[&'static [Command]],
+    chain: &[&'static Command],
+) -> Document {
     match chain.last() {
         None => top(program, commands),
         Some(noun) if !noun.verbs.is_empty() => self::noun(program, chain, noun),
@@ -42,7 +46,10 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
         .terms(globals)
         .para(format!("Exit codes: {}.", exits.join("; ")))
         .heading("Examples")
-        .code(vec![format!("{program} try"), format!("{program} todo add 'Fix the login test' --priority P1")])
+        .code(vec![
+            format!("{program} try"),
+            format!("{program} todo add 'Fix the login test' --priority P1"),
+        ])
 }
 
 fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Document {

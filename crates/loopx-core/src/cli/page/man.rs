@@ -8,7 +8,11 @@ use crate::cli::{
 };
 
 /// The manual page of a command in roff; of everything for an empty chain.
-pub(in crate::cli) fn man(program: &str, commands: &[&'static [Command]], chain: &[&'static Command]) -> String {
+pub(in crate::cli) fn man(
+    program: &str,
+    commands: &[&'static [Command]],
+    chain: &[&'static Command],
+) -> String {
     let name = parts::called(program, chain).replace(' ', "-");
     let page = match chain.last() {
         None => top(program, commands),
@@ -21,7 +25,10 @@ pub(in crate::cli) fn man(program: &str, commands: &[&'static [Command]], chain:
 
 fn top(program: &str, commands: &[&'static [Command]]) -> Document {
     let rows = commands.iter().copied().flatten().flat_map(|command| {
-        let verbs = command.verbs.iter().map(|verb| (format!("{program} {} {}", command.name, verb.name), verb.about));
+        let verbs = command
+            .verbs
+            .iter()
+            .map(|verb| (format!("{program} {} {}", command.name, verb.name), verb.about));
         let lone = command.verbs.is_empty().then(|| (format!("{program} {}", command.name), command.about));
         lone.into_iter().chain(verbs)
     });

@@ -32,7 +32,12 @@ pub(super) fn usage(command: &Command) -> Vec<String> {
     if command.one_of.is_empty() {
         return vec![one(None)];
     }
-    command.args.iter().filter(|arg| command.one_of.contains(&arg.id)).map(|arg| one(Some(spelled(arg)))).collect()
+    command
+        .args
+        .iter()
+        .filter(|arg| command.one_of.contains(&arg.id))
+        .map(|arg| one(Some(spelled(arg))))
+        .collect()
 }
 
 /// The positional arguments in order.
@@ -98,7 +103,9 @@ fn notes(arg: &Arg, repeated: Option<String>, from_setting: &str) -> String {
 /// Lines that work, each with what it does.
 pub(super) fn examples(program: &str, command: &Command) -> Vec<String> {
     let lines = command.examples.iter();
-    lines.flat_map(|example| [format!("{program} {}", example.line), format!("    {}", example.does)]).collect()
+    lines
+        .flat_map(|example| [format!("{program} {}", example.line), format!("    {}", example.does)])
+        .collect()
 }
 
 /// As [`examples`], for a screen: what a line does stands behind it, where it fits.

@@ -67,7 +67,5 @@ fn verb(page: Document, program: &str, chain: &[&Command], command: &'static Com
     let arguments: Vec<_> =
         parts::positionals(command).chain(parts::options(command)).map(parts::described).collect();
     let page = if arguments.is_empty() { page } else { page.terms(arguments) };
-    page.code(parts::examples(program, command))
-        .para("Exit codes:")
-        .terms(parts::exits(command))
+    page.code(parts::examples(program, command)).para("Exit codes:").terms(parts::exits(command))
 }

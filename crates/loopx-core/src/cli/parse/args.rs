@@ -69,7 +69,8 @@ fn one(
         return Ok(is_given.then(|| (Origin::Flag, vec![Value::On])));
     }
     let read = |name: &str, raw: &std::ffi::OsStr| {
-        value::parse(arg.kind, raw).map_err(|wanted| error::value(name, &raw.to_string_lossy(), &wanted, path))
+        value::parse(arg.kind, raw)
+            .map_err(|wanted| error::value(name, &raw.to_string_lossy(), &wanted, path))
     };
     if let Some(raw) = matches.remove_many::<std::ffi::OsString>(arg.id) {
         let values: Result<Vec<_>> = raw.map(|raw| read(&spelled(arg), &raw)).collect();
@@ -151,9 +152,8 @@ impl Args {
     ///
     /// Errors: `internal` where the table does not require it.
     pub fn needed(&self, id: &str) -> Result<&str> {
-        self.text(id).ok_or_else(|| {
-            Error::new(Code::Internal, format!("`{}` was called without {id}", self.path))
-        })
+        self.text(id)
+            .ok_or_else(|| Error::new(Code::Internal, format!("`{}` was called without {id}", self.path)))
     }
 
     /// All texts, ids, slugs, actors or words.

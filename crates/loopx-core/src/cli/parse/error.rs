@@ -18,9 +18,7 @@ pub(super) fn no_command() -> Error {
 /// The error of an argument whose value cannot be taken.
 pub(super) fn value(argument: &str, shown: &str, wanted: &str, path: &str) -> Error {
     let message = format!("`{argument}` cannot be `{}`: {wanted}", echo(shown));
-    Error::new(Code::InvalidArgument, message)
-        .hint(format!("{path} --help"))
-        .detail("argument", argument)
+    Error::new(Code::InvalidArgument, message).hint(format!("{path} --help")).detail("argument", argument)
 }
 
 /// Makes a typed error of clap's.
@@ -61,10 +59,9 @@ fn unknown(shown: &str, argument: &str, command: &Command, path: &str) -> (Strin
     let flags = command.args.iter().chain(GLOBAL).filter(|arg| arg.place != Place::Positional);
     let flag = flag.split('=').next().unwrap_or(flag);
     match nearest(flag, flags.map(|arg| arg.id)) {
-        Some(near) => (
-            format!("`{path}` does not take `{shown}`; did you mean `--{near}`?"),
-            Some(format!("--{near}")),
-        ),
+        Some(near) => {
+            (format!("`{path}` does not take `{shown}`; did you mean `--{near}`?"), Some(format!("--{near}")))
+        }
         None => (format!("`{path}` does not take `{shown}`"), None),
     }
 }

@@ -32,7 +32,8 @@ use crate::error::Result;
 pub(super) fn parse(chain: &[&'static Command], rest: Vec<OsString>, env: &Env) -> Result<Args> {
     let path = words(chain);
     let Some(command) = chain.last() else { return Err(error::no_command()) };
-    let matches = parser::leaf(command).try_get_matches_from(rest).map_err(|e| error::typed(&e, command, &path))?;
+    let matches =
+        parser::leaf(command).try_get_matches_from(rest).map_err(|e| error::typed(&e, command, &path))?;
     args::collect(command, &path, matches, env)
 }
 

@@ -3,7 +3,10 @@
 //! Knows nothing of what the words stand for.
 
 /// The candidate closest to a word, if one is close enough to be a likely slip.
-pub(in crate::cli) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(in crate::cli) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let length = word.chars().count();
     // A long word is no slip of a short name; this also bounds the table below.
     if length == 0 || length > 40 {

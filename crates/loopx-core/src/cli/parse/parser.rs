@@ -13,9 +13,7 @@ use crate::cli::table::{Arg, Command, GLOBAL, Kind, Place};
 pub(super) fn leaf(command: &'static Command) -> clap::Command {
     let parser = bare(command).no_binary_name(true);
     let globals = GLOBAL.iter().filter(|global| !is_shadowed(command, global));
-    groups(parser, command)
-        .args(command.args.iter().map(raw))
-        .args(globals.map(raw))
+    groups(parser, command).args(command.args.iter().map(raw)).args(globals.map(raw))
 }
 
 /// The tree of all commands, for completions.

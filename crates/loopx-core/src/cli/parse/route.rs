@@ -96,7 +96,8 @@ impl Walk {
             noun => format!("`{noun}` has no verb `{shown}`"),
         };
         let near = nearest(&word, names);
-        let message = near.map_or_else(|| message.clone(), |name| format!("{message}; did you mean `{name}`?"));
+        let message =
+            near.map_or_else(|| message.clone(), |name| format!("{message}; did you mean `{name}`?"));
         let error = Error::new(Code::InvalidArgument, message).detail("argument", shown);
         Err(match near {
             Some(name) => error.hint(format!("{path} {name} --help").trim_start()).detail("nearest", name),

@@ -52,7 +52,11 @@ pub enum Wake {
 /// Parses a value; the error says what is wanted.
 pub(super) fn parse(kind: Kind, raw: &OsStr) -> Result<Value, Cow<'static, str>> {
     if kind == Kind::Path {
-        return if raw.is_empty() { Err("a path is wanted".into()) } else { Ok(Value::Path(PathBuf::from(raw))) };
+        return if raw.is_empty() {
+            Err("a path is wanted".into())
+        } else {
+            Ok(Value::Path(PathBuf::from(raw)))
+        };
     }
     let text = raw.to_str().ok_or("it is not valid UTF-8")?;
     Ok(match kind {
@@ -89,8 +93,9 @@ fn when(text: &str) -> Result<When, &'static str> {
     if let Some(millis) = parse_duration_ms(text) {
         return Ok(When::Span(millis));
     }
-    let time: jiff::Timestamp =
-        text.parse().map_err(|_| "a time is wanted, such as 2031-05-01T09:00:00Z, or a length of time, such as 2d")?;
+    let time: jiff::Timestamp = text
+        .parse()
+        .map_err(|_| "a time is wanted, such as 2031-05-01T09:00:00Z, or a length of time, such as 2d")?;
     Ok(When::At(time.as_millisecond()))
 }
 
@@ -236,7 +241,10 @@ mod tests {
         for text in ["", "  ", "a 'b", "''"] {
             assert!(words(text).is_err(), "{text}");
         }
-        assert_eq!(read(Kind::NumberedArgv, "2=make x"), Ok(Value::NumberedArgv(2, vec!["make".into(), "x".into()])));
+        assert_eq!(
+            read(Kind::NumberedArgv, "2=make x"),
+            Ok(Value::NumberedArgv(2, vec!["make".into(), "x".into()]))
+        );
         assert!(read(Kind::NumberedArgv, "0=make").is_err());
     }
 }

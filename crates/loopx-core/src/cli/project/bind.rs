@@ -61,6 +61,7 @@ fn exclude(root: &Path) -> Result<bool> {
     let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
     // Appended, not replaced: the file is the user's, with its own links and permissions.
     let file = OpenOptions::new().append(true).create(true).open(&path);
-    file.and_then(|mut file| file.write_all(format!("{gap}{line}\n").as_bytes())).map_err(|e| unwritable(&path, &e))?;
+    file.and_then(|mut file| file.write_all(format!("{gap}{line}\n").as_bytes()))
+        .map_err(|e| unwritable(&path, &e))?;
     Ok(true)
 }

@@ -80,7 +80,11 @@ fn a_broken_git_file_or_folder_is_no_repository() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join(".git"), text).unwrap();
         assert_eq!(discover(place.path()).unwrap(), None, "{text:?}");
-        assert_eq!(bind(&project(place.path())).unwrap(), Bound { created: true, excluded: false }, "{text:?}");
+        assert_eq!(
+            bind(&project(place.path())).unwrap(),
+            Bound { created: true, excluded: false },
+            "{text:?}"
+        );
     }
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join(".git")).unwrap();
@@ -120,7 +124,9 @@ fn git_itself_agrees() {
             .current_dir(folder)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .output();
-        output.ok().map(|output| (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+        output
+            .ok()
+            .map(|output| (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
     };
     let Some((true, _)) = git(&main, &["init", "-q"]) else {
         eprintln!("skipped: no git");

@@ -37,7 +37,9 @@ fn block(block: &Block) -> String {
             let rows = rows.iter().map(|row| line(row));
             line(head) + &rule + &rows.collect::<String>()
         }
-        Block::Code(lines) => fenced(&lines.iter().map(|l| printable::line(l).into_owned() + "\n").collect::<String>()),
+        Block::Code(lines) => {
+            fenced(&lines.iter().map(|l| printable::line(l).into_owned() + "\n").collect::<String>())
+        }
         Block::Verbatim(text) => fenced(&printable::lines(text)),
     }
 }

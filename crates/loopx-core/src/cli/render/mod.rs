@@ -16,7 +16,9 @@ pub use self::{
     document::{Block, Document},
     look::{Format, Look, Stdio},
 };
-pub(super) use self::{markdown::markdown, printable::is_kept as is_printable, roff::roff, table::clipped, text::text};
+pub(super) use self::{
+    markdown::markdown, printable::is_kept as is_printable, roff::roff, table::clipped, text::text,
+};
 
 use std::{
     ffi::OsString,
@@ -157,7 +159,8 @@ fn in_profile(error: &Error, argv: &[OsString]) -> Error {
     let hint = error.hint_args().filter(|hint| !hint.contains("--profile"));
     // What is no name of a profile is what the error is about.
     let is_name = |name: &&str| {
-        (1..=48).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        (1..=48).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     match (hint, named.filter(is_name)) {
         (Some(hint), Some(named)) => error.clone().hint(format!("--profile {named} {hint}")),
@@ -188,7 +191,9 @@ fn unwritable(
     let error = match operation {
         None => Error::new(code, message),
         Some(id) => {
-            let text = format!("{message}, but the operation {id} was written; repeated with its id, it shows its receipt");
+            let text = format!(
+                "{message}, but the operation {id} was written; repeated with its id, it shows its receipt"
+            );
             let error = Error::new(code, text);
             // A refused result carries the receipt of its last step, whose id begins with the verb's.
             match again(call.argv, "--op-id", id.split('/').next().unwrap_or(id)) {

@@ -44,8 +44,14 @@ fn kept(natural: &[usize]) -> Vec<usize> {
 /// Each row below its name.
 fn stacked(out: &mut String, lines: &[Vec<String>], natural: &[usize], columns: usize) {
     const INDENT: &str = "  ";
-    let (names, rest): (Vec<_>, Vec<_>) =
-        lines.iter().map(|cells| cells.split_first().map_or((String::new(), Vec::new()), |(name, rest)| (name.clone(), rest.to_vec()))).unzip();
+    let (names, rest): (Vec<_>, Vec<_>) = lines
+        .iter()
+        .map(|cells| {
+            cells
+                .split_first()
+                .map_or((String::new(), Vec::new()), |(name, rest)| (name.clone(), rest.to_vec()))
+        })
+        .unzip();
     let mut fitted = natural.get(1..).unwrap_or_default().to_vec();
     let columns = columns.saturating_sub(INDENT.len());
     let (least, nothing) = (kept(&fitted), vec![1; fitted.len()]);
@@ -80,7 +86,8 @@ fn fit(widths: &mut [usize], least: &[usize], columns: usize) -> bool {
     loop {
         let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let Some(over) = total.checked_sub(columns).filter(|over| *over > 0) else { return true };
-        let mut open: Vec<_> = widths.iter_mut().zip(least).filter(|(width, least)| **width > **least).collect();
+        let mut open: Vec<_> =
+            widths.iter_mut().zip(least).filter(|(width, least)| **width > **least).collect();
         open.sort_by_key(|(width, _)| std::cmp::Reverse(**width));
         // Down to the next widest, then both.
         let next = open.get(1).map_or(0, |(width, _)| **width);
@@ -159,7 +166,9 @@ mod tests {
         let out = shown(&[&[id, "owned, on hold", "Make the importer read what the old one wrote"]], 60);
         assert_eq!(
             out,
-            format!("ID\n  STATE           TITLE\n{id}\n  owned, on hold  Make the importer read what the old one w…\n")
+            format!(
+                "ID\n  STATE           TITLE\n{id}\n  owned, on hold  Make the importer read what the old one w…\n"
+            )
         );
     }
 
@@ -186,7 +195,12 @@ mod tests {
     fn an_id_keeps_its_number_and_a_time_all_of_it() {
         let cells = |row: &[&str]| row.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         let mut out = String::new();
-        let row = cells(&["16", "2026-11-30 01:44:58Z", "agent:coder", "a-goal-whose-slug-is-rather-long-to-read.12"]);
+        let row = cells(&[
+            "16",
+            "2026-11-30 01:44:58Z",
+            "agent:coder",
+            "a-goal-whose-slug-is-rather-long-to-read.12",
+        ]);
         table(&mut out, &cells(&["EVENT", "WHEN", "WHO", "WHAT"]), &[row], Some(60));
         assert!(out.contains("16     2026-11-30 01:44:58Z  agent:coder  a-goal-wh…-read.12"), "{out}");
     }

@@ -61,7 +61,8 @@ fn each(out: &mut String, indent: &str, lines: &[String]) {
 }
 
 fn terms(out: &mut String, terms: &[(String, String)], width: usize) {
-    let terms: Vec<_> = terms.iter().map(|(term, means)| (printable::line(term), printable::line(means))).collect();
+    let terms: Vec<_> =
+        terms.iter().map(|(term, means)| (printable::line(term), printable::line(means))).collect();
     let beside = terms.iter().map(|(term, _)| term.width()).filter(|wide| *wide <= TERM_COLUMNS);
     let column = beside.max().unwrap_or(2);
     let indent = " ".repeat(column + 4);

@@ -46,7 +46,12 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists evidence.")
     .examples(&[example("evidence list --todo importer.3", "what shows that it is done")]);
 
 const SHOW: Command = Command::verb("show", Access::Reads, "Shows one piece of evidence.")
-    .args(&[Arg::positional("id", "EVIDENCE", Kind::Id, "The evidence: `evd_…`, or the start that lists show; whole with --json")])
+    .args(&[Arg::positional(
+        "id",
+        "EVIDENCE",
+        Kind::Id,
+        "The evidence: `evd_…`, or the start that lists show; whole with --json",
+    )])
     .examples(&[example("evidence show 0v7k3", "by the start of its id")]);
 
 pub(super) const EVIDENCE: Command =

@@ -5,13 +5,9 @@ use crate::cli::env::Var;
 
 /// The flags that every command takes.
 pub(in crate::cli) const GLOBAL: &[Arg] = &[
-    Arg::option("goal", "SLUG", Kind::Slug, "The Goal; else the one the folder is bound to")
-        .setting("goal"),
-    Arg::option("profile", "NAME", Kind::Text, "The profile")
-        .env(Var::LoopxProfile)
-        .setting("profile"),
-    Arg::option("as", "ACTOR", Kind::Actor, "Who acts; else the user on a terminal")
-        .env(Var::LoopxActor),
+    Arg::option("goal", "SLUG", Kind::Slug, "The Goal; else the one the folder is bound to").setting("goal"),
+    Arg::option("profile", "NAME", Kind::Text, "The profile").env(Var::LoopxProfile).setting("profile"),
+    Arg::option("as", "ACTOR", Kind::Actor, "Who acts; else the user on a terminal").env(Var::LoopxActor),
     Arg::option("token-file", "PATH", Kind::Path, "A file with the token that proves who acts"),
     Arg::option("op-id", "ID", Kind::Text, "Makes a write repeatable; else a new id"),
     Arg::option("format", "FORMAT", Kind::Choice(&["text", "json", "markdown"]), "The answer's form")
@@ -52,34 +48,26 @@ pub(super) const CURSOR: Arg =
     Arg::option("cursor", "CURSOR", Kind::Text, "The `next_cursor` that the last page printed");
 
 /// All pages.
-pub(super) const ALL: Arg = Arg::switch("all", "Print all rows, not one page").conflicts(&["limit", "cursor"]);
+pub(super) const ALL: Arg =
+    Arg::switch("all", "Print all rows, not one page").conflicts(&["limit", "cursor"]);
 
 /// Preview only.
 pub(super) const DRY_RUN: Arg = Arg::switch("dry-run", "Say what would be done, and do nothing");
 
 /// The work tree that paths are relative to.
-pub(super) const WORKSPACE: Arg = Arg::option(
-    "workspace",
-    "PATH",
-    Kind::Path,
-    "The work tree; else the folder's, else the Goal's",
-);
+pub(super) const WORKSPACE: Arg =
+    Arg::option("workspace", "PATH", Kind::Path, "The work tree; else the folder's, else the Goal's");
 
 /// A write scope.
 pub(super) const SCOPE: Arg = Arg::option("scope", "PATH", Kind::Text, "A path prefix it may write").many();
 
 /// A capability key.
-pub(super) const CAPABILITY: Arg =
-    Arg::option("capability", "KEY", Kind::Text, "A capability key").many();
+pub(super) const CAPABILITY: Arg = Arg::option("capability", "KEY", Kind::Text, "A capability key").many();
 
 /// A command that proves the result.
-pub(super) const VALIDATOR: Arg = Arg::option(
-    "validator",
-    "COMMAND",
-    Kind::Argv,
-    "A command that proves it, at most 8; no shell is run",
-)
-.many();
+pub(super) const VALIDATOR: Arg =
+    Arg::option("validator", "COMMAND", Kind::Argv, "A command that proves it, at most 8; no shell is run")
+        .many();
 
 /// The validators' exit code for progress.
 pub(super) const PROGRESS_EXIT: Arg = Arg::option(

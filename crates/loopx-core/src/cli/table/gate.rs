@@ -6,39 +6,45 @@ use super::{
 };
 use crate::error::Code;
 
-const ID: Arg = Arg::positional("id", "GATE", Kind::Id, "The gate: `gate_…`, or the start that lists show; whole with --json");
+const ID: Arg = Arg::positional(
+    "id",
+    "GATE",
+    Kind::Id,
+    "The gate: `gate_…`, or the start that lists show; whole with --json",
+);
 const KINDS: &[&str] = &["decision", "approval", "credential", "access", "publication", "direction"];
 
-const OPEN: Command = Command::verb("open", Access::Writes, "Asks a person, and blocks until there is an answer.")
-    .args(&[
-        Arg::positional("question", "QUESTION", Kind::Text, "What is asked, at most 512 bytes"),
-        Arg::option("kind", "KIND", Kind::Choice(KINDS), "What kind of answer it needs").default("decision"),
-        Arg::option("option", "TEXT", Kind::Text, "An answer to choose from, at most 32").many(),
-        Arg::option("blocks", "TODO|goal", Kind::Text, "A Todo it blocks, at most 32, or `goal` for all")
-            .many()
-            .required(),
-        Arg::option(
-            "scope",
-            "KIND:KEY",
-            Kind::Text,
-            "What an approval covers: capability:K, path:PREFIX, effect:CLASS or publish",
-        ),
-        Arg::switch("standing", "Let an approval count until it expires, not once").needs(&["expires"]),
-        Arg::option("expires", "WHEN", Kind::When, "When a standing approval ends: a time, or a duration")
+const OPEN: Command =
+    Command::verb("open", Access::Writes, "Asks a person, and blocks until there is an answer.")
+        .args(&[
+            Arg::positional("question", "QUESTION", Kind::Text, "What is asked, at most 512 bytes"),
+            Arg::option("kind", "KIND", Kind::Choice(KINDS), "What kind of answer it needs")
+                .default("decision"),
+            Arg::option("option", "TEXT", Kind::Text, "An answer to choose from, at most 32").many(),
+            Arg::option("blocks", "TODO|goal", Kind::Text, "A Todo it blocks, at most 32, or `goal` for all")
+                .many()
+                .required(),
+            Arg::option(
+                "scope",
+                "KIND:KEY",
+                Kind::Text,
+                "What an approval covers: capability:K, path:PREFIX, effect:CLASS or publish",
+            ),
+            Arg::switch("standing", "Let an approval count until it expires, not once").needs(&["expires"]),
+            Arg::option(
+                "expires",
+                "WHEN",
+                Kind::When,
+                "When a standing approval ends: a time, or a duration",
+            )
             .needs(&["standing"]),
-    ])
-    .examples(&[
-        example(
-            "gate open 'Which one?' --option a --option b --blocks importer.3",
-            "a decision",
-        ),
-        example("gate open 'Src?' --kind approval --scope path:src --blocks importer.3", "once"),
-        example(
-            "gate open 'Go?' --kind publication --blocks goal --standing --expires 7d",
-            "for a week",
-        ),
-    ])
-    .codes(&[Code::GoalClosed, Code::ActorNotAllowed, Code::UserOnly]);
+        ])
+        .examples(&[
+            example("gate open 'Which one?' --option a --option b --blocks importer.3", "a decision"),
+            example("gate open 'Src?' --kind approval --scope path:src --blocks importer.3", "once"),
+            example("gate open 'Go?' --kind publication --blocks goal --standing --expires 7d", "for a week"),
+        ])
+        .codes(&[Code::GoalClosed, Code::ActorNotAllowed, Code::UserOnly]);
 
 const LIST: Command = Command::verb("list", Access::Reads, "Lists gates; without filters, those that block.")
     .aliases(&["ls"])
@@ -63,8 +69,10 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows one gate and w
     .examples(&[example("gate show 0v7k3", "by the start of its id")]);
 
 const RESOLVE: Command = Command::verb("resolve", Access::Writes, "Answers a gate.")
-    .long(&["Approve and deny are for approval, credential, access and publication; answer is for decision and \
-             direction; defer is for all; reopen takes back a denial. It needs a proven user."])
+    .long(&[
+        "Approve and deny are for approval, credential, access and publication; answer is for decision and \
+             direction; defer is for all; reopen takes back a denial. It needs a proven user.",
+    ])
     .args(&[
         ID,
         Arg::option("answer", "TEXT", Kind::Text, "The answer, or one of its options"),

@@ -2,7 +2,8 @@
 
 use super::{
     flags::{
-        ALL, CURSOR, EXPECT, LIMIT, PROGRESS_EXIT, REASON, SCOPE, TIMEOUT, VALIDATOR, VALIDATOR_ENV, WORKSPACE,
+        ALL, CURSOR, EXPECT, LIMIT, PROGRESS_EXIT, REASON, SCOPE, TIMEOUT, VALIDATOR, VALIDATOR_ENV,
+        WORKSPACE,
     },
     shape::{Access, Arg, Command, Group, Kind, example},
 };
@@ -11,13 +12,9 @@ use crate::error::Code;
 const WHICH: Arg = Arg::maybe("id", "GOAL", Kind::Slug, "The Goal; else `--goal`, else the folder's");
 const ACCEPTANCE: Arg =
     Arg::option("acceptance", "TEXT", Kind::Text, "A criterion of acceptance, at most 32").many();
-const CHECK: Arg = Arg::option(
-    "check",
-    "N=COMMAND",
-    Kind::NumberedArgv,
-    "A command that checks the Nth criterion, from 1",
-)
-.many();
+const CHECK: Arg =
+    Arg::option("check", "N=COMMAND", Kind::NumberedArgv, "A command that checks the Nth criterion, from 1")
+        .many();
 const NON_GOAL: Arg = Arg::option("non-goal", "TEXT", Kind::Text, "What is not wanted, at most 32").many();
 const NEEDS_APPROVAL: Arg = Arg::option(
     "needs-approval",
@@ -41,8 +38,10 @@ const CLEARABLE: Kind = Kind::Choice(&[
 ]);
 
 const START: Command = Command::verb("start", Access::Writes, "Starts a Goal.")
-    .long(&["Its slug is made from the objective: lower case, runs of other characters become `-`, at most 48 \
-             bytes; a second one with the same slug is refused unless `--id` gives it another."])
+    .long(&[
+        "Its slug is made from the objective: lower case, runs of other characters become `-`, at most 48 \
+             bytes; a second one with the same slug is refused unless `--id` gives it another.",
+    ])
     .args(&[
         Arg::positional("objective", "OBJECTIVE", Kind::Text, "What is to be reached, at most 4 KiB"),
         Arg::option("id", "SLUG", Kind::Slug, "The slug, `[a-z0-9][a-z0-9-]*`, at most 48 bytes"),
@@ -83,7 +82,8 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows one Goal.")
 const LIST: Command = Command::verb("list", Access::Reads, "Lists Goals.")
     .aliases(&["ls"])
     .args(&[
-        Arg::option("state", "STATE", Kind::Choice(&["active", "stopped", "closed"]), "Only in this state").many(),
+        Arg::option("state", "STATE", Kind::Choice(&["active", "stopped", "closed"]), "Only in this state")
+            .many(),
         LIMIT,
         CURSOR,
         ALL,
@@ -94,8 +94,10 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Goals.")
     ]);
 
 const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a Goal wants.")
-    .long(&["A list that is given replaces the whole list. What is wanted, and what proves it, needs a proven \
-             user: on a terminal LoopX asks, elsewhere it takes a token."])
+    .long(&[
+        "A list that is given replaces the whole list. What is wanted, and what proves it, needs a proven \
+             user: on a terminal LoopX asks, elsewhere it takes a token.",
+    ])
     .args(&[
         WHICH,
         Arg::option("objective", "TEXT", Kind::Text, "The new objective, at most 4 KiB"),
@@ -117,8 +119,13 @@ const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a 
         VALIDATOR_ENV,
         SOURCE,
         Arg::option("clear", "LIST", CLEARABLE, "Empty this list").many(),
-        Arg::option("criterion", "N", Kind::Number { min: 1, max: 32 }, "The criterion to waive, counted from 1")
-            .needs(&["waive"]),
+        Arg::option(
+            "criterion",
+            "N",
+            Kind::Number { min: 1, max: 32 },
+            "The criterion to waive, counted from 1",
+        )
+        .needs(&["waive"]),
         Arg::option("waive", "REASON", Kind::Text, "Accept that criterion without evidence, and say why")
             .needs(&["criterion"]),
         EXPECT,
@@ -173,5 +180,6 @@ const EXPORT: Command = Command::verb("export", Access::Reads, "Prints a Goal wi
     .args(&[WHICH])
     .examples(&[example("goal export importer --json", "for a program")]);
 
-pub(super) const GOAL: Command = Command::noun("goal", Group::Work, "Objectives, and what proves them reached.")
-    .verbs(&[START, SHOW, LIST, UPDATE, STOP, RESUME, CLOSE, REOPEN, EXPORT]);
+pub(super) const GOAL: Command =
+    Command::noun("goal", Group::Work, "Objectives, and what proves them reached.")
+        .verbs(&[START, SHOW, LIST, UPDATE, STOP, RESUME, CLOSE, REOPEN, EXPORT]);

@@ -31,7 +31,9 @@ pub(super) const LOG: Command =
 
 pub(super) const DOCTOR: Command =
     Command::lone("doctor", Group::Trust, Access::Reads, "Checks the installation and the ledger.")
-        .long(&["Each finding names the command that mends it. It changes nothing without a flag that says so."])
+        .long(&[
+            "Each finding names the command that mends it. It changes nothing without a flag that says so.",
+        ])
         .args(&[
             Arg::switch("accept-clock", "Take the present time after a jump of the clock").writes(),
             DRY_RUN,

@@ -4,8 +4,8 @@
 //! how any of them is made, and nothing of what a command does.
 
 mod agent;
-mod flags;
 mod evidence;
+mod flags;
 mod gate;
 mod goal;
 mod inspect;

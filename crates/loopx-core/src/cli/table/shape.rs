@@ -248,7 +248,13 @@ pub struct Arg {
 }
 
 impl Arg {
-    const fn blank(id: &'static str, place: Place, value: &'static str, kind: Kind, help: &'static str) -> Self {
+    const fn blank(
+        id: &'static str,
+        place: Place,
+        value: &'static str,
+        kind: Kind,
+        help: &'static str,
+    ) -> Self {
         Self {
             id,
             place,

@@ -18,7 +18,12 @@ const GET: Command = Command::verb("get", Access::Reads, "Prints settings and wh
 const SET: Command = Command::verb("set", Access::Writes, "Changes a setting of the profile.")
     .args(&[
         KEY,
-        Arg::positional("to", "VALUE", Kind::Text, "The value, with its unit; `default` takes the setting out"),
+        Arg::positional(
+            "to",
+            "VALUE",
+            Kind::Text,
+            "The value, with its unit; `default` takes the setting out",
+        ),
         DRY_RUN,
     ])
     .examples(&[
@@ -52,7 +57,12 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists tokens, never 
     .examples(&[example("token list", "who can prove what")]);
 
 const REVOKE: Command = Command::verb("revoke", Access::Writes, "Ends a token.")
-    .args(&[Arg::positional("id", "TOKEN", Kind::Id, "The token: `tok_…`, or the start that lists show; whole with --json")])
+    .args(&[Arg::positional(
+        "id",
+        "TOKEN",
+        Kind::Id,
+        "The token: `tok_…`, or the start that lists show; whole with --json",
+    )])
     .examples(&[example("token revoke 0v7k3", "at once")])
     .codes(&[Code::UserOnly, Code::Unauthenticated]);
 

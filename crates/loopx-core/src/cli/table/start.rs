@@ -6,16 +6,20 @@ use super::{
 };
 use crate::error::Code;
 
-pub(super) const TRY: Command =
-    Command::lone("try", Group::Start, Access::Writes, "Runs a governed task end to end in a scratch folder.")
-        .long(&["It makes a failing check pass, has a wrong result refused, kills its own host once, recovers, \
+pub(super) const TRY: Command = Command::lone(
+    "try",
+    Group::Start,
+    Access::Writes,
+    "Runs a governed task end to end in a scratch folder.",
+)
+.long(&["It makes a failing check pass, has a wrong result refused, kills its own host once, recovers, \
                  answers a gate and replays a receipt. It needs no model, no network and no earlier state."])
-        .args(&[Arg::switch("keep", "Keep the scratch folder and print where it is")])
-        .examples(&[
-            example("try", "see what LoopX does, in under five seconds"),
-            example("try --keep", "the same, and look around afterwards"),
-        ])
-        .codes(&[Code::CheckFailed]);
+.args(&[Arg::switch("keep", "Keep the scratch folder and print where it is")])
+.examples(&[
+    example("try", "see what LoopX does, in under five seconds"),
+    example("try --keep", "the same, and look around afterwards"),
+])
+.codes(&[Code::CheckFailed]);
 
 pub(super) const INIT: Command =
     Command::lone("init", Group::Start, Access::Writes, "Binds this folder to a profile and a Goal.")

@@ -11,14 +11,21 @@ use super::{
 };
 use crate::error::Code;
 
-pub(super) const ID: Arg = Arg::positional("id", "TODO", Kind::Id, "The Todo: `GOAL.N`, or `N` in the folder's Goal; whole with --json");
+pub(super) const ID: Arg = Arg::positional(
+    "id",
+    "TODO",
+    Kind::Id,
+    "The Todo: `GOAL.N`, or `N` in the folder's Goal; whole with --json",
+);
 pub(super) const PRIORITIES: Kind = Kind::Choice(&["P0", "P1", "P2", "P3", "P4"]);
 
 const DETAIL: Arg = Arg::option("detail", "TEXT", Kind::Text, "What the title cannot say, at most 4 KiB");
 const EFFECT: Arg =
     Arg::option("effect", "CLASS", Kind::Text, "A class of effects outside LoopX that it may have").many();
-const EXCLUDE: Arg = Arg::option("exclude", "AGENT", Kind::Id, "An agent that may not do it, at most 32").many();
-const EVERY: Arg = Arg::option("every", "DURATION", Kind::Duration, "How often a monitor looks, at least 60s");
+const EXCLUDE: Arg =
+    Arg::option("exclude", "AGENT", Kind::Id, "An agent that may not do it, at most 32").many();
+const EVERY: Arg =
+    Arg::option("every", "DURATION", Kind::Duration, "How often a monitor looks, at least 60s");
 const UNCHANGED_LIMIT: Arg = Arg::option(
     "unchanged-limit",
     "N",
@@ -41,13 +48,8 @@ const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal
         .default("advance"),
         Arg::option("priority", "P", PRIORITIES, "How soon").default("P2"),
         Arg::option("depends-on", "TODO", Kind::Id, "A Todo that must be done first, at most 64").many(),
-        Arg::option(
-            "wake",
-            "WAKE",
-            Kind::Wake,
-            "Deferred until after:WHEN, todo_done:TODO, gate:GATE",
-        )
-        .conflicts(&["blocked"]),
+        Arg::option("wake", "WAKE", Kind::Wake, "Deferred until after:WHEN, todo_done:TODO, gate:GATE")
+            .conflicts(&["blocked"]),
         Arg::option("blocked", "REASON", Kind::Text, "Add it blocked, and say why"),
         CAPABILITY,
         SCOPE,

@@ -7,8 +7,7 @@ use super::{
 };
 use crate::error::Code;
 
-const SUMMARY: Arg =
-    Arg::option("summary", "TEXT", Kind::Text, "What was done, at most 400 bytes; screened");
+const SUMMARY: Arg = Arg::option("summary", "TEXT", Kind::Text, "What was done, at most 400 bytes; screened");
 const EVIDENCE: Arg = Arg::option("evidence", "EVIDENCE", Kind::Id, "Evidence for it, at most 32").many();
 const OWNER_CODES: &[Code] = &[
     Code::OwnRequired,
@@ -18,62 +17,64 @@ const OWNER_CODES: &[Code] = &[
     Code::ActorNotAllowed,
 ];
 
-pub(super) const CLAIM: Command = Command::verb("claim", Access::Writes, "Claims a Todo and admits a Turn on it.")
-    .long(&["Prints `own_id`, which every verb of the owner presents. An offer or a listing implies nothing: \
-             of several claims one wins, and the others learn who holds it and until when."])
-    .args(&[
-        ID,
-        TTL,
-        WORKSPACE,
-    ])
-    .examples(&[
-        example("todo claim importer.3 --as agent:coder@shell", "own it for the default time"),
-        example("todo claim importer.3 --as agent:coder --ttl 2h --json", "longer, for a program"),
-    ])
-    .codes(&[
-        Code::AlreadyClaimed,
-        Code::NotClaimable,
-        Code::WriteScopeConflict,
-        Code::ExecutorActive,
-        Code::GateBlocked,
-        Code::GateOpened,
-        Code::Held,
-        Code::QuotaExhausted,
-        Code::TurnUnresolved,
-        Code::EffectUnresolved,
-        Code::GoalStopped,
-        Code::GoalClosed,
-        Code::ActorNotAllowed,
-    ]);
+pub(super) const CLAIM: Command =
+    Command::verb("claim", Access::Writes, "Claims a Todo and admits a Turn on it.")
+        .long(&[
+            "Prints `own_id`, which every verb of the owner presents. An offer or a listing implies nothing: \
+             of several claims one wins, and the others learn who holds it and until when.",
+        ])
+        .args(&[ID, TTL, WORKSPACE])
+        .examples(&[
+            example("todo claim importer.3 --as agent:coder@shell", "own it for the default time"),
+            example("todo claim importer.3 --as agent:coder --ttl 2h --json", "longer, for a program"),
+        ])
+        .codes(&[
+            Code::AlreadyClaimed,
+            Code::NotClaimable,
+            Code::WriteScopeConflict,
+            Code::ExecutorActive,
+            Code::GateBlocked,
+            Code::GateOpened,
+            Code::Held,
+            Code::QuotaExhausted,
+            Code::TurnUnresolved,
+            Code::EffectUnresolved,
+            Code::GoalStopped,
+            Code::GoalClosed,
+            Code::ActorNotAllowed,
+        ]);
 
 pub(super) const RENEW: Command = Command::verb("renew", Access::Writes, "Keeps an ownership for longer.")
     .args(&[ID, OWN])
     .examples(&[example("todo renew importer.3 --own own_0v7k", "from now on, the same time again")])
     .codes(OWNER_CODES);
 
-pub(super) const PROGRESS: Command = Command::verb("progress", Access::Writes, "Settles progress and ends the Turn.")
-    .long(&["The validators run; passed or at their progress exit it is accepted. With `--continue` the next \
-             Turn is admitted in the same commit, under a new `own_id`."])
-    .args(&[
-        ID,
-        OWN,
-        SUMMARY,
-        EVIDENCE,
-        Arg::switch("continue", "Go on with the next Turn if the rules allow"),
-    ])
-    .examples(&[
-        example("todo progress importer.3 --own own_0v7k --summary 'parser ported'", "and give it back"),
-        example("todo progress importer.3 --own own_0v7k --continue", "and go on"),
-    ])
-    .codes(&[
-        Code::ValidationFailed,
-        Code::OwnRequired,
-        Code::OwnershipSuperseded,
-        Code::OwnershipExpired,
-        Code::Held,
-        Code::TurnUnresolved,
-        Code::ActorNotAllowed,
-    ]);
+pub(super) const PROGRESS: Command =
+    Command::verb("progress", Access::Writes, "Settles progress and ends the Turn.")
+        .long(&[
+            "The validators run; passed or at their progress exit it is accepted. With `--continue` the next \
+             Turn is admitted in the same commit, under a new `own_id`.",
+        ])
+        .args(&[
+            ID,
+            OWN,
+            SUMMARY,
+            EVIDENCE,
+            Arg::switch("continue", "Go on with the next Turn if the rules allow"),
+        ])
+        .examples(&[
+            example("todo progress importer.3 --own own_0v7k --summary 'parser ported'", "and give it back"),
+            example("todo progress importer.3 --own own_0v7k --continue", "and go on"),
+        ])
+        .codes(&[
+            Code::ValidationFailed,
+            Code::OwnRequired,
+            Code::OwnershipSuperseded,
+            Code::OwnershipExpired,
+            Code::Held,
+            Code::TurnUnresolved,
+            Code::ActorNotAllowed,
+        ]);
 
 pub(super) const DONE: Command = Command::verb("done", Access::Writes, "Completes a Todo.")
     .long(&[
@@ -126,12 +127,15 @@ pub(super) const LOOK: Command = Command::verb("look", Access::Writes, "Records 
     .codes(OWNER_CODES);
 
 pub(super) const RELEASE: Command = Command::verb("release", Access::Writes, "Gives a Todo back.")
-    .long(&["With `--force` a proven user takes it from its owner; where a host runs it, stop its Turn first."])
+    .long(&[
+        "With `--force` a proven user takes it from its owner; where a host runs it, stop its Turn first.",
+    ])
     .args(&[
         ID,
         OWN,
         Arg::switch("force", "End somebody else's ownership").needs(&["reason"]),
-        Arg::option("reason", "TEXT", Kind::Text, "Why it is taken away; goes into the log").needs(&["force"]),
+        Arg::option("reason", "TEXT", Kind::Text, "Why it is taken away; goes into the log")
+            .needs(&["force"]),
     ])
     .examples(&[
         example("todo release importer.3 --own own_0v7k", "give it back"),

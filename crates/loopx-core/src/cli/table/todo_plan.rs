@@ -8,7 +8,9 @@ use super::{
 use crate::error::Code;
 
 const DEPENDS_ON: Arg =
-    Arg::option("depends-on", "TODO", Kind::Id, "The Todo that must be done first, at most 64").many().required();
+    Arg::option("depends-on", "TODO", Kind::Id, "The Todo that must be done first, at most 64")
+        .many()
+        .required();
 const MUST_REASON: Arg = REASON.required();
 const MOVE_CODES: &[Code] = &[
     Code::InvalidTransition,
@@ -21,7 +23,10 @@ const MOVE_CODES: &[Code] = &[
 
 pub(super) const LINK: Command = Command::verb("link", Access::Writes, "Makes a Todo wait for others.")
     .args(&[ID, DEPENDS_ON, EXPECT])
-    .examples(&[example("todo link importer.5 --depends-on importer.3 --depends-on importer.4", "two at once")])
+    .examples(&[example(
+        "todo link importer.5 --depends-on importer.3 --depends-on importer.4",
+        "two at once",
+    )])
     .codes(&[
         Code::DependencyCycle,
         Code::DependencyGraphTooLarge,
@@ -36,19 +41,21 @@ pub(super) const UNLINK: Command = Command::verb("unlink", Access::Writes, "Make
     .examples(&[example("todo unlink importer.5 --depends-on importer.3", "it no longer waits for it")])
     .codes(MOVE_CODES);
 
-pub(super) const DEFER: Command = Command::verb("defer", Access::Writes, "Puts a Todo off until something happens.")
-    .args(&[
-        ID,
-        Arg::option("wake", "WAKE", Kind::Wake, "Until after:WHEN, todo_done:TODO or gate:GATE").required(),
-        OWN,
-        EXPECT,
-    ])
-    .examples(&[
-        example("todo defer importer.5 --wake after:3d", "for three days"),
-        example("todo defer importer.5 --wake after:2031-05-01T09:00:00Z", "until a time"),
-        example("todo defer importer.5 --wake todo_done:importer.3", "until another is done"),
-    ])
-    .codes(MOVE_CODES);
+pub(super) const DEFER: Command =
+    Command::verb("defer", Access::Writes, "Puts a Todo off until something happens.")
+        .args(&[
+            ID,
+            Arg::option("wake", "WAKE", Kind::Wake, "Until after:WHEN, todo_done:TODO or gate:GATE")
+                .required(),
+            OWN,
+            EXPECT,
+        ])
+        .examples(&[
+            example("todo defer importer.5 --wake after:3d", "for three days"),
+            example("todo defer importer.5 --wake after:2031-05-01T09:00:00Z", "until a time"),
+            example("todo defer importer.5 --wake todo_done:importer.3", "until another is done"),
+        ])
+        .codes(MOVE_CODES);
 
 pub(super) const BLOCK: Command = Command::verb("block", Access::Writes, "Says that a Todo cannot go on.")
     .args(&[ID, MUST_REASON, OWN, EXPECT])

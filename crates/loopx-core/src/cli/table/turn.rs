@@ -6,20 +6,26 @@ use super::{
 };
 use crate::error::Code;
 
-const ID: Arg = Arg::positional("id", "TURN", Kind::Id, "The Turn: `trn_…`, or the start that lists show; whole with --json");
+const ID: Arg = Arg::positional(
+    "id",
+    "TURN",
+    Kind::Id,
+    "The Turn: `trn_…`, or the start that lists show; whole with --json",
+);
 const TODO: Arg = Arg::option("todo", "TODO", Kind::Id, "The Todo; else what the agent should do next");
 const AGENT: Arg = Arg::option("agent", "AGENT", Kind::Id, "The agent that works");
-const HOST: Arg = Arg::option(
-    "host",
-    "COMMAND",
-    Kind::Argv,
-    "The command that does the work; no shell is run",
-);
-const DEADLINE: Arg = Arg::option("deadline", "DURATION", Kind::Duration, "When an attempt is ended, at most 24h")
-    .setting("turn.deadline");
-const ATTEMPTS: Arg =
-    Arg::option("attempts", "N", Kind::Number { min: 1, max: 3 }, "How often a lost host is started again, 1 to 3")
-        .setting("turn.attempts");
+const HOST: Arg =
+    Arg::option("host", "COMMAND", Kind::Argv, "The command that does the work; no shell is run");
+const DEADLINE: Arg =
+    Arg::option("deadline", "DURATION", Kind::Duration, "When an attempt is ended, at most 24h")
+        .setting("turn.deadline");
+const ATTEMPTS: Arg = Arg::option(
+    "attempts",
+    "N",
+    Kind::Number { min: 1, max: 3 },
+    "How often a lost host is started again, 1 to 3",
+)
+.setting("turn.attempts");
 const MOVE_CODES: &[Code] =
     &[Code::InvalidTransition, Code::ExecutorActive, Code::UserOnly, Code::Unauthenticated];
 
@@ -29,11 +35,19 @@ const PLAN: Command = Command::verb("plan", Access::Reads, "Shows what `turn run
         example("turn plan --agent coder", "the next Todo, and what would prove it"),
         example("turn plan --agent coder --todo importer.3 --json", "for one Todo, for a program"),
     ])
-    .codes(&[Code::NotClaimable, Code::AlreadyClaimed, Code::GateBlocked, Code::GoalStopped, Code::GoalClosed]);
+    .codes(&[
+        Code::NotClaimable,
+        Code::AlreadyClaimed,
+        Code::GateBlocked,
+        Code::GoalStopped,
+        Code::GoalClosed,
+    ]);
 
 const RUN: Command = Command::verb("run", Access::Writes, "Runs one governed Turn: work, proof, one commit.")
-    .long(&["LoopX decides, the host works, the validators prove, LoopX commits once. The host reads one JSON \
-             object from stdin and writes one to stdout. All that it starts is ended with it."])
+    .long(&[
+        "LoopX decides, the host works, the validators prove, LoopX commits once. The host reads one JSON \
+             object from stdin and writes one to stdout. All that it starts is ended with it.",
+    ])
     .args(&[
         HOST.required(),
         TODO,
@@ -101,7 +115,10 @@ const LIST: Command = Command::verb("list", Access::Reads, "Lists Turns; without
 const SHOW: Command = Command::verb("show", Access::Reads, "Shows one Turn: phases, verdicts, receipts.")
     .args(&[
         ID,
-        Arg::switch("output", "What its hosts and validators printed, and how they ended; kept on this machine alone"),
+        Arg::switch(
+            "output",
+            "What its hosts and validators printed, and how they ended; kept on this machine alone",
+        ),
     ])
     .examples(&[
         example("turn show 0v7k3", "by the start of its id"),
@@ -119,36 +136,41 @@ const ACCEPT: Command = Command::verb("accept", Access::Writes, "Lets a result s
     .examples(&[example("turn accept 0v7k3", "the result is good for the new text too")])
     .codes(MOVE_CODES);
 
-const RECOVER: Command = Command::verb("recover", Access::Writes, "Brings a Turn to an honest end after a crash.")
-    .long(&[
-        "With `--prove` it records what can be proven, and starts nothing. With `--resume` it also goes on: it \
+const RECOVER: Command = Command::verb(
+    "recover",
+    Access::Writes,
+    "Brings a Turn to an honest end after a crash.",
+)
+.long(&[
+    "With `--prove` it records what can be proven, and starts nothing. With `--resume` it also goes on: it \
          reads a finished result, runs validators, or starts the host again where nothing can have changed.",
-    ])
-    .args(&[
-        Arg::maybe("id", "TURN", Kind::Id, "The Turn; else, with `--prove`, all of this machine"),
-        Arg::switch("prove", "Record what can be proven, and start nothing"),
-        Arg::switch("resume", "Go on with it; needs its id").needs(&["id"]),
-        HOST.needs(&["resume"]),
-        DRY_RUN,
-    ])
-    .one_of(&["prove", "resume"])
-    .examples(&[
-        example("turn recover --prove", "everything on this machine"),
-        example("turn recover 0v7k3 --resume", "one Turn, to its end"),
-    ])
-    .codes(&[
-        Code::ValidationFailed,
-        Code::HostUnavailable,
-        Code::ExecutorActive,
-        Code::InvalidTransition,
-        Code::TurnUnresolved,
-        Code::Held,
-    ]);
+])
+.args(&[
+    Arg::maybe("id", "TURN", Kind::Id, "The Turn; else, with `--prove`, all of this machine"),
+    Arg::switch("prove", "Record what can be proven, and start nothing"),
+    Arg::switch("resume", "Go on with it; needs its id").needs(&["id"]),
+    HOST.needs(&["resume"]),
+    DRY_RUN,
+])
+.one_of(&["prove", "resume"])
+.examples(&[
+    example("turn recover --prove", "everything on this machine"),
+    example("turn recover 0v7k3 --resume", "one Turn, to its end"),
+])
+.codes(&[
+    Code::ValidationFailed,
+    Code::HostUnavailable,
+    Code::ExecutorActive,
+    Code::InvalidTransition,
+    Code::TurnUnresolved,
+    Code::Held,
+]);
 
 const ABANDON: Command = Command::verb("abandon", Access::Writes, "Gives up a Turn that cannot be proven.")
     .args(&[ID, REASON.required()])
     .examples(&[example("turn abandon 0v7k3 --reason 'its machine is gone'", "free its Todo")])
     .codes(MOVE_CODES);
 
-pub(super) const TURN: Command = Command::noun("turn", Group::Execute, "Governed attempts: work, proof, one commit.")
-    .verbs(&[PLAN, RUN, LIST, SHOW, STOP, ACCEPT, RECOVER, ABANDON]);
+pub(super) const TURN: Command =
+    Command::noun("turn", Group::Execute, "Governed attempts: work, proof, one commit.")
+        .verbs(&[PLAN, RUN, LIST, SHOW, STOP, ACCEPT, RECOVER, ABANDON]);

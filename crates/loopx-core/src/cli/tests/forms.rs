@@ -83,7 +83,9 @@ fn json_keeps_the_value_and_puts_the_schema_first() {
 fn an_error_is_one_object_on_stdout_under_json_and_two_lines_on_stderr_else() {
     let json = test_call(&Env::default(), &["todo", "renew", "a.1", "--json"]);
     assert_eq!((json.exit, json.err.as_str()), (4, ""));
-    assert!(json.out.starts_with("{\"schema_version\":\"loopx_error_v1\",\"error\":{\"code\":\"already_claimed\",\"message\":"));
+    assert!(json.out.starts_with(
+        "{\"schema_version\":\"loopx_error_v1\",\"error\":{\"code\":\"already_claimed\",\"message\":"
+    ));
     let fields: Vec<_> = json.json()["error"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(fields.len(), 5, "{fields:?}");
     assert_eq!(json.json()["error"]["hint"], "loopx todo show a.1");
@@ -110,14 +112,20 @@ fn bad_input_is_typed_with_a_hint_that_runs() {
         (&["--goal"], "no command is given"),
         (&["todo", "add"], "`todo add` needs <TITLE>"),
         (&["todo", "add", "x", "--priority"], "`--priority <P>` needs a value"),
-        (&["todo", "add", "x", "--priority", "P9"], "`--priority` cannot be `P9`: one of P0, P1, P2, P3, P4 is wanted"),
+        (
+            &["todo", "add", "x", "--priority", "P9"],
+            "`--priority` cannot be `P9`: one of P0, P1, P2, P3, P4 is wanted",
+        ),
         (&["todo", "add", "x", "--priority", "P1", "--priority", "P2"], "can be given only once"),
         (&["todo", "add", "x", "y"], "`todo add` does not take `y`"),
         (&["todo", "add", "x", "--hold=yes"], "`--hold` takes no further value"),
         (&["todo", "add", "x", "--prioritty", "P1"], "did you mean `--priority`?"),
         (&["todo", "add", "x", "--validator", "a 'b"], "a command with closed quotes is wanted"),
         (&["todo", "add", "x", "--progress-exit", "3"], "`todo add` needs --validator"),
-        (&["todo", "list", "--limit", "0"], "`--limit` cannot be `0`: a whole number from 1 to 1000 is wanted"),
+        (
+            &["todo", "list", "--limit", "0"],
+            "`--limit` cannot be `0`: a whole number from 1 to 1000 is wanted",
+        ),
         (&["todo", "list", "--all", "--limit", "5"], "cannot be given with"),
         (&["todo", "claim", "a.1", "--ttl", "soon"], "a length of time is wanted"),
         (&["goal", "close", "x"], "`goal close` needs --achieved or --abandoned"),
@@ -237,7 +245,11 @@ fn a_table_fits_the_columns_and_counts_wide_characters() {
     fn wide(_: &mut Context<'_, '_>, _: &Args) -> Result<Rendered> {
         let rows = vec![
             vec!["a.1".to_owned(), "漢字の長い題名がここにあります。".to_owned(), "open".to_owned()],
-            vec!["a.2".to_owned(), "a title of many words that has to be broken somewhere".to_owned(), "done".to_owned()],
+            vec![
+                "a.2".to_owned(),
+                "a title of many words that has to be broken somewhere".to_owned(),
+                "done".to_owned(),
+            ],
         ];
         let page = Document::new().table(&["TODO", "TITLE", "STATE"], rows);
         Rendered::new("loopx_test_v1", &Body { title: String::new(), n: 0 }, page)

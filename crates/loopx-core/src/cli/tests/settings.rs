@@ -53,7 +53,10 @@ fn pair(value: &str, source: &str) -> (String, String) {
 fn a_value_comes_from_flag_environment_project_profile_default_in_this_order() {
     let place = Place::new();
     assert_eq!(place.setting(&[], &["profile"]), pair("default", "default"));
-    Place::write(&place.folder.path().join("work/.loopx/project.toml"), "profile = \"team\"\ngoal = \"importer\"\n");
+    Place::write(
+        &place.folder.path().join("work/.loopx/project.toml"),
+        "profile = \"team\"\ngoal = \"importer\"\n",
+    );
     assert_eq!(place.setting(&[], &["profile"]), pair("team", "project"));
     let env = [("LOOPX_PROFILE", "mine")];
     assert_eq!(place.setting(&env, &["profile"]), pair("mine", "environment"));
@@ -78,7 +81,8 @@ fn set_keeps_comments_takes_out_on_default_and_is_private() {
     assert!(text.contains("# mine\n[ownership]\nttl = \"2h\" # long\n"), "{text}");
     assert!(!text.contains("page") && text.contains("[turn]\nattempts = 1\n"), "{text}");
     assert_eq!(place.setting(&[], &["turn.attempts"]), pair("1", "profile"));
-    let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
     #[cfg(unix)]
     {

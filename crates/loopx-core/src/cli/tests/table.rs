@@ -12,7 +12,8 @@ use crate::cli::{
 pub(super) fn verbs() -> Vec<(String, &'static Command)> {
     let deep = |command: &'static Command| {
         let lone = command.verbs.is_empty().then(|| (command.name.to_owned(), command));
-        lone.into_iter().chain(command.verbs.iter().map(|verb| (format!("{} {}", command.name, verb.name), verb)))
+        lone.into_iter()
+            .chain(command.verbs.iter().map(|verb| (format!("{} {}", command.name, verb.name), verb)))
     };
     CORE.iter().flat_map(deep).collect()
 }
@@ -29,12 +30,14 @@ pub(super) fn parsed(line: &str) -> crate::error::Result<parse::Args> {
 #[test]
 fn the_commands_of_step_one_are_there() {
     let names: Vec<_> = CORE.iter().map(|command| command.name).collect();
-    let wanted = "try init status find goal todo gate agent evidence turn doctor log config token completions man";
+    let wanted =
+        "try init status find goal todo gate agent evidence turn doctor log config token completions man";
     assert_eq!(names.join(" "), wanted);
     let todo = CORE.iter().find(|command| command.name == "todo").unwrap();
-    for verb in "add list show claim renew progress done release transfer update link unlink defer block unblock \
+    for verb in
+        "add list show claim renew progress done release transfer update link unlink defer block unblock \
                  hold unhold resolve look cancel reopen"
-        .split_whitespace()
+            .split_whitespace()
     {
         assert!(todo.verbs.iter().any(|row| row.name == verb), "todo {verb}");
     }
@@ -142,9 +145,12 @@ fn every_choice_and_every_flag_is_refused_with_a_typed_error() {
         let ended = call(&line);
         assert_eq!(ended.exit, 2, "{path}");
         assert!(ended.err.starts_with("error: ") && ended.err.contains("\nhint: loopx "), "{}", ended.err);
-        for arg in verb.args.iter().filter(|arg| matches!(arg.kind, Kind::Choice(_)) && arg.place == Place::Option) {
+        for arg in
+            verb.args.iter().filter(|arg| matches!(arg.kind, Kind::Choice(_)) && arg.place == Place::Option)
+        {
             let given = format!("--{}=no-such-word", arg.id);
-            let example = verb.examples.iter().find(|example| !example.line.contains(&format!("--{}", arg.id)));
+            let example =
+                verb.examples.iter().find(|example| !example.line.contains(&format!("--{}", arg.id)));
             let Some(example) = example else { continue };
             let error = parsed(&format!("{} {given}", example.line)).unwrap_err();
             assert!(error.message().contains(arg.id), "{path}: {error}");

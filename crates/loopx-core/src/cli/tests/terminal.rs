@@ -17,7 +17,8 @@ fn typed(env: &Env, typed: &str, words: &[&str]) -> Ended {
         out_is_terminal: false,
         err_is_terminal: true,
     };
-    let exit = main("loopx", &Preset::CORE, &words.iter().map(OsString::from).collect::<Vec<_>>(), env, &mut stdio);
+    let exit =
+        main("loopx", &Preset::CORE, &words.iter().map(OsString::from).collect::<Vec<_>>(), env, &mut stdio);
     Ended { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
@@ -25,7 +26,8 @@ fn typed(env: &Env, typed: &str, words: &[&str]) -> Ended {
 fn only_a_typed_yes_proves_who_asks() {
     let dir = tempfile::tempdir().unwrap();
     let (home, run) = (dir.path().join("home"), dir.path().join("run"));
-    let pairs = [("LOOPX_HOME", home.as_path()), ("XDG_RUNTIME_DIR", run.as_path()), ("USER", Path::new("ana"))];
+    let pairs =
+        [("LOOPX_HOME", home.as_path()), ("XDG_RUNTIME_DIR", run.as_path()), ("USER", Path::new("ana"))];
     let env = Env::from_pairs(pairs).in_folder(dir.path());
     assert_eq!(typed(&env, "", &["init", "--goal", "Ship it"]).exit, 0);
     let stop = typed(&env, "", &["goal", "stop", "--json"]);
@@ -34,7 +36,10 @@ fn only_a_typed_yes_proves_who_asks() {
     for (answer, exit, assurance) in [("no\n", 6, ""), ("y\n", 6, ""), ("", 6, ""), ("yes\n", 0, "proven")] {
         let ended = typed(&env, answer, &["goal", "resume", "--json"]);
         assert_eq!(ended.exit, exit, "{answer:?}: {ended:?}");
-        assert!(ended.err.contains("loopx: goal resume in ship-it, «Ship it», as user:ana? (yes/no)"), "{ended:?}");
+        assert!(
+            ended.err.contains("loopx: goal resume in ship-it, «Ship it», as user:ana? (yes/no)"),
+            "{ended:?}"
+        );
         if exit == 0 {
             assert_eq!(ended.json()["receipt"]["assurance"], assurance);
         } else {
@@ -42,19 +47,43 @@ fn only_a_typed_yes_proves_who_asks() {
         }
     }
     // What is answered is said before the yes.
-    let opened = typed(&env, "", &["gate", "open", "May it go out?", "--kind", "publication", "--blocks", "goal", "--json"]);
+    let opened = typed(
+        &env,
+        "",
+        &["gate", "open", "May it go out?", "--kind", "publication", "--blocks", "goal", "--json"],
+    );
     let gate = opened.json()["gate"]["gate_id"].as_str().unwrap().to_owned();
     for (words, asked) in [
-        (&["--deny"][..], "gate resolve: no to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)"),
-        (&["--approve"], "gate resolve: yes to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)"),
-        (&["--defer", "2d"], "gate resolve: not now to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)"),
+        (
+            &["--deny"][..],
+            "gate resolve: no to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)",
+        ),
+        (
+            &["--approve"],
+            "gate resolve: yes to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)",
+        ),
+        (
+            &["--defer", "2d"],
+            "gate resolve: not now to «May it go out?» in ship-it, the whole Goal waits for it, as user:ana? (yes/no)",
+        ),
     ] {
         let ended = typed(&env, "no\n", &[&["gate", "resolve", &gate], words].concat());
         assert!(ended.exit == 6 && ended.err.contains(asked), "{ended:?}");
     }
     let added = typed(&env, "", &["todo", "add", "one", "--json"]);
     assert_eq!(added.exit, 0, "{added:?}");
-    let words = ["gate", "open", "May it write?", "--kind", "approval", "--scope", "path:src", "--blocks", "1", "--json"];
+    let words = [
+        "gate",
+        "open",
+        "May it write?",
+        "--kind",
+        "approval",
+        "--scope",
+        "path:src",
+        "--blocks",
+        "1",
+        "--json",
+    ];
     let gate = typed(&env, "", &words);
     assert_eq!(gate.exit, 2, "a whole id is wanted: {gate:?}");
     let words = words.map(|word| if word == "1" { "ship-it.1" } else { word });

@@ -57,12 +57,21 @@ fn the_words_of_the_table_are_those_of_the_nouns() {
     assert_eq!(choices("gate list", "kind"), set(&gates.map(GateKind::as_str)));
     let spelled = |words: Vec<String>| words.into_iter().collect::<BTreeSet<String>>();
     let offered = |path, id| choices(path, id).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
-    let evidence = [EvidenceKind::File, EvidenceKind::Commit, EvidenceKind::Url, EvidenceKind::Check, EvidenceKind::Note];
+    let evidence = [
+        EvidenceKind::File,
+        EvidenceKind::Commit,
+        EvidenceKind::Url,
+        EvidenceKind::Check,
+        EvidenceKind::Note,
+    ];
     assert_eq!(offered("evidence add", "kind"), spelled(evidence.iter().map(word).collect()));
     let verdicts = [EvidenceVerdict::Accepted, EvidenceVerdict::Rejected, EvidenceVerdict::Unchecked];
     assert_eq!(offered("evidence add", "verdict"), spelled(verdicts.iter().map(word).collect()));
     assert_eq!(offered("evidence list", "verdict"), spelled(verdicts.iter().map(word).collect()));
-    assert_eq!(offered("evidence add", "privacy"), spelled([Privacy::Public, Privacy::Owner].iter().map(word).collect()));
+    assert_eq!(
+        offered("evidence add", "privacy"),
+        spelled([Privacy::Public, Privacy::Owner].iter().map(word).collect())
+    );
     let policies = [Unvalidated::Ask, Unvalidated::Trust];
     assert_eq!(offered("goal start", "unvalidated"), spelled(policies.iter().map(word).collect()));
 }

@@ -8,8 +8,8 @@ use crate::{
         recover_command, todo, turn,
     },
     model::{
-        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Key, Label, MachineId, OwnId,
-        Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
+        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Key, Label,
+        MachineId, OwnId, Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
     },
 };
 
@@ -87,7 +87,11 @@ pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()
 /// Goes on with the next Turn of the same holder, in the commit that settled the last: same epoch, new token.
 ///
 /// Returns the new Turn, or none where the rules do not allow it; then the settlement stands alone.
-pub(in crate::kernel) fn admit_next(draft: &mut Draft<'_>, last: TurnId, ttl_ms: Duration) -> Result<Option<TurnId>> {
+pub(in crate::kernel) fn admit_next(
+    draft: &mut Draft<'_>,
+    last: TurnId,
+    ttl_ms: Duration,
+) -> Result<Option<TurnId>> {
     let turn = draft.facts().turn(&last)?.ok_or_else(|| Error::from(Code::Internal))?.clone();
     let Some(todo_id) = turn.todo_id() else { return Ok(None) };
     let want = Admission {
@@ -156,11 +160,14 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
         Reason::User(why) if todo.is_done() => {
             because(Code::TodoAlreadyDone, format!("the Todo {id} is done")).detail("why", why.as_str())
         }
-        Reason::User(why) => because(Code::NotClaimable, format!("the Todo {id} waits for a person: {}", why.as_str()))
-            .detail("why", why.as_str())
-            .hint(format!("todo show {id}")),
+        Reason::User(why) => {
+            because(Code::NotClaimable, format!("the Todo {id} waits for a person: {}", why.as_str()))
+                .detail("why", why.as_str())
+                .hint(format!("todo show {id}"))
+        }
         Reason::Time(at) => {
-            let error = because(Code::NotClaimable, format!("the Todo {id} is not due yet")).hint(format!("todo show {id}"));
+            let error = because(Code::NotClaimable, format!("the Todo {id} is not due yet"))
+                .hint(format!("todo show {id}"));
             match at {
                 Some(at) => error.detail("due_at_ms", at.as_ms()),
                 None => error,
@@ -171,9 +178,11 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
             format!("the Todo {id} waits for {} others to be done", todo.counters.unmet),
         )
         .hint(format!("todo show {id}")),
-        Reason::Capability => because(Code::NotClaimable, format!("the agent lacks a capability that {id} requires"))
-            .detail("requires", serde_json::to_value(&todo.requires.capabilities).unwrap_or_default())
-            .hint(format!("agent show {agent_id} --goal {}", id.goal())),
+        Reason::Capability => {
+            because(Code::NotClaimable, format!("the agent lacks a capability that {id} requires"))
+                .detail("requires", serde_json::to_value(&todo.requires.capabilities).unwrap_or_default())
+                .hint(format!("agent show {agent_id} --goal {}", id.goal()))
+        }
         Reason::Unresolved(turn_id) => {
             because(Code::TurnUnresolved, format!("what the Turn {turn_id} of {id} did is not known"))
                 .detail("turn_id", turn_id.to_string())
@@ -183,14 +192,15 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
             .detail("turn_id", turn_id.to_string())
             .detail("causes", serde_json::to_value(causes).unwrap_or_default())
             .hint(format!("turn show {turn_id}")),
-        Reason::Mine(_) => holder(todo, because(Code::AlreadyClaimed, format!("this agent owns the Todo {id} already"))),
-        Reason::Peer { by: PeerBy::Scope(other), until } => because(
-            Code::WriteScopeConflict,
-            format!("the owner of {other} writes where {id} would"),
-        )
-        .detail("other", other.to_string())
-        .detail("until_ms", until.as_ms())
-        .hint(format!("todo show {other}")),
+        Reason::Mine(_) => {
+            holder(todo, because(Code::AlreadyClaimed, format!("this agent owns the Todo {id} already")))
+        }
+        Reason::Peer { by: PeerBy::Scope(other), until } => {
+            because(Code::WriteScopeConflict, format!("the owner of {other} writes where {id} would"))
+                .detail("other", other.to_string())
+                .detail("until_ms", until.as_ms())
+                .hint(format!("todo show {other}"))
+        }
         Reason::Peer { by: PeerBy::Owner(agent), until } => {
             holder(todo, because(Code::AlreadyClaimed, format!("{agent} owns the Todo {id}")))
                 .detail("until_ms", until.as_ms())
@@ -230,7 +240,10 @@ fn check_executor(facts: &Facts, goal_id: &GoalId, want: &Admission) -> Result<(
         }
         let error = Error::new(
             Code::ExecutorActive,
-            format!("the agent {} executes the Turn {} through {}", want.agent_id, other.turn_id, other.endpoint),
+            format!(
+                "the agent {} executes the Turn {} through {}",
+                want.agent_id, other.turn_id, other.endpoint
+            ),
         )
         .detail("turn_id", other.turn_id.to_string())
         .detail("endpoint", other.endpoint.as_str())
@@ -244,7 +257,11 @@ fn check_executor(facts: &Facts, goal_id: &GoalId, want: &Admission) -> Result<(
 }
 
 /// The lapsed Turns that a claim of this Todo by this agent ends: what it takes over, and what its agent let lapse.
-pub(in crate::kernel) fn would_end(facts: &Facts, todo_id: &TodoId, agent_id: &AgentId) -> Result<Vec<TurnId>> {
+pub(in crate::kernel) fn would_end(
+    facts: &Facts,
+    todo_id: &TodoId,
+    agent_id: &AgentId,
+) -> Result<Vec<TurnId>> {
     let mut lapsed: Vec<TurnId> = Vec::new();
     let of_todo = facts.todo(todo_id)?.map(|todo| facts.live_turn(todo)).transpose()?.flatten();
     for turn in facts.agent_turns(todo_id.goal(), agent_id)?.into_iter().chain(of_todo) {

@@ -64,7 +64,8 @@ impl Event {
                 todo.turn_id = Some(turn.turn_id);
                 todo.reserved = None;
                 todo.ownership = Some((**ownership).clone());
-                todo.owned_by_another |= todo.made_by.agent().is_none_or(|(maker, _)| *maker != ownership.agent_id);
+                todo.owned_by_another |=
+                    todo.made_by.agent().is_none_or(|(maker, _)| *maker != ownership.agent_id);
                 let looks = todo.kind == TodoKind::Monitor;
                 let key = (context.goal_id.clone(), ownership.agent_id.clone());
                 if facts.agent(&key)?.is_some_and(|agent| agent.looked_last != looks) {

@@ -90,7 +90,14 @@ pub struct Claim {
 impl Claim {
     /// A claim of an agent that came by itself, on the usual terms.
     pub fn attached(todo_id: TodoId) -> Self {
-        Self { todo_id, executor_of: None, executor: Executor::Attached, machine_id: None, ttl_ms: None, workspace: None }
+        Self {
+            todo_id,
+            executor_of: None,
+            executor: Executor::Attached,
+            machine_id: None,
+            ttl_ms: None,
+            workspace: None,
+        }
     }
 }
 
@@ -141,17 +148,23 @@ impl Command {
         match self {
             Self::Claim(claim) => {
                 let Some((agent_id, endpoint)) = executor(claim, draft.actor()) else {
-                    return Err(Error::new(Code::InvalidArgument, "a hosted Turn names the agent that it runs for"));
+                    return Err(Error::new(
+                        Code::InvalidArgument,
+                        "a hosted Turn names the agent that it runs for",
+                    ));
                 };
-                admit(draft, &Admission {
-                    todo_id: claim.todo_id.clone(),
-                    agent_id,
-                    endpoint,
-                    executor: claim.executor,
-                    machine_id: claim.machine_id.clone(),
-                    ttl_ms: checked_ttl(claim.ttl_ms)?,
-                    workspace: claim.workspace.clone(),
-                })
+                admit(
+                    draft,
+                    &Admission {
+                        todo_id: claim.todo_id.clone(),
+                        agent_id,
+                        endpoint,
+                        executor: claim.executor,
+                        machine_id: claim.machine_id.clone(),
+                        ttl_ms: checked_ttl(claim.ttl_ms)?,
+                        workspace: claim.workspace.clone(),
+                    },
+                )
             }
             Self::Renew { todo_id, own_id } => {
                 todo::named(draft, todo_id)?;
@@ -197,15 +210,18 @@ fn checked_ttl(ttl_ms: Option<Duration>) -> Result<Duration> {
 ///
 /// Errors: those of the claim; `gate_blocked` for an approval that the claim itself would ask for.
 pub fn admissible(facts: &Facts, claim: &Claim, agent_id: &AgentId, endpoint: &EndpointId) -> Result<()> {
-    admit::may_admit(facts, &Admission {
-        todo_id: claim.todo_id.clone(),
-        agent_id: agent_id.clone(),
-        endpoint: endpoint.clone(),
-        executor: claim.executor,
-        machine_id: claim.machine_id.clone(),
-        ttl_ms: checked_ttl(claim.ttl_ms)?,
-        workspace: claim.workspace.clone(),
-    })
+    admit::may_admit(
+        facts,
+        &Admission {
+            todo_id: claim.todo_id.clone(),
+            agent_id: agent_id.clone(),
+            endpoint: endpoint.clone(),
+            executor: claim.executor,
+            machine_id: claim.machine_id.clone(),
+            ttl_ms: checked_ttl(claim.ttl_ms)?,
+            workspace: claim.workspace.clone(),
+        },
+    )
 }
 
 /// What [`admissible`] must read that is not loaded yet.
@@ -279,7 +295,12 @@ fn let_go(
     Ok((turn::outcome(draft, turn_id)?, None))
 }
 
-fn transfer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, to: &AgentId) -> Result<Concluded> {
+fn transfer(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    own_id: Option<OwnId>,
+    to: &AgentId,
+) -> Result<Concluded> {
     todo::named(draft, todo_id)?;
     super::agent::registered(draft.facts(), &(draft.goal_id().clone(), to.clone()))?;
     if draft.actor().agent().is_some()
@@ -292,8 +313,11 @@ fn transfer(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>, to: 
         return Err(Error::new(Code::InvalidArgument, format!("the agent {to} is excluded from {todo_id}")));
     }
     if !todo.is_live() || !todo.kind.is_executable() {
-        return Err(Error::new(Code::InvalidTransition, format!("the Todo {todo_id} cannot be handed to an agent"))
-            .hint(format!("todo show {todo_id}")));
+        return Err(Error::new(
+            Code::InvalidTransition,
+            format!("the Todo {todo_id} cannot be handed to an agent"),
+        )
+        .hint(format!("todo show {todo_id}")));
     }
     let mut outcome = Outcome { todo_ids: vec![todo_id.clone()], ..Outcome::default() };
     if let Some(turn_id) = todo.turn_id {

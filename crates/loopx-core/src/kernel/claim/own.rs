@@ -20,7 +20,11 @@ pub(in crate::kernel) enum Presented {
 /// somebody writes in its place.
 ///
 /// Invariant: after `Current`, the Todo is owned by the actor and its ownership keeps others out.
-pub(in crate::kernel) fn present(draft: &mut Draft<'_>, todo_id: &TodoId, own_id: Option<OwnId>) -> Result<Presented> {
+pub(in crate::kernel) fn present(
+    draft: &mut Draft<'_>,
+    todo_id: &TodoId,
+    own_id: Option<OwnId>,
+) -> Result<Presented> {
     check(draft, todo_id, own_id)?;
     let todo = todo::named(draft, todo_id)?;
     let Some(own) = &todo.ownership else {
@@ -46,8 +50,11 @@ pub(in crate::kernel) fn present(draft: &mut Draft<'_>, todo_id: &TodoId, own_id
 pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: Option<OwnId>) -> Result<()> {
     let todo = todo::named(draft, todo_id)?;
     let Some(presented) = presented else {
-        return Err(Error::new(Code::OwnRequired, format!("acting on the Todo {todo_id} needs the own_id that its claim printed"))
-            .detail("todo_id", todo_id.to_string()));
+        return Err(Error::new(
+            Code::OwnRequired,
+            format!("acting on the Todo {todo_id} needs the own_id that its claim printed"),
+        )
+        .detail("todo_id", todo_id.to_string()));
     };
     match &todo.ownership {
         Some(own) if own.own_id == presented => {

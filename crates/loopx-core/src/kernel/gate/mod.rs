@@ -147,7 +147,12 @@ fn named<'d>(draft: &'d Draft<'_>, gate_id: GateId) -> Result<&'d Gate> {
 fn no_move(gate: &Gate, verb: &str) -> Error {
     Error::new(
         Code::InvalidTransition,
-        format!("the {} gate {} is {}; it cannot {verb}", gate.kind.as_str(), gate.gate_id, gate.state.as_str()),
+        format!(
+            "the {} gate {} is {}; it cannot {verb}",
+            gate.kind.as_str(),
+            gate.gate_id,
+            gate.state.as_str()
+        ),
     )
     .detail("gate_id", gate.gate_id.to_string())
     .detail("state", gate.state.as_str())
@@ -160,7 +165,10 @@ fn open_asked(draft: &mut Draft<'_>, new: &NewGate) -> Result<GateId> {
         return Err(Error::new(Code::InvalidArgument, "a gate has at most 32 options"));
     }
     if !new.options.is_empty() && new.kind.is_approval() {
-        return Err(Error::new(Code::InvalidArgument, "an approval is a yes or a no; only decisions have options"));
+        return Err(Error::new(
+            Code::InvalidArgument,
+            "an approval is a yes or a no; only decisions have options",
+        ));
     }
     if new.standing_until.is_some() && (new.scope.is_none() || !new.kind.is_approval()) {
         return Err(Error::new(Code::InvalidArgument, "only an approval with a scope can stand"));
@@ -181,8 +189,11 @@ fn open_asked(draft: &mut Draft<'_>, new: &NewGate) -> Result<GateId> {
                 let todo = todo::named(draft, id)?;
                 check_agents_own(draft, todo)?;
                 if !todo.is_live() {
-                    return Err(Error::new(Code::InvalidTransition, format!("the Todo {id} is {}", todo.state.as_str()))
-                        .hint(format!("todo show {id}")));
+                    return Err(Error::new(
+                        Code::InvalidTransition,
+                        format!("the Todo {id} is {}", todo.state.as_str()),
+                    )
+                    .hint(format!("todo show {id}")));
                 }
             }
         }
@@ -204,7 +215,11 @@ fn check_agents_own(draft: &Draft<'_>, todo: &Todo) -> Result<()> {
     }
     Err(Error::new(
         Code::ActorNotAllowed,
-        format!("{} may only open a gate on a Todo it owns or made; {} is neither", draft.actor(), todo.todo_id),
+        format!(
+            "{} may only open a gate on a Todo it owns or made; {} is neither",
+            draft.actor(),
+            todo.todo_id
+        ),
     ))
 }
 
@@ -326,8 +341,11 @@ fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()
         Answer::Answer { text } if !gate.options.is_empty() => {
             if !gate.options.iter().any(|option| option.as_str() == text.as_str()) {
                 let options: Vec<_> = gate.options.iter().map(Label::as_str).collect();
-                return Err(Error::new(Code::InvalidArgument, format!("the answer is not an option of {gate_id}"))
-                    .detail("options", options));
+                return Err(Error::new(
+                    Code::InvalidArgument,
+                    format!("the answer is not an option of {gate_id}"),
+                )
+                .detail("options", options));
             }
         }
         Answer::Defer { until } if *until <= draft.now() => {
@@ -357,7 +375,13 @@ fn held_by(draft: &Draft<'_>, gate: &Gate) -> Result<Vec<TurnId>> {
         };
         names && matches!(turn.state, TurnState::Held { .. })
     };
-    Ok(draft.facts().live_turns(draft.goal_id())?.into_iter().filter(holds).map(|turn| turn.turn_id).collect())
+    Ok(draft
+        .facts()
+        .live_turns(draft.goal_id())?
+        .into_iter()
+        .filter(holds)
+        .map(|turn| turn.turn_id)
+        .collect())
 }
 
 /// Takes back the question whether a Turn's result is accepted, when that result no longer stands.

@@ -72,7 +72,8 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
                 .hint(format!("todo show {id}")),
         ));
     }
-    let gated = |todo: &&Todo| todo.todo_id.goal() == goal_id && todo.is_live() && todo.counters.blocking_gates > 0;
+    let gated =
+        |todo: &&Todo| todo.todo_id.goal() == goal_id && todo.is_live() && todo.counters.blocking_gates > 0;
     if goal.goal_gates > 0 || facts.rows().todos.values().any(|todo| gated(&todo)) {
         return Ok(Some(
             Error::new(Code::GateBlocked, format!("a gate of the Goal {goal_id} waits for a person"))
@@ -82,9 +83,12 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
     let open = goal.acceptance.iter().position(|criterion| criterion.state.is_open());
     Ok(open.map(|place| {
         let number = place + 1;
-        Error::new(Code::NotReady, format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver"))
-            .detail("criterion", number)
-            .hint(format!("evidence add POINTER --kind note --criterion {number} --goal {goal_id}"))
+        Error::new(
+            Code::NotReady,
+            format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver"),
+        )
+        .detail("criterion", number)
+        .hint(format!("evidence add POINTER --kind note --criterion {number} --goal {goal_id}"))
     }))
 }
 

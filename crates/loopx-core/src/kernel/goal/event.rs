@@ -82,7 +82,11 @@ impl Event {
                 settle(facts, context, *criterion, CriterionState::Shown { evidence: *evidence })?;
                 return Ok(());
             }
-            Self::Updated { .. } | Self::Stopped {} | Self::Resumed {} | Self::Closed { .. } | Self::Reopened {} => {}
+            Self::Updated { .. }
+            | Self::Stopped {}
+            | Self::Resumed {}
+            | Self::Closed { .. }
+            | Self::Reopened {} => {}
         }
         let goal = facts.goal_mut(&context.goal_id)?;
         match self {

@@ -12,8 +12,8 @@ use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Boundary, CloseKind, Criterion, CriterionState, Goal, GoalId, GoalInstance, GoalState, Origin, ShortText,
-        Text, Todo, Unvalidated, Validator, Workspace,
+        Boundary, CloseKind, Criterion, CriterionState, Goal, GoalId, GoalInstance, GoalState, Origin,
+        ShortText, Text, Todo, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -207,8 +207,10 @@ pub(super) fn check_not_closed(goal: &Goal) -> Result<()> {
     let goal_id = &goal.goal_id;
     match goal.state {
         GoalState::Active | GoalState::Stopped => Ok(()),
-        GoalState::Closed { .. } => Err(Error::new(Code::GoalClosed, format!("the Goal {goal_id} is closed"))
-            .hint(format!("goal reopen {goal_id}"))),
+        GoalState::Closed { .. } => {
+            Err(Error::new(Code::GoalClosed, format!("the Goal {goal_id} is closed"))
+                .hint(format!("goal reopen {goal_id}")))
+        }
     }
 }
 
@@ -223,8 +225,9 @@ fn current<'d>(draft: &'d Draft<'_>) -> Result<&'d Goal> {
 fn start(draft: &mut Draft<'_>, new: &NewGoal) -> Result<Concluded> {
     if draft.facts().goal(draft.goal_id())?.is_some() {
         let goal = draft.goal_id().clone();
-        return Err(Error::new(Code::GoalExists, format!("the Goal {goal} exists"))
-            .hint(format!("goal show {goal}")));
+        return Err(
+            Error::new(Code::GoalExists, format!("the Goal {goal} exists")).hint(format!("goal show {goal}"))
+        );
     }
     check_text(&new.objective, &new.acceptance, &new.boundary, &new.stop_conditions)?;
     check_validators(&new.validators)?;
@@ -245,7 +248,8 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
     let mut change = change.clone();
     if let Some(criteria) = &mut change.acceptance {
         for criterion in criteria.iter_mut() {
-            let old = goal.acceptance.iter().find(|old| old.text == criterion.text && old.check == criterion.check);
+            let old =
+                goal.acceptance.iter().find(|old| old.text == criterion.text && old.check == criterion.check);
             criterion.state = old.map_or(CriterionState::Open, |old| old.state.clone());
         }
     }
@@ -291,7 +295,12 @@ fn check_text(
     boundary: &Boundary,
     stop_conditions: &[ShortText],
 ) -> Result<()> {
-    check_lists(&[acceptance.len(), boundary.write_scopes.len(), boundary.needs_approval.len(), stop_conditions.len()])?;
+    check_lists(&[
+        acceptance.len(),
+        boundary.write_scopes.len(),
+        boundary.needs_approval.len(),
+        stop_conditions.len(),
+    ])?;
     let checks: Vec<_> = acceptance.iter().filter_map(|criterion| criterion.check.clone()).collect();
     for check in &checks {
         check_validators(std::slice::from_ref(check))?;
@@ -306,7 +315,9 @@ fn check_text(
     if bytes > 4096 {
         return Err(Error::new(
             Code::PayloadTooLarge,
-            format!("objective, acceptance, boundary and stop conditions have {bytes} bytes, the limit is 4096"),
+            format!(
+                "objective, acceptance, boundary and stop conditions have {bytes} bytes, the limit is 4096"
+            ),
         )
         .detail("limit_bytes", 4096));
     }

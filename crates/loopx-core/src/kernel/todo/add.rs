@@ -9,8 +9,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Read, Wanted, goal},
     model::{
-        AgentId, Boundary, Duration, GateState, Monitor, Origin, Priority, Requires, ShortText, Text, Title, TodoId,
-        TodoKind, TodoState, Validator, Wake,
+        AgentId, Boundary, Duration, GateState, Monitor, Origin, Priority, Requires, ShortText, Text, Title,
+        TodoId, TodoKind, TodoState, Validator, Wake,
     },
 };
 
@@ -215,27 +215,28 @@ fn check_own_part(
     validators: &[Validator],
 ) -> Result<()> {
     goal::check_validators(validators)?;
-    let lengths = [
-        requires.capabilities.len(),
-        requires.write_scopes.len(),
-        requires.effects.len(),
-        excluded.len(),
-    ];
+    let lengths =
+        [requires.capabilities.len(), requires.write_scopes.len(), requires.effects.len(), excluded.len()];
     if lengths.iter().any(|len| *len > 32) {
         return Err(Error::new(Code::InvalidArgument, "a list of a Todo holds at most 32 items"));
     }
-    let encoded = serde_json::to_vec(&(requires, excluded, validators)).map_or(usize::MAX, |bytes| bytes.len());
+    let encoded =
+        serde_json::to_vec(&(requires, excluded, validators)).map_or(usize::MAX, |bytes| bytes.len());
     let bytes = encoded.saturating_add(detail_bytes);
     if bytes > 6144 {
-        return Err(Error::new(Code::PayloadTooLarge, format!("the Todo has {bytes} bytes, the limit is 6144"))
-            .detail("limit_bytes", 6144));
+        return Err(Error::new(
+            Code::PayloadTooLarge,
+            format!("the Todo has {bytes} bytes, the limit is 6144"),
+        )
+        .detail("limit_bytes", 6144));
     }
     Ok(())
 }
 
 /// A wake must name something of this Goal, other than who waits, that can still come true.
 pub(in crate::kernel) fn check_wake(draft: &Draft<'_>, waits: Option<&TodoId>, wake: &Wake) -> Result<()> {
-    let lost = |what: String| Err(Error::new(Code::InvalidArgument, format!("{what}, so it never wakes anything")));
+    let lost =
+        |what: String| Err(Error::new(Code::InvalidArgument, format!("{what}, so it never wakes anything")));
     match wake {
         Wake::After(_) => Ok(()),
         Wake::TodoDone(id) if waits == Some(id) => {
@@ -278,4 +279,3 @@ pub(super) fn woken_at(facts: &crate::kernel::Facts, wake: &Wake) -> Result<Opti
             .map(|_| facts.now()),
     })
 }
-

@@ -63,14 +63,20 @@ pub(in crate::kernel) fn complete(
     let todo = named(draft, todo_id)?.clone();
     match todo.state {
         TodoState::Open => {}
-        TodoState::Deferred { .. } | TodoState::Blocked { .. } | TodoState::Done { .. } | TodoState::Cancelled { .. } => {
+        TodoState::Deferred { .. }
+        | TodoState::Blocked { .. }
+        | TodoState::Done { .. }
+        | TodoState::Cancelled { .. } => {
             return Err(no_move(&todo, "complete"));
         }
     }
     match todo.kind {
         TodoKind::Blocker => {
-            return Err(Error::new(Code::InvalidTransition, format!("the Todo {todo_id} is a blocker; it is resolved"))
-                .hint(format!("todo resolve {todo_id}")));
+            return Err(Error::new(
+                Code::InvalidTransition,
+                format!("the Todo {todo_id} is a blocker; it is resolved"),
+            )
+            .hint(format!("todo resolve {todo_id}")));
         }
         TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan | TodoKind::Action => {}
     }

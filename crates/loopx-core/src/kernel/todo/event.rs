@@ -6,9 +6,7 @@ use super::{Change, NewTodo, add};
 use crate::{
     error::Result,
     kernel::{Context, Delta, Facts, Target, event_kinds},
-    model::{
-        Completion, Counters, Monitor, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake,
-    },
+    model::{Completion, Counters, Monitor, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake},
 };
 
 /// What can have happened to a Todo.

@@ -18,7 +18,10 @@ pub(in crate::kernel) fn link(draft: &mut Draft<'_>, todo_id: &TodoId, dep: &Tod
         return Ok(());
     }
     if todo.depends_on.len() >= 64 {
-        return Err(Error::new(Code::InvalidArgument, format!("the Todo {todo_id} depends on 64 others, the limit")));
+        return Err(Error::new(
+            Code::InvalidArgument,
+            format!("the Todo {todo_id} depends on 64 others, the limit"),
+        ));
     }
     if waits_for(draft.facts(), dep, todo_id)? {
         return Err(Error::new(Code::DependencyCycle, format!("{dep} already waits for {todo_id}"))
@@ -73,12 +76,16 @@ fn waits_for(facts: &Facts, from: &TodoId, target: &TodoId) -> Result<bool> {
 pub(super) fn check_revival(facts: &Facts, todo: &Todo) -> Result<()> {
     facts.asked(&Read::Ancestors(todo.todo_id.clone()))?;
     for dep in &todo.depends_on {
-        let cancelled = facts.rows().todos.get(dep).is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. }));
+        let cancelled =
+            facts.rows().todos.get(dep).is_some_and(|dep| matches!(dep.state, TodoState::Cancelled { .. }));
         if !cancelled && waits_for(facts, dep, &todo.todo_id)? {
             let id = &todo.todo_id;
-            return Err(Error::new(Code::DependencyCycle, format!("{id} waits for {dep}, which waits for it"))
-                .detail("todo_id", id.to_string())
-                .hint(format!("todo unlink {dep} --depends-on {id}")));
+            return Err(Error::new(
+                Code::DependencyCycle,
+                format!("{id} waits for {dep}, which waits for it"),
+            )
+            .detail("todo_id", id.to_string())
+            .hint(format!("todo unlink {dep} --depends-on {id}")));
         }
     }
     Ok(())

@@ -21,8 +21,8 @@ use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, Continuation, EvidenceId, GoalId, GoalState, OwnId, Priority, Requires, ShortText, Text,
-        Title, Todo, TodoId, TodoState, Validator, Wake,
+        Actor, AgentId, Continuation, EvidenceId, GoalId, GoalState, OwnId, Priority, Requires, ShortText,
+        Text, Title, Todo, TodoId, TodoState, Validator, Wake,
     },
 };
 
@@ -295,15 +295,20 @@ pub(super) fn same_goal(draft: &Draft<'_>, todo_id: &TodoId) -> Result<()> {
     if todo_id.goal() == draft.goal_id() {
         return Ok(());
     }
-    Err(Error::new(Code::InvalidArgument, format!("the Todo {todo_id} is not of the Goal {}", draft.goal_id())))
+    Err(Error::new(
+        Code::InvalidArgument,
+        format!("the Todo {todo_id} is not of the Goal {}", draft.goal_id()),
+    ))
 }
 
 /// The error of a move that its table does not know.
 fn no_move(todo: &Todo, verb: &str) -> Error {
-    let code = if todo.is_done() && verb == "complete" { Code::TodoAlreadyDone } else { Code::InvalidTransition };
-    let error = Error::new(code, format!("the Todo {} is {}; it cannot {verb}", todo.todo_id, todo.state.as_str()))
-        .detail("todo_id", todo.todo_id.to_string())
-        .detail("state", todo.state.as_str());
+    let code =
+        if todo.is_done() && verb == "complete" { Code::TodoAlreadyDone } else { Code::InvalidTransition };
+    let error =
+        Error::new(code, format!("the Todo {} is {}; it cannot {verb}", todo.todo_id, todo.state.as_str()))
+            .detail("todo_id", todo.todo_id.to_string())
+            .detail("state", todo.state.as_str());
     if todo.is_live() { error } else { error.hint(format!("todo reopen {}", todo.todo_id)) }
 }
 
@@ -316,7 +321,11 @@ fn check_maker(draft: &Draft<'_>, todo: &Todo) -> Result<()> {
     }
     Err(Error::new(
         Code::ActorNotAllowed,
-        format!("{} may only change Todos it made and nobody else owned; {} is not one", draft.actor(), todo.todo_id),
+        format!(
+            "{} may only change Todos it made and nobody else owned; {} is not one",
+            draft.actor(),
+            todo.todo_id
+        ),
     ))
 }
 

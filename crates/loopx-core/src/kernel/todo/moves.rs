@@ -3,7 +3,11 @@
 use super::{Event, add, check_maker, check_open_for_agents, links, named, no_move};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, IdList, Outcome, Read, claim::{self, Presented}, turn},
+    kernel::{
+        Draft, IdList, Outcome, Read,
+        claim::{self, Presented},
+        turn,
+    },
     model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, TurnState, Wake},
 };
 
@@ -90,7 +94,9 @@ pub(super) fn unblock(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<()> {
         TodoState::Blocked { .. } | TodoState::Deferred { .. } => {
             draft.emit(Event::Unblocked { todo_id: todo_id.clone() })
         }
-        TodoState::Open | TodoState::Done { .. } | TodoState::Cancelled { .. } => Err(no_move(todo, "be unblocked")),
+        TodoState::Open | TodoState::Done { .. } | TodoState::Cancelled { .. } => {
+            Err(no_move(todo, "be unblocked"))
+        }
     }
 }
 
@@ -121,7 +127,10 @@ pub(in crate::kernel) fn cancel(
     }
     if let Some(other) = superseded_by {
         if other == todo_id {
-            return Err(Error::new(Code::InvalidArgument, format!("the Todo {todo_id} cannot take its own place")));
+            return Err(Error::new(
+                Code::InvalidArgument,
+                format!("the Todo {todo_id} cannot take its own place"),
+            ));
         }
         named(draft, other)?;
     }

@@ -54,7 +54,9 @@ pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
             let returns = again || causes.is_empty();
             (causes, returns)
         }
-        TurnState::Unresolved { why: Unresolved::Lost | Unresolved::Inconclusive, .. } => (BTreeSet::new(), true),
+        TurnState::Unresolved { why: Unresolved::Lost | Unresolved::Inconclusive, .. } => {
+            (BTreeSet::new(), true)
+        }
         TurnState::Unresolved { why: Unresolved::Incarnation, .. } => (BTreeSet::new(), false),
         TurnState::Admitted
         | TurnState::Dispatched

@@ -66,7 +66,9 @@ pub(in crate::kernel) fn clear_for(
             }
             if lapsed { lapsed_end(turn) } else { End::Stopped(why) }
         }
-        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => return Ok(()),
+        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+            return Ok(());
+        }
     };
     finish(draft, turn_id, end, reason.cloned(), false)
 }

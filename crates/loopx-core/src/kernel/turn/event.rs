@@ -6,8 +6,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Context, Facts, event_kinds, quota},
     model::{
-        Attempt, AttemptEnd, Candidate, Digest, End, HostFailure, LastEnd, Ownership, ShortText, Slot, StopWish,
-        Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
+        Attempt, AttemptEnd, Candidate, Digest, End, HostFailure, LastEnd, Ownership, ShortText, Slot,
+        StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
     },
 };
 
@@ -185,7 +185,8 @@ impl Event {
                 Ok(())
             }
             Self::StopWished { turn_id } => {
-                facts.turn_mut(turn_id)?.stop_wish = Some(StopWish { by: context.actor.clone(), at: context.at });
+                facts.turn_mut(turn_id)?.stop_wish =
+                    Some(StopWish { by: context.actor.clone(), at: context.at });
                 Ok(())
             }
             Self::Ended { turn_id, end, slot, note, repair } => {
@@ -294,7 +295,8 @@ fn ended(
         todo.turn_id = None;
         // A stop says nothing about the work, so it does not hide what is still to be repaired.
         if repair || !matches!(end, End::Stopped(_)) {
-            todo.last_end = Some(LastEnd { turn_id: *turn_id, by: Some(ended.agent_id), repair, note: note.cloned() });
+            todo.last_end =
+                Some(LastEnd { turn_id: *turn_id, by: Some(ended.agent_id), repair, note: note.cloned() });
         }
     }
     Ok(())

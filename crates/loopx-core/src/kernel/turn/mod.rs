@@ -18,8 +18,8 @@ pub use steps::{Found, Step};
 
 pub use end::executes;
 pub(super) use end::{
-    clear, clear_for, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome, ownership,
-    running, stop, stop_denied,
+    clear, clear_for, gives_back, has_lapsed, in_the_way, lapse, lose_incarnation, make_way, outcome,
+    ownership, running, stop, stop_denied,
 };
 
 use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim};
@@ -107,7 +107,8 @@ pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
 /// Asks for the acceptance gates of those loaded Turns that a command may end.
 pub(super) fn asked_reads(which: impl Fn(&Turn) -> bool, wanted: &mut Wanted<'_>) {
     let live = |turn: &&Turn| !turn.is_terminal() && which(turn);
-    let gates: Vec<_> = wanted.rows().turns.values().filter(live).filter_map(|turn| turn.acceptance_gate).collect();
+    let gates: Vec<_> =
+        wanted.rows().turns.values().filter(live).filter_map(|turn| turn.acceptance_gate).collect();
     for gate_id in gates {
         wanted.want(Read::Gate(gate_id));
     }

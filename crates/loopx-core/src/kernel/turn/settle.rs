@@ -5,8 +5,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, claim, evidence, gate, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, ResultKind, Slot, Turn, TurnId,
-        Unvalidated, VerdictOutcome,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, ResultKind, Slot, Turn, TurnId, Unvalidated,
+        VerdictOutcome,
     },
 };
 
@@ -33,8 +33,10 @@ pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     if let Some(changed) = looked(&turn) {
         return look(draft, &turn, changed);
     }
-    let internal = || Error::from(Code::Internal).internal("a Turn settles without candidate, verdict or Todo");
-    let (Some(candidate), Some(verdict), Some(todo_id)) = (&turn.candidate, &turn.verdict, turn.todo_id()) else {
+    let internal =
+        || Error::from(Code::Internal).internal("a Turn settles without candidate, verdict or Todo");
+    let (Some(candidate), Some(verdict), Some(todo_id)) = (&turn.candidate, &turn.verdict, turn.todo_id())
+    else {
         return Err(internal());
     };
     let ttl_ms = end::ownership(draft.facts(), &turn)?.map(|own| own.ttl_ms).ok_or_else(internal)?;
@@ -97,7 +99,8 @@ pub(super) fn looked(turn: &Turn) -> Option<bool> {
 fn look(draft: &mut Draft<'_>, turn: &Turn, changed: bool) -> Result<()> {
     let Some(todo_id) = turn.todo_id().cloned() else { return Err(Error::from(Code::Internal)) };
     let slot = if changed { Slot::Spent } else { Slot::Returned };
-    let (turn_id, note) = (turn.turn_id, turn.candidate.as_ref().and_then(|candidate| candidate.summary.clone()));
+    let (turn_id, note) =
+        (turn.turn_id, turn.candidate.as_ref().and_then(|candidate| candidate.summary.clone()));
     draft.emit(Event::Ended { turn_id, end: End::Settled, slot, note, repair: false })?;
     draft.emit(todo::Event::LookedAt { todo_id, changed })
 }

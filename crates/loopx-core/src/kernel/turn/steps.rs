@@ -4,13 +4,18 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Event, causes::{self, causes}, end, may_live_until, named, no_move, settle, turn_reads};
+use super::{
+    Event,
+    causes::{self, causes},
+    end, may_live_until, named, no_move, settle, turn_reads,
+};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Concluded, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
     model::{
-        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId, ResultKind, ShortText,
-        Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome, Wake,
+        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId,
+        ResultKind, ShortText, Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved,
+        Verdict, VerdictOutcome, Wake,
     },
 };
 
@@ -112,7 +117,13 @@ pub enum Step {
 #[expect(clippy::borrowed_box, reason = "serde passes the field by reference")]
 fn claimed<S: Serializer>(candidate: &Box<Candidate>, serializer: S) -> Result<S::Ok, S::Error> {
     let nothing = Timestamp::default();
-    let claim = Candidate { tree: None, outside: [].into(), at: nothing, requirement_revision: 0, ..(**candidate).clone() };
+    let claim = Candidate {
+        tree: None,
+        outside: [].into(),
+        at: nothing,
+        requirement_revision: 0,
+        ..(**candidate).clone()
+    };
     claim.serialize(serializer)
 }
 
@@ -179,7 +190,8 @@ impl Step {
                     wanted.want(Read::Todo(reviewed.clone()));
                     wanted.want(Read::TodoGates(reviewed));
                 }
-                if let Some(todo_id) = todo.map(|todo| todo.todo_id.clone()).filter(|_| goes_on && by_holder) {
+                if let Some(todo_id) = todo.map(|todo| todo.todo_id.clone()).filter(|_| goes_on && by_holder)
+                {
                     claim::admission_reads(goal_id, &agent, &todo_id, workspace.as_ref(), wanted);
                 }
                 if tree_busy {
@@ -223,9 +235,13 @@ impl Step {
         }
         match self {
             Self::Dispatch { attempt, wall_ms, .. } => dispatch(draft, &turn, attempt, *wall_ms)?,
-            Self::Candidate { candidate, wake, .. } => candidate_came(draft, &turn, candidate, wake.as_ref())?,
+            Self::Candidate { candidate, wake, .. } => {
+                candidate_came(draft, &turn, candidate, wake.as_ref())?;
+            }
             Self::Verdict { verdict, moved, .. } => verdict_came(draft, &turn, verdict, *moved)?,
-            Self::End { failure, retry, note, .. } => attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?,
+            Self::End { failure, retry, note, .. } => {
+                attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?;
+            }
             Self::Prove { executor_gone, tree, .. } => prove(draft, &turn, *executor_gone, *tree)?,
             Self::Lose { executor_gone, .. } => lose(draft, &turn, *executor_gone)?,
             Self::Recover { found, wake, .. } => recover(draft, &turn, found, wake.as_ref())?,
@@ -293,14 +309,20 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
     let now = draft.now();
     let deadline_at = now.plus(wall_ms);
     let number = u8::try_from(turn.attempts.len()).unwrap_or(u8::MAX).saturating_add(1);
-    let attempt = Attempt { number, dispatched_at: now, deadline_at: Some(deadline_at), end: None, ..attempt.clone() };
+    let attempt =
+        Attempt { number, dispatched_at: now, deadline_at: Some(deadline_at), end: None, ..attempt.clone() };
     let own = end::ownership(draft.facts(), turn)?.ok_or_else(|| Error::from(Code::Internal))?;
     let expires_at = own.expires_at.max(now.plus(own.ttl_ms)).max(deadline_at.plus(super::GRACE));
     let (turn_id, attempt) = (turn.turn_id, Box::new(attempt));
     draft.emit(Event::Dispatched { turn_id, attempt, requirement_revision, expires_at })
 }
 
-fn candidate_came(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
+fn candidate_came(
+    draft: &mut Draft<'_>,
+    turn: &Turn,
+    candidate: &Candidate,
+    wake: Option<&Wake>,
+) -> Result<()> {
     let may = match turn.state {
         TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || may_have_result(turn)),
         TurnState::Candidate | TurnState::Held { .. } => !turn.is_driven(),
@@ -353,7 +375,11 @@ fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Optio
         kind,
         at: draft.now(),
         // An attached executor reads the Todo as it is; a driven one was given a requirement.
-        requirement_revision: if turn.is_driven() { turn.requirement_revision } else { todo.requirement_revision },
+        requirement_revision: if turn.is_driven() {
+            turn.requirement_revision
+        } else {
+            todo.requirement_revision
+        },
         ..candidate.clone()
     };
     // Frozen time never counts: what leaves held or unresolved starts anew.
@@ -370,7 +396,8 @@ fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Optio
     let summary = candidate.summary.clone();
     let question = candidate.next_action.clone();
     draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at })?;
-    let scoped = draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
+    let scoped =
+        draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
     if let Some(path) = outside.filter(|_| scoped) {
         let note = format!("boundary_violation: wrote {path} outside its scopes").parse()?;
         return end::finish(draft, turn_id, End::Failed(FailedBy::Validate), Some(note), true);
@@ -524,10 +551,13 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
         return settle::settle(draft, turn_id);
     }
     if let Some(other) = causes::busy_with(draft.facts(), turn)? {
-        return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held: its agent executes another"))
-            .detail("causes", serde_json::json!([Cause::AgentBusy]))
-            .detail("turn_id", other.turn_id.to_string())
-            .hint(format!("turn show {turn_id}")));
+        return Err(Error::new(
+            Code::Held,
+            format!("the Turn {turn_id} is held: its agent executes another"),
+        )
+        .detail("causes", serde_json::json!([Cause::AgentBusy]))
+        .detail("turn_id", other.turn_id.to_string())
+        .hint(format!("turn show {turn_id}")));
     }
     let expires_at = end::rearmed(draft.facts(), turn)?;
     draft.emit(Event::Returned { turn_id, renewed: false, expires_at })

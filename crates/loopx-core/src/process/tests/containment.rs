@@ -104,9 +104,8 @@ fn fault_e08_e09_two_hundred_runs_leave_the_process_count_as_it_was() {
     }
     let parent = format!("PPid:\t{}\n", std::process::id());
     let uncollected = |pid: &i32| {
-        fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| {
-            status.contains(&parent) && status.contains("State:\tZ")
-        })
+        fs::read_to_string(format!("/proc/{pid}/status"))
+            .is_ok_and(|status| status.contains(&parent) && status.contains("State:\tZ"))
     };
     pids.dedup();
     assert!(pids.len() >= 200);

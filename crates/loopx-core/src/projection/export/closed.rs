@@ -55,15 +55,21 @@ impl Closed<Envelope> {
     /// An event, whatever it tells of.
     pub(super) fn event(mut envelope: Envelope) -> Result<Self> {
         match &mut envelope.body {
-            Event::Evidence(EvidenceEvent::Added { evidence }) => close(evidence.privacy, &mut evidence.pointer)?,
+            Event::Evidence(EvidenceEvent::Added { evidence }) => {
+                close(evidence.privacy, &mut evidence.pointer)?;
+            }
             Event::Turn(TurnEvent::CandidateRecorded { candidate: found, .. }) => candidate(found)?,
-            Event::Claim(ClaimEvent::Claimed { turn, .. }) => turn.candidate.as_mut().map_or(Ok(()), candidate)?,
+            Event::Claim(ClaimEvent::Claimed { turn, .. }) => {
+                turn.candidate.as_mut().map_or(Ok(()), candidate)?;
+            }
             Event::Goal(_)
             | Event::Agent(_)
             | Event::Quota(_)
             | Event::Todo(_)
             | Event::Gate(_)
-            | Event::Claim(ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. })
+            | Event::Claim(
+                ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
+            )
             | Event::Turn(
                 TurnEvent::Dispatched { .. }
                 | TurnEvent::AttemptEnded { .. }

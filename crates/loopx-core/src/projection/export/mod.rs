@@ -215,7 +215,9 @@ fn close(value: &mut Value) {
 
 fn screen_all(value: &mut Value) {
     match value {
-        Value::String(text) => *text = screen(text).map_or_else(|_| WITHHELD.to_owned(), |screened| screened.text),
+        Value::String(text) => {
+            *text = screen(text).map_or_else(|_| WITHHELD.to_owned(), |screened| screened.text);
+        }
         Value::Array(items) => items.iter_mut().for_each(screen_all),
         Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::{Attention, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result},
-    kernel::{Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, unresolved_ask, waits_for_person},
+    kernel::{
+        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, unresolved_ask, waits_for_person,
+    },
     model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
     projection::{turn::word, words::plain},
 };
@@ -54,7 +56,9 @@ fn row(kind: &'static str, about: &dyn ToString, text: String, command: String) 
 /// While nobody has accepted a jump nothing expires, so nothing that waits for a time ever moves.
 fn clock(seen: &Seen<'_>) -> Option<Attention> {
     let text = || "the clock jumped; nothing expires until a person accepts it".to_owned();
-    seen.terms.clock_jump.then(|| row("clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
+    seen.terms
+        .clock_jump
+        .then(|| row("clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
 }
 
 fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
@@ -78,8 +82,9 @@ fn about(turn: &Turn) -> String {
 
 fn held_rows(seen: &Seen<'_>, turn: &Turn) -> Result<Vec<Attention>> {
     let todo = about(turn);
-    let held = |text: String, command: String| {
-        Attention { since_ms: Some(turn.admitted_at), ..row("turn_held", &turn.turn_id, text, command) }
+    let held = |text: String, command: String| Attention {
+        since_ms: Some(turn.admitted_at),
+        ..row("turn_held", &turn.turn_id, text, command)
     };
     let asks = held_asks(&seen.facts, turn)?;
     if asks.is_empty() {
@@ -93,7 +98,9 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn) -> Result<Vec<Attention>> {
         Some(Cause::Gate) => format!("a question holds the result on {todo}"),
         Some(Cause::Hold) => format!("the result on {todo} is on hold"),
         Some(Cause::Deps) => format!("the result on {todo} waits for what was cancelled"),
-        Some(Cause::TreeBusy | Cause::AgentBusy) => format!("the result on {todo} waits for other work to end"),
+        Some(Cause::TreeBusy | Cause::AgentBusy) => {
+            format!("the result on {todo} waits for other work to end")
+        }
         None => format!("the result on {todo} is to be proved"),
     };
     Ok(asks.into_iter().map(|(cause, ask)| held(text(cause), ask.command)).collect())
@@ -104,7 +111,10 @@ fn lapsed(seen: &Seen<'_>) -> Vec<Attention> {
     let expired = seen.owners().into_iter().filter(|owned| owned.owner.expired);
     expired
         .map(|owned| {
-            let text = format!("{} of {} has run out; it may still write files", owned.todo_id, owned.owner.agent_id);
+            let text = format!(
+                "{} of {} has run out; it may still write files",
+                owned.todo_id, owned.owner.agent_id
+            );
             let command = format!("todo release {} --force --reason TEXT", owned.todo_id);
             Attention {
                 since_ms: Some(owned.owner.expires_at_ms),
@@ -130,7 +140,8 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
     let work = seen.count("open") + seen.count("monitor") + seen.count("deferred");
     let id = &seen.goal.goal_id;
     let text = || format!("no agent may work on {id} yet");
-    (work > 0 && seen.agents.is_empty()).then(|| row("agent", id, text(), format!("agent add AGENT --goal {id}")))
+    (work > 0 && seen.agents.is_empty())
+        .then(|| row("agent", id, text(), format!("agent add AGENT --goal {id}")))
 }
 
 fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
@@ -164,7 +175,8 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
     let (kind, text) = match ask.why {
         "no_todo" => ("goal", format!("{about} has no Todo yet")),
         "ready_to_close" => ("goal", format!("{about} can be closed")),
-        "acceptance_gap" => match seen.goal.acceptance.iter().position(|criterion| criterion.state.is_open()) {
+        "acceptance_gap" => match seen.goal.acceptance.iter().position(|criterion| criterion.state.is_open())
+        {
             Some(place) => ("goal", format!("criterion {} of {about} is not shown yet", place + 1)),
             None => ("goal", format!("{about} cannot be closed yet")),
         },

@@ -7,8 +7,8 @@ use crate::{
     authority::{self, TurnFilter, View},
     error::{Code, Result},
     kernel::{
-        ASKS_MAX, Ask, Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason, reason_reads,
-        room, room_reads, todo_asks,
+        ASKS_MAX, Ask, Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
+        reason, reason_reads, room, room_reads, todo_asks,
     },
     model::{Agent, AgentId, Timestamp, TodoId},
 };
@@ -34,7 +34,12 @@ pub(super) enum Can {
 /// What an agent should do now.
 ///
 /// Errors: `not_found` for an agent that is not registered.
-pub(super) fn decision(view: &mut dyn View, seen: &Seen<'_>, agent: &AgentId, eyes: &Eyes<'_>) -> Result<Decided> {
+pub(super) fn decision(
+    view: &mut dyn View,
+    seen: &Seen<'_>,
+    agent: &AgentId,
+    eyes: &Eyes<'_>,
+) -> Result<Decided> {
     let goal = &seen.goal.goal_id;
     let mut facts = Facts::new(seen.terms.clone());
     view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
@@ -125,7 +130,13 @@ struct Rest {
 }
 
 /// Loads what the reasons of some Todos look at, and the agent's budget.
-fn load(view: &mut dyn View, seen: &Seen<'_>, viewer: &Viewer<'_>, facts: &mut Facts, todos: &[TodoId]) -> Result<()> {
+fn load(
+    view: &mut dyn View,
+    seen: &Seen<'_>,
+    viewer: &Viewer<'_>,
+    facts: &mut Facts,
+    todos: &[TodoId],
+) -> Result<()> {
     for _ in 0..READ_ROUNDS {
         let mut missing = reason_reads(todos, viewer, facts);
         missing.extend(room_reads(&seen.goal.goal_id, viewer.agent_id, facts));
@@ -138,7 +149,13 @@ fn load(view: &mut dyn View, seen: &Seen<'_>, viewer: &Viewer<'_>, facts: &mut F
 }
 
 /// The best of some Todos that an agent can take.
-fn first(facts: &Facts, agent: &Agent, asker: &Asker<'_>, todos: &[TodoId], rest: &mut Rest) -> Result<Option<TodoId>> {
+fn first(
+    facts: &Facts,
+    agent: &Agent,
+    asker: &Asker<'_>,
+    todos: &[TodoId],
+    rest: &mut Rest,
+) -> Result<Option<TodoId>> {
     let mut claimable = Vec::new();
     for id in todos {
         let Some(todo) = facts.todo(id)? else { continue };

@@ -64,7 +64,6 @@ impl WaitingOn {
     }
 }
 
-
 /// What must happen first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Next {
@@ -203,7 +202,8 @@ impl std::fmt::Debug for Eyes<'_> {
 impl Eyes<'_> {
     /// What is seen of the driver of a Turn that this machine drives.
     fn of(&self, turn: &Turn) -> Option<Sighted> {
-        let here = turn.is_driven() && turn.machine_id.is_some() && turn.machine_id.as_ref() == self.machine_id;
+        let here =
+            turn.is_driven() && turn.machine_id.is_some() && turn.machine_id.as_ref() == self.machine_id;
         if here { (self.driver)(turn.turn_id) } else { None }
     }
 }
@@ -222,7 +222,8 @@ pub fn status(
         Some(id) => (vec![named(view, terms, id)?], 0, false),
         None => standing(view)?,
     };
-    let goals: Result<Vec<_>> = goals.into_iter().map(|goal| of_goal(view, terms, &goal, agent, eyes)).collect();
+    let goals: Result<Vec<_>> =
+        goals.into_iter().map(|goal| of_goal(view, terms, &goal, agent, eyes)).collect();
     Ok(Status { now_ms: terms.now, clock_jump: terms.clock_jump, goals: goals?, closed, more })
 }
 

@@ -9,8 +9,8 @@ use crate::{
     kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
     model::{Agent, Gate, Goal, Ownership, Todo, Turn, TurnId, TurnState, VerdictOutcome, Workspace},
     projection::{
-        todo::OwnerRow,
         gate,
+        todo::OwnerRow,
         turn::{TurnRow, word},
         words::plain,
     },
@@ -53,7 +53,12 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn look(view: &mut dyn View, terms: &'a Terms, goal: &'a Goal, eyes: &Eyes<'_>) -> Result<Self> {
+    pub(super) fn look(
+        view: &mut dyn View,
+        terms: &'a Terms,
+        goal: &'a Goal,
+        eyes: &Eyes<'_>,
+    ) -> Result<Self> {
         let id = &goal.goal_id;
         let counts = view.counts(id)?;
         let turns = |live| TurnFilter { goal: id, todo: None, agent: None, live };
@@ -76,20 +81,32 @@ impl<'a> Seen<'a> {
         persons.extend(deferred.into_iter().filter(|todo| waits_for_person(&facts, todo).is_some()));
         let mut stuck = Vec::new();
         for turn in live.iter().filter(|turn| is_stuck(turn)) {
-            stuck.push(Stuck { turn: TurnRow::of(turn), causes: turn::causes(&facts, turn)?.into_iter().collect() });
+            stuck.push(Stuck {
+                turn: TurnRow::of(turn),
+                causes: turn::causes(&facts, turn)?.into_iter().collect(),
+            });
         }
         let tried = (eyes.tried)(&live)?;
-        let told = live.iter().filter(|turn| may_be_told(turn, eyes.machine_id, &tried)).map(|turn| turn.turn_id);
+        let told =
+            live.iter().filter(|turn| may_be_told(turn, eyes.machine_id, &tried)).map(|turn| turn.turn_id);
         Ok(Self {
             goal,
             terms,
             told: told.collect(),
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
-            beside: beside(view, goal, live.iter().filter_map(|turn| facts.rows().todos.get(turn.todo_id()?)))?,
+            beside: beside(
+                view,
+                goal,
+                live.iter().filter_map(|turn| facts.rows().todos.get(turn.todo_id()?)),
+            )?,
             facts,
             gates: blocking(view, terms, goal)?,
             counts,
-            gone: live.iter().filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone)).map(|turn| turn.turn_id).collect(),
+            gone: live
+                .iter()
+                .filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone))
+                .map(|turn| turn.turn_id)
+                .collect(),
             live,
             stuck,
             last,
@@ -152,7 +169,8 @@ impl<'a> Seen<'a> {
         }
         let live = u64::try_from(self.live.len()).unwrap_or(u64::MAX);
         if self.count("owned") > live {
-            warnings.push(format!("{} Todos are owned; the newest {live} were looked at", self.count("owned")));
+            warnings
+                .push(format!("{} Todos are owned; the newest {live} were looked at", self.count("owned")));
         }
         warnings
     }
@@ -166,7 +184,8 @@ fn silent(todo: &Todo) -> Option<(&Todo, &Ownership)> {
 
 /// Todos of other Goals that are owned where these are; a few of each work tree.
 fn beside<'t>(view: &mut dyn View, goal: &Goal, owned: impl Iterator<Item = &'t Todo>) -> Result<Vec<Todo>> {
-    let trees: BTreeSet<_> = owned.filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
+    let trees: BTreeSet<_> =
+        owned.filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
     let mut found = Vec::new();
     for tree in trees {
         let here = view.owned_in(&tree, PAGE)?;
@@ -204,9 +223,15 @@ fn is_stuck(turn: &Turn) -> bool {
 }
 
 /// Loads the Todos of live Turns, what holds those that are held, and what was cancelled under those that wait.
-fn load<'t>(view: &mut dyn View, terms: &Terms, live: &[Turn], open: impl Iterator<Item = &'t Todo>) -> Result<Facts> {
+fn load<'t>(
+    view: &mut dyn View,
+    terms: &Terms,
+    live: &[Turn],
+    open: impl Iterator<Item = &'t Todo>,
+) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
-    let mut reads: BTreeSet<_> = live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect();
+    let mut reads: BTreeSet<_> =
+        live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect();
     reads.extend(live.iter().filter(|turn| is_stuck(turn)).flat_map(|turn| held_reads(turn, &facts)));
     let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
     reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));

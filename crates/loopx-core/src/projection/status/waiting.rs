@@ -27,14 +27,7 @@ pub(super) struct Wait {
 
 impl Wait {
     fn new(on: WaitingOn, because: impl Into<String>) -> Self {
-        Self {
-            on,
-            because: because.into(),
-            until: None,
-            may_continue: false,
-            take: None,
-            asks: Vec::new(),
-        }
+        Self { on, because: because.into(), until: None, may_continue: false, take: None, asks: Vec::new() }
     }
 }
 
@@ -120,7 +113,11 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     }
     let first = asks.first()?;
     let lacks = asks.iter().any(|ask| ask.why == "capability");
-    Some(if lacks { "no agent has what is needed".to_owned() } else { format!("{} waits for a person", first.about) })
+    Some(if lacks {
+        "no agent has what is needed".to_owned()
+    } else {
+        format!("{} waits for a person", first.about)
+    })
 }
 
 fn over(seen: &Seen<'_>) -> &'static str {

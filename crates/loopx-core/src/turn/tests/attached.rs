@@ -3,12 +3,7 @@
 use std::fs;
 
 use super::bench::{Bench, check, text};
-use crate::{
-    error::Code,
-    kernel::Outcome,
-    model::*,
-    turn,
-};
+use crate::{error::Code, kernel::Outcome, model::*, turn};
 
 #[test]
 fn done_passes_fails_or_cannot_tell() {
@@ -57,7 +52,10 @@ fn who_does_not_own_is_told_why_and_nothing_runs() {
     let (own_id, _) = bench.claim(&todo_id);
     let none = turn::Wish { own_id: None, ..bench.wish(&todo_id, own_id, ResultKind::ValidatedCompletion) };
     assert_eq!(bench.finish(&none).unwrap_err().code(), Code::OwnRequired);
-    let other = turn::Wish { actor: text("agent:b"), ..bench.wish(&todo_id, own_id, ResultKind::ValidatedCompletion) };
+    let other = turn::Wish {
+        actor: text("agent:b"),
+        ..bench.wish(&todo_id, own_id, ResultKind::ValidatedCompletion)
+    };
     assert_eq!(bench.finish(&other).unwrap_err().code(), Code::OwnershipSuperseded);
     assert!(!bench.tree().join("ran").exists());
     let wish = bench.wish(&todo_id, own_id, ResultKind::ValidatedCompletion);
@@ -76,7 +74,10 @@ fn a_verb_cut_off_between_its_commits_goes_on_where_it_was() {
     let around = bench.site().around(turn_id).unwrap();
     let step = turn::attached::candidate_step(&mut bench.site(), &wish, &around).unwrap();
     let id = wish.operation_id.step("candidate").unwrap();
-    bench.authority.submit_step(&super::bench::AnyTurn(step.turn_id()), turn::attached::operation(&wish, id, step)).unwrap();
+    bench
+        .authority
+        .submit_step(&super::bench::AnyTurn(step.turn_id()), turn::attached::operation(&wish, id, step))
+        .unwrap();
     assert_eq!(bench.row(turn_id).state, TurnState::Candidate);
     // a file changed meanwhile: what was seen is no part of what was asked
     fs::write(bench.tree().join("later"), "x").unwrap();

@@ -14,7 +14,10 @@ use crate::{
         clock::{Clock, SystemClock},
     },
     error::Result,
-    kernel::{AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome, Step, TodoCommand, claim::Claim},
+    kernel::{
+        AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome, Step,
+        TodoCommand, claim::Claim,
+    },
     model::*,
     private::PrivateStore,
     registry::Composition,
@@ -69,19 +72,35 @@ impl Bench {
         let mut authority = Authority::with_clock(Box::new(ledger.clone()), clock);
         authority.found().unwrap();
         let private = PrivateStore::at(&dir.path().join("private.db"));
-        let env = [("PATH", "/usr/bin:/bin"), ("SECRET", "x")].map(|(k, v)| (OsString::from(k), OsString::from(v)));
-        let machine = Machine::new(text("abc123"), dir.path().join("locks"), Trees::at(dir.path().join("trees")), env).unwrap();
+        let env =
+            [("PATH", "/usr/bin:/bin"), ("SECRET", "x")].map(|(k, v)| (OsString::from(k), OsString::from(v)));
+        let machine =
+            Machine::new(text("abc123"), dir.path().join("locks"), Trees::at(dir.path().join("trees")), env)
+                .unwrap();
         let (workspace, real) = turn::identify(&machine.machine_id, &tree).unwrap();
         machine.trees.note(&workspace, &real).unwrap();
-        let mut bench = Self { dir, ledger, authority, private, machine, hosts: Composition::linked().unwrap(), workspace, calls: Cell::new(0) };
+        let mut bench = Self {
+            dir,
+            ledger,
+            authority,
+            private,
+            machine,
+            hosts: Composition::linked().unwrap(),
+            workspace,
+            calls: Cell::new(0),
+        };
         let goal = NewGoal {
             validators: script.map(check).into_iter().collect(),
             workspace: Some(bench.workspace.clone()),
             ..NewGoal::wanting(text("ship it"))
         };
         bench.user(Command::Goal(GoalCommand::Start(Box::new(goal)))).unwrap();
-        bench.user(Command::Agent(AgentCommand::Add { agent_id: text("a"), capabilities: [].into() })).unwrap();
-        bench.user(Command::Agent(AgentCommand::Add { agent_id: text("b"), capabilities: [].into() })).unwrap();
+        bench
+            .user(Command::Agent(AgentCommand::Add { agent_id: text("a"), capabilities: [].into() }))
+            .unwrap();
+        bench
+            .user(Command::Agent(AgentCommand::Add { agent_id: text("b"), capabilities: [].into() }))
+            .unwrap();
         bench
     }
 
@@ -92,10 +111,16 @@ impl Bench {
     }
 
     pub(super) fn shell(&self, script: &str) {
-        let mut spec = crate::process::Spec::new(["/bin/sh", "-c", script].map(OsString::from).to_vec(), self.tree());
+        let mut spec =
+            crate::process::Spec::new(["/bin/sh", "-c", script].map(OsString::from).to_vec(), self.tree());
         spec.env = BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]);
         let outcome = crate::process::run(&spec, &mut |_| crate::process::Control::Continue);
-        assert_eq!(outcome.ended, crate::process::Ended::Exited(0), "{}", String::from_utf8_lossy(&outcome.stderr));
+        assert_eq!(
+            outcome.ended,
+            crate::process::Ended::Exited(0),
+            "{}",
+            String::from_utf8_lossy(&outcome.stderr)
+        );
     }
 
     pub(super) fn tree(&self) -> PathBuf {
@@ -136,10 +161,7 @@ impl Bench {
 
     /// An attached claim by `a`.
     pub(super) fn claim(&mut self, todo_id: &TodoId) -> (OwnId, TurnId) {
-        let claim = Claim {
-            workspace: Some(self.workspace.clone()),
-            ..Claim::attached(todo_id.clone())
-        };
+        let claim = Claim { workspace: Some(self.workspace.clone()), ..Claim::attached(todo_id.clone()) };
         let operation = self.operation(text("agent:a"), Command::Claim(ClaimCommand::Claim(Box::new(claim))));
         let outcome = self.authority.submit(operation).unwrap().outcome::<Outcome>().unwrap();
         (outcome.own_id.unwrap(), outcome.turn_id.unwrap())
@@ -162,7 +184,12 @@ impl Bench {
     }
 
     pub(super) fn site(&mut self) -> Site<'_> {
-        Site { authority: &mut self.authority, private: &mut self.private, machine: &self.machine, hosts: &self.hosts }
+        Site {
+            authority: &mut self.authority,
+            private: &mut self.private,
+            machine: &self.machine,
+            hosts: &self.hosts,
+        }
     }
 
     pub(super) fn finish(&mut self, wish: &Wish) -> Result<Done> {
@@ -206,7 +233,10 @@ impl Bench {
     /// The names of the Goal's events.
     pub(super) fn events(&mut self) -> usize {
         let goal = text("g");
-        self.authority.read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX)).unwrap().len()
+        self.authority
+            .read(|view| view.events(&EventFilter { goal: &goal, after: 0 }, usize::MAX))
+            .unwrap()
+            .len()
     }
 
     pub(super) fn answer(&mut self, gate_id: GateId, answer: Answer) -> Receipt {
@@ -215,7 +245,12 @@ impl Bench {
 }
 
 /// Admits a Turn and drives it, as `turn run` does.
-pub(super) fn run(site: &mut Site<'_>, start: &Start, host: &dyn turn::Host, watcher: &dyn turn::Watcher) -> Result<Done> {
+pub(super) fn run(
+    site: &mut Site<'_>,
+    start: &Start,
+    host: &dyn turn::Host,
+    watcher: &dyn turn::Watcher,
+) -> Result<Done> {
     let admitted = turn::admit(site, start)?;
     turn::drive(site, start, admitted, host, watcher)
 }

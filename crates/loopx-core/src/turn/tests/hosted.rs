@@ -4,13 +4,12 @@ use std::{fs, time::Duration as Wait};
 
 use super::bench::{Bench, result, run, text};
 use crate::{
-    authority::{Authority, Envelope, MemoryLedger, EventFilter, clock::Deadline},
+    authority::{Authority, Envelope, EventFilter, MemoryLedger, clock::Deadline},
     error::Code,
     kernel::{Command, Event, GoalChange, GoalCommand, TurnCommand, TurnEvent},
     model::*,
     private::Kind,
-    process,
-    turn,
+    process, turn,
 };
 
 fn failed(failure: HostFailure) -> TurnState {
@@ -21,7 +20,15 @@ fn failed(failure: HostFailure) -> TurnState {
 fn work_proof_one_commit() {
     let mut bench = Bench::new(Some("test -f answer"));
     let todo_id = bench.todo(|_| {});
-    let done = bench.run(&todo_id, &format!("cat > request; env > environment; echo 42 > answer; {}", result("validated_completion"))).unwrap();
+    let done = bench
+        .run(
+            &todo_id,
+            &format!(
+                "cat > request; env > environment; echo 42 > answer; {}",
+                result("validated_completion")
+            ),
+        )
+        .unwrap();
     let turn = done.turn();
     assert_eq!(turn.state, TurnState::Settled);
     assert!(bench.todo_row(&todo_id).is_done());
@@ -31,7 +38,11 @@ fn work_proof_one_commit() {
     assert_eq!((request.turn_key, request.attempt), (turn.turn_key, 1));
     assert_eq!(request.turn_envelope.todo.todo_id, todo_id);
     let env = fs::read_to_string(bench.tree().join("environment")).unwrap();
-    assert!(env.contains("LOOPX_ACTOR=agent:a@a.cli") && env.contains("LOOPX_CONTAINMENT=trn_") && !env.contains("SECRET"));
+    assert!(
+        env.contains("LOOPX_ACTOR=agent:a@a.cli")
+            && env.contains("LOOPX_CONTAINMENT=trn_")
+            && !env.contains("SECRET")
+    );
     // what it said lies in the private store, and the driver's lock is gone
     let kept = bench.private.latest(Kind::Result, &format!("{}.1", turn.turn_id)).unwrap().unwrap();
     assert_eq!(turn.candidate.as_ref().unwrap().digest, Digest::of(&kept.bytes));
@@ -43,7 +54,9 @@ fn what_a_host_measured_stands_in_its_turn_and_in_the_event() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
     let measured = r#""usage":[{"seq":0,"tokens_in":48210},{"seq":1,"tokens_out":7,"cost_micros":31000,"currency":"EUR"}],"path_delta_mode""#;
-    let done = bench.run(&todo_id, &result("validated_completion").replace(r#""path_delta_mode""#, measured)).unwrap();
+    let done = bench
+        .run(&todo_id, &result("validated_completion").replace(r#""path_delta_mode""#, measured))
+        .unwrap();
     assert_eq!(done.turn().state, TurnState::Settled);
     let of = |seq, tokens_in, tokens_out, cost_micros: Option<u64>| Usage {
         seq,
@@ -70,8 +83,14 @@ fn every_end_of_a_host_has_its_class() {
         ("exit 0".to_owned(), failed(HostFailure::ResultMissing)),
         ("echo hello".to_owned(), failed(HostFailure::ResultInvalid)),
         ("head -c 70000 /dev/zero".to_owned(), failed(HostFailure::OutputTooLarge)),
-        (result("validated_completion").replace("it is done", "ghp_0123456789abcdefghijABCDEFGHIJ012345"), failed(HostFailure::ResultInvalid)),
-        (result("validated_completion").replace("result_v0", "result_v9"), failed(HostFailure::IncompatibleVersion)),
+        (
+            result("validated_completion").replace("it is done", "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+            failed(HostFailure::ResultInvalid),
+        ),
+        (
+            result("validated_completion").replace("result_v0", "result_v9"),
+            failed(HostFailure::IncompatibleVersion),
+        ),
         (result("wait"), TurnState::Stopped { why: Stopped::Wait }),
         (result("user_action_required"), TurnState::Stopped { why: Stopped::UserAction }),
         (result("repair_required"), TurnState::Settled),
@@ -90,7 +109,9 @@ fn every_end_of_a_host_has_its_class() {
 fn fault_e01_a_host_that_printed_its_result_and_hangs_keeps_it_and_is_ended() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
-    let done = bench.run(&todo_id, &format!("{}; setsid sleep 300 & sleep 300", result("validated_completion"))).unwrap();
+    let done = bench
+        .run(&todo_id, &format!("{}; setsid sleep 300 & sleep 300", result("validated_completion")))
+        .unwrap();
     assert_eq!(done.turn().state, TurnState::Settled);
     no_process(done.turn().turn_id);
 }
@@ -99,7 +120,10 @@ fn fault_e01_a_host_that_printed_its_result_and_hangs_keeps_it_and_is_ended() {
 fn fault_e03_success_with_children_alive_is_proved_by_the_validator_and_ends_them() {
     let mut bench = Bench::new(Some("test -f late"));
     let todo_id = bench.todo(|_| {});
-    let script = format!("(setsid sh -c 'sleep 300; touch late' >/dev/null 2>&1 &); {}", result("validated_completion"));
+    let script = format!(
+        "(setsid sh -c 'sleep 300; touch late' >/dev/null 2>&1 &); {}",
+        result("validated_completion")
+    );
     let done = bench.run(&todo_id, &script).unwrap();
     assert_eq!(done.turn().state, TurnState::Failed { how: FailedBy::Validate });
     no_process(done.turn().turn_id);
@@ -110,7 +134,8 @@ fn fault_e08_stopped_turns_leave_no_process() {
     let mut bench = Bench::new(Some("exit 0"));
     for _ in 0..10 {
         let todo_id = bench.todo(|_| {});
-        let (start, host) = (bench.start(&todo_id), bench.host("touch began; (setsid sleep 300 &); sleep 300", |_| {}));
+        let (start, host) =
+            (bench.start(&todo_id), bench.host("touch began; (setsid sleep 300 &); sleep 300", |_| {}));
         let began = bench.tree().join("began");
         let done = run(&mut bench.site(), &start, &host, &|| began.exists()).unwrap();
         assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
@@ -124,7 +149,9 @@ fn fault_e09_settled_turns_leave_no_process() {
     let mut bench = Bench::new(Some("exit 0"));
     for _ in 0..50 {
         let todo_id = bench.todo(|_| {});
-        let done = bench.run(&todo_id, &format!("(sleep 300 >/dev/null 2>&1 &); {}", result("validated_completion"))).unwrap();
+        let done = bench
+            .run(&todo_id, &format!("(sleep 300 >/dev/null 2>&1 &); {}", result("validated_completion")))
+            .unwrap();
         assert_eq!(done.turn().state, TurnState::Settled);
         no_process(done.turn().turn_id);
     }
@@ -145,7 +172,9 @@ fn a_wrong_result_is_refused_by_the_validator_and_the_next_turn_repairs() {
     let lie = bench.run(&todo_id, &result("validated_completion")).unwrap();
     assert_eq!(lie.turn().state, TurnState::Failed { how: FailedBy::Validate });
     assert_eq!(lie.turn().slot, Slot::Spent);
-    let done = bench.run(&todo_id, &format!("cat > request; touch answer; {}", result("validated_completion"))).unwrap();
+    let done = bench
+        .run(&todo_id, &format!("cat > request; touch answer; {}", result("validated_completion")))
+        .unwrap();
     assert_eq!(done.turn().state, TurnState::Settled);
     let request = turn::wire::Request::parse(&fs::read(bench.tree().join("request")).unwrap()).unwrap();
     assert_eq!(request.turn_envelope.effective_action, turn::wire::Action::Repair);
@@ -156,7 +185,8 @@ fn a_wrong_result_is_refused_by_the_validator_and_the_next_turn_repairs() {
 fn a_crash_is_tried_again_and_three_are_the_end() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
-    let twice = format!("if [ -f once ]; then {}; else touch once; kill -9 $$; fi", result("validated_completion"));
+    let twice =
+        format!("if [ -f once ]; then {}; else touch once; kill -9 $$; fi", result("validated_completion"));
     let done = bench.run(&todo_id, &twice).unwrap();
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
     assert_eq!(done.turn().attempts[0].end.as_ref().unwrap().failure, Some(HostFailure::Crashed));
@@ -176,7 +206,8 @@ fn a_deadline_ends_the_whole_tree() {
     let host = bench.host("setsid sleep 300 & sleep 300", |hosting| hosting.wall_ms = 300);
     let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!(done.turn().state, failed(HostFailure::Timeout));
-    let token = process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
+    let token =
+        process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
     assert!(process::alive_by_token(&token).unwrap().is_empty());
 }
 
@@ -188,7 +219,10 @@ fn a_missing_program_is_no_crash_that_is_tried_again() {
     let host = bench.host("", |hosting| hosting.argv = vec!["/nowhere/host".into()]);
     let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&failed(HostFailure::Crashed), 1));
-    assert_eq!(bench.todo_row(&todo_id).last_end.unwrap().note.unwrap().as_str(), "the host program is missing");
+    assert_eq!(
+        bench.todo_row(&todo_id).last_end.unwrap().note.unwrap().as_str(),
+        "the host program is missing"
+    );
 }
 
 /// Somebody else who asks for a stop once a Turn is as told.
@@ -263,7 +297,11 @@ impl turn::Host for StoppedAt<'_> {
         self.host.hosting()
     }
 
-    fn work(&self, job: &turn::Job<'_>, tick: &mut dyn FnMut(process::Tick) -> process::Control) -> process::Outcome {
+    fn work(
+        &self,
+        job: &turn::Job<'_>,
+        tick: &mut dyn FnMut(process::Tick) -> process::Control,
+    ) -> process::Outcome {
         self.host.work(job, tick)
     }
 
@@ -333,7 +371,8 @@ fn a_wish_to_stop_ends_the_tree_and_then_the_turn() {
     let done = bench.run(&todo_id, "sleep 300").unwrap();
     asking.join().unwrap();
     assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
-    let token = process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
+    let token =
+        process::Token::parse(done.turn().attempts[0].containment.as_ref().unwrap().as_str()).unwrap();
     assert!(process::alive_by_token(&token).unwrap().is_empty());
 }
 
@@ -352,7 +391,10 @@ fn the_callers_own_stop_ends_it_as_well() {
 fn given_again_the_same_verb_returns_its_last_receipt() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
-    let (start, host) = (bench.start(&todo_id), bench.host(&format!("echo . >> runs; {}", result("validated_completion")), |_| {}));
+    let (start, host) = (
+        bench.start(&todo_id),
+        bench.host(&format!("echo . >> runs; {}", result("validated_completion")), |_| {}),
+    );
     let first = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     let events = bench.events();
     let again = run(&mut bench.site(), &start, &host, &|| false).unwrap();
@@ -374,19 +416,26 @@ fn a_requirement_that_moves_meanwhile_gets_one_more_attempt() {
             assert!(!deadline.left().is_zero());
             process::pause(5);
         }
-        let change = crate::kernel::Change { title: Some(text("mend it well")), ..crate::kernel::Change::default() };
+        let change =
+            crate::kernel::Change { title: Some(text("mend it well")), ..crate::kernel::Change::default() };
         let operation = Operation {
             operation_id: text("update-1"),
             actor: text("user:ana"),
             provenance: Provenance { door: Door::Cli, assurance: Assurance::Proven, contained: None },
             goal_id: text("g"),
-            command: Command::Todo(crate::kernel::TodoCommand::Update { todo_id: changed, change: Box::new(change) }),
+            command: Command::Todo(crate::kernel::TodoCommand::Update {
+                todo_id: changed,
+                change: Box::new(change),
+            }),
             expected: Expected::default(),
         };
         other.submit(operation).unwrap();
         fs::write(tree.join("go"), "").unwrap();
     });
-    let script = format!("touch began; while [ ! -f go ]; do sleep 0.02; done; cat > request; {}", result("validated_completion"));
+    let script = format!(
+        "touch began; while [ ! -f go ]; do sleep 0.02; done; cat > request; {}",
+        result("validated_completion")
+    );
     let done = bench.run(&todo_id, &script).unwrap();
     changing.join().unwrap();
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
@@ -413,11 +462,14 @@ fn a_turn_in_a_folder_of_its_tree_is_seen_wherever_it_writes() {
     fs::create_dir(&sub).unwrap();
     bench.workspace = turn::identify(&bench.machine.machine_id, &sub).unwrap().0;
     let todo_id = bench.todo(|new| new.requires.write_scopes = [text("src")].into());
-    for (work, expected) in [("mkdir -p src; touch src/a", &[] as &[&str]), ("touch stray ../beside", &["beside", "sub/stray"])] {
+    for (work, expected) in
+        [("mkdir -p src; touch src/a", &[] as &[&str]), ("touch stray ../beside", &["beside", "sub/stray"])]
+    {
         let (start, script) = (bench.start(&todo_id), format!("{work}; {}", result("validated_progress")));
         let host = bench.host(&script, |hosting| hosting.folder.clone_from(&sub));
         let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
-        let outside: Vec<_> = done.turn().candidate.as_ref().unwrap().outside.iter().map(Label::as_str).collect();
+        let outside: Vec<_> =
+            done.turn().candidate.as_ref().unwrap().outside.iter().map(Label::as_str).collect();
         assert_eq!((outside.as_slice(), &done.turn().state), (expected, &TurnState::Settled), "{work}");
     }
 }
@@ -460,7 +512,10 @@ fn regress_a_verb_given_again_to_a_held_turn_writes_a_verdict_of_its_own() {
     let mut bench = Bench::new(Some("echo x >> runs; exit 0")).with_git();
     let todo_id = bench.todo(|_| {});
     // The tree before the host is not the driver's any more after a crash; then every change counts.
-    let (start, host) = (bench.start(&todo_id), bench.host(&format!("echo y >> runs; {}", result("validated_completion")), |_| {}));
+    let (start, host) = (
+        bench.start(&todo_id),
+        bench.host(&format!("echo y >> runs; {}", result("validated_completion")), |_| {}),
+    );
     let first = run(&mut bench.site(), &start, &host, &|| false).unwrap();
     assert_eq!(first.turn().state, TurnState::Held { tree_busy: true });
     let lines = |bench: &Bench| fs::read_to_string(bench.tree().join("runs")).unwrap().lines().count();

@@ -1,6 +1,6 @@
 //! Tests of the governed Turn with real programs, a ledger in memory and a private store in a scratch folder.
 
-mod bench;
 mod attached;
+mod bench;
 mod hosted;
 mod recovery;

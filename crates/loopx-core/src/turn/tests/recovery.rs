@@ -78,7 +78,10 @@ fn spool(bench: &mut Bench, turn_id: TurnId, kind: &str) {
 /// The same with more keys.
 fn spool_with(bench: &mut Bench, turn_id: TurnId, kind: &str, more: &str) {
     let key = bench.row(turn_id).turn_key.to_string();
-    let said = result(kind).replace("printf '", "").replace("%s", &key).replace("}' \"$LOOPX_TURN_KEY\"", &format!("{more}}}"));
+    let said = result(kind)
+        .replace("printf '", "")
+        .replace("%s", &key)
+        .replace("}' \"$LOOPX_TURN_KEY\"", &format!("{more}}}"));
     let body = Site::body(Kind::Result, format!("{turn_id}.1"), turn_id, said.into_bytes()).unwrap();
     bench.private.put_all(&[body]).unwrap();
 }
@@ -152,7 +155,10 @@ fn dispatched_without_a_result_is_tried_again_only_where_nothing_can_have_change
         // put back, it can be told
         fs::remove_file(bench.tree().join("half")).unwrap();
         match resume(&mut bench, turn_id) {
-            Ok(done) => assert!(!large && done.turn().state == TurnState::Failed { how: FailedBy::Host(HostFailure::Crashed) }),
+            Ok(done) => assert!(
+                !large
+                    && done.turn().state == TurnState::Failed { how: FailedBy::Host(HostFailure::Crashed) }
+            ),
             Err(error) => assert!(large && error.code() == Code::TurnUnresolved),
         }
     }
@@ -191,7 +197,10 @@ fn admitted_is_dispatched_or_stopped_when_it_has_lapsed() {
     let todo_id = bench.todo(|_| {});
     let (turn_id, _) = admitted(&mut bench, &todo_id, Some(Duration::from_secs(1)));
     clock.pass(1000);
-    assert_eq!(resume(&mut bench, turn_id).unwrap().turn().state, TurnState::Stopped { why: Stopped::Lapsed });
+    assert_eq!(
+        resume(&mut bench, turn_id).unwrap().turn().state,
+        TurnState::Stopped { why: Stopped::Lapsed }
+    );
 }
 
 #[test]
@@ -259,7 +268,8 @@ fn an_inconclusive_verdict_is_found_again_once_its_validator_is_back() {
         turn::tried(&mut bench.private, &turns).unwrap().contains(&turn_id)
     };
     assert!(!tried(&mut bench));
-    let (look, give_up) = (format!("turn recover {turn_id} --resume"), format!("turn abandon {turn_id} --reason TEXT"));
+    let (look, give_up) =
+        (format!("turn recover {turn_id} --resume"), format!("turn abandon {turn_id} --reason TEXT"));
     assert_eq!(way_out(&mut bench, turn_id), look);
     let here = std::mem::replace(&mut bench.machine.machine_id, text("fff"));
     assert_eq!(way_out(&mut bench, turn_id), give_up, "another machine cannot look");

@@ -9,8 +9,8 @@ use super::strict;
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Digest, Duration, GateId, GateKind, GoalId, Key, Label, Priority, ScopePath, ShortText, Text, Title,
-        TodoId, TodoKind,
+        AgentId, Digest, Duration, GateId, GateKind, GoalId, Key, Label, Priority, ScopePath, ShortText,
+        Text, Title, TodoId, TodoKind,
     },
 };
 

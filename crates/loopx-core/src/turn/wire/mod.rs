@@ -16,8 +16,8 @@ mod strict;
 mod tests;
 
 pub use envelope::{
-    Action, ActionSignature, BoundaryPart, ENVELOPE_MAX_BYTES, Envelope, EnvelopeSchema, ExecutionPolicy, GatePart,
-    GatesPart, QuotaLeft, TodoPart, ValidatorPart,
+    Action, ActionSignature, BoundaryPart, ENVELOPE_MAX_BYTES, Envelope, EnvelopeSchema, ExecutionPolicy,
+    GatePart, GatesPart, QuotaLeft, TodoPart, ValidatorPart,
 };
 pub use failure::{Failure, Reason};
 pub use request::{REQUEST_MAX_BYTES, Request, RequestSchema, ResultContract, Session, SessionAction};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{
     envelope::Envelope,
     result::{
-        CLASSIFICATION_MAX_BYTES, LIST_MAX_ITEMS, NEXT_ACTION_MAX_BYTES, RECOMMENDED_ACTION_MAX_BYTES, RESULT_MAX_BYTES,
-        ResultSchema, SUMMARY_MAX_BYTES, WireKind,
+        CLASSIFICATION_MAX_BYTES, LIST_MAX_ITEMS, NEXT_ACTION_MAX_BYTES, RECOMMENDED_ACTION_MAX_BYTES,
+        RESULT_MAX_BYTES, ResultSchema, SUMMARY_MAX_BYTES, WireKind,
     },
     strict::{self, Object},
 };

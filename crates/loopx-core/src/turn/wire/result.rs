@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     boundary::Private,
-    model::{Continuation, Digest, EvidenceKind, HostFailure, Label, Pointer, ResultKind, Timestamp, TodoId, Usage, Wake},
+    model::{
+        Continuation, Digest, EvidenceKind, HostFailure, Label, Pointer, ResultKind, Timestamp, TodoId,
+        Usage, Wake,
+    },
 };
 
 /// The most a result may have, in bytes, white space around it included.
@@ -339,7 +342,9 @@ fn usage(reports: Vec<Usage>) -> Result<Vec<Usage>, Failure> {
         let is_currency =
             |text: &Label| text.as_str().len() == 3 && text.as_str().bytes().all(|b| b.is_ascii_uppercase());
         seen.insert(one.seq)
-            && [Some(one.seq), one.tokens_in, one.tokens_out, one.cost_micros, one.wall_ms].into_iter().all(fits)
+            && [Some(one.seq), one.tokens_in, one.tokens_out, one.cost_micros, one.wall_ms]
+                .into_iter()
+                .all(fits)
             && one.cost_micros.is_some() == one.currency.is_some()
             && one.currency.as_ref().is_none_or(is_currency)
     });

@@ -8,7 +8,10 @@ use super::{
     failure::{Failure, Reason},
     result::{POINTER_MAX_BYTES, Proposal, REASON_MAX_BYTES, RawEvidence, RawProposal},
 };
-use crate::{boundary, model::{Pointer, Privacy}};
+use crate::{
+    boundary,
+    model::{Pointer, Privacy},
+};
 
 /// Screens texts and counts what was redacted.
 #[derive(Debug, Default)]
@@ -22,7 +25,12 @@ impl Screen {
     }
 
     /// Screens one text. The limit is on what came; a redaction that made it longer is cut to the limit again.
-    pub(super) fn text(&mut self, field: &'static str, text: &str, max_bytes: usize) -> Result<String, Failure> {
+    pub(super) fn text(
+        &mut self,
+        field: &'static str,
+        text: &str,
+        max_bytes: usize,
+    ) -> Result<String, Failure> {
         if text.len() > max_bytes {
             return Err(Failure::invalid(Reason::TooLong(field)));
         }

@@ -40,7 +40,9 @@ pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserialize
 }
 
 /// Reads a list of objects.
-pub(super) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+pub(super) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     let list = Vec::<Object<T>>::deserialize(deserializer)?;
     Ok(list.into_iter().map(|object| object.0).collect())
 }
@@ -52,7 +54,9 @@ pub(super) fn word<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer:
 }
 
 /// Reads a list of such variants.
-pub(super) fn words<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+pub(super) fn words<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     let list = Vec::<Cow<'de, str>>::deserialize(deserializer)?;
     list.iter().map(|text| T::deserialize(text.as_ref().into_deserializer())).collect()
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{
-    ENVELOPE_MAX_BYTES, Failure, RESULT_MAX_BYTES, Reason, Request, ResultContract, SessionAction, TurnResult, is_complete,
-    parse_result,
+    ENVELOPE_MAX_BYTES, Failure, RESULT_MAX_BYTES, Reason, Request, ResultContract, SessionAction,
+    TurnResult, is_complete, parse_result,
 };
 use crate::{
     boundary::Credential,
@@ -57,8 +57,14 @@ fn the_documented_result_is_read() {
     let result = parse_result(RESULT.as_bytes(), &key()).unwrap();
     assert_eq!(result.kind_for(false), ResultKind::ValidatedCompletion);
     assert_eq!(result.summary, example(RESULT)["summary"].as_str().unwrap());
-    assert_eq!(result.continuation, Some(Continuation::Successor { todo_ids: vec!["faster-builds.5".parse().unwrap()] }));
-    assert_eq!((result.evidence.len(), result.usage[0].tokens_in, result.proposals.len()), (1, Some(48_210), 1));
+    assert_eq!(
+        result.continuation,
+        Some(Continuation::Successor { todo_ids: vec!["faster-builds.5".parse().unwrap()] })
+    );
+    assert_eq!(
+        (result.evidence.len(), result.usage[0].tokens_in, result.proposals.len()),
+        (1, Some(48_210), 1)
+    );
     assert_eq!(result.session_handle.unwrap().expose(), "host-session-17");
     assert_eq!((result.redactions, result.digest), (0, Digest::of(RESULT.as_bytes())));
     assert!(is_complete(RESULT.as_bytes()));
@@ -134,20 +140,34 @@ fn an_unknown_key_is_refused_at_every_level() {
 #[test]
 fn an_unknown_word_is_refused() {
     let result = [
-        "/schema_version", "/result_kind", "/delivery_batch_scale", "/delivery_outcome", "/path_delta_mode",
-        "/continuation/kind", "/evidence/0/kind",
+        "/schema_version",
+        "/result_kind",
+        "/delivery_batch_scale",
+        "/delivery_outcome",
+        "/path_delta_mode",
+        "/continuation/kind",
+        "/evidence/0/kind",
     ];
     let request = [
-        "/schema_version", "/session/action", "/turn_envelope/schema_version", "/turn_envelope/todo/kind",
-        "/turn_envelope/todo/priority", "/turn_envelope/effective_action", "/turn_envelope/gates/blocking/0/kind",
-        "/result_contract/schema_version", "/result_contract/result_kinds/0",
+        "/schema_version",
+        "/session/action",
+        "/turn_envelope/schema_version",
+        "/turn_envelope/todo/kind",
+        "/turn_envelope/todo/priority",
+        "/turn_envelope/effective_action",
+        "/turn_envelope/gates/blocking/0/kind",
+        "/result_contract/schema_version",
+        "/result_contract/result_kinds/0",
     ];
-    let accepts = |text: &str| Request::parse(text.as_bytes()).is_ok() || parse_result(text.as_bytes(), &key()).is_ok();
+    let accepts =
+        |text: &str| Request::parse(text.as_bytes()).is_ok() || parse_result(text.as_bytes(), &key()).is_ok();
     for (text, paths) in [(RESULT, &result[..]), (REQUEST, &request[..])] {
         let whole = example(text);
         for path in paths {
             let word = whole.pointer(path).unwrap().as_str().unwrap().to_owned();
-            for bad in [json!(word.to_uppercase() + "x"), json!(""), json!(1), Value::Null, json!({ word: null })] {
+            for bad in
+                [json!(word.to_uppercase() + "x"), json!(""), json!(1), Value::Null, json!({ word: null })]
+            {
                 if (*path, &bad) != ("/path_delta_mode", &json!("")) {
                     assert!(!accepts(&change(&whole, path, |value| *value = bad.clone())), "{bad} at {path}");
                 }
@@ -171,7 +191,10 @@ fn the_key_to_blame_is_named_and_its_value_never() {
                 continue;
             }
             let said = reason(with(&key, bad.clone())).to_string();
-            assert!(said.starts_with(&key) && !said.contains("hunter") && !said.contains("1.5"), "{key} {bad}: {said}");
+            assert!(
+                said.starts_with(&key) && !said.contains("hunter") && !said.contains("1.5"),
+                "{key} {bad}: {said}"
+            );
         }
     }
     let missing = |key: &str| {
@@ -180,9 +203,15 @@ fn the_key_to_blame_is_named_and_its_value_never() {
         reason(read(&result)).to_string()
     };
     assert_eq!(missing("summary"), "the result has no summary");
-    assert_eq!(reason(with("result_kind", json!("finished"))).to_string(), "result_kind is not one of the words for it");
+    assert_eq!(
+        reason(with("result_kind", json!("finished"))).to_string(),
+        "result_kind is not one of the words for it"
+    );
     // a key of the host's own is named where it is a plain word, and no secret
-    assert_eq!(reason(with("outcome", json!(secret))).to_string(), "the result has a key nobody reads: outcome");
+    assert_eq!(
+        reason(with("outcome", json!(secret))).to_string(),
+        "the result has a key nobody reads: outcome"
+    );
     for hidden in [secret, "A key", "", "/home/ana/x", &"x".repeat(41)] {
         assert_eq!(reason(with(hidden, json!(1))), Reason::Unknown(None), "{hidden}");
     }
@@ -193,7 +222,8 @@ fn the_key_to_blame_is_named_and_its_value_never() {
 
 #[test]
 fn exactly_one_object_is_a_result() {
-    let class = |text: &[u8]| parse_result(text, &key()).map_err(|failure| (failure.class, failure.reason)).err();
+    let class =
+        |text: &[u8]| parse_result(text, &key()).map_err(|failure| (failure.class, failure.reason)).err();
     let invalid = |reason| Some((HostFailure::ResultInvalid, reason));
     assert_eq!(class(b""), Some((HostFailure::ResultMissing, Reason::Empty)));
     assert_eq!(class(b" \n\t"), Some((HostFailure::ResultMissing, Reason::Empty)));
@@ -204,7 +234,12 @@ fn exactly_one_object_is_a_result() {
     assert_eq!(class(b"{}"), invalid(Reason::Missing("schema_version")));
     let twice = format!("{RESULT}{RESULT}");
     assert_eq!(class(twice.as_bytes()), invalid(Reason::NotOneObject));
-    assert!(!is_complete(twice.as_bytes()) && !is_complete(b"{\"a\":") && !is_complete(b"") && is_complete(b" {} \n"));
+    assert!(
+        !is_complete(twice.as_bytes())
+            && !is_complete(b"{\"a\":")
+            && !is_complete(b"")
+            && is_complete(b" {} \n")
+    );
     let padded = format!("\n{RESULT}{}", " ".repeat(100));
     assert_eq!(class(padded.as_bytes()), None);
 }
@@ -228,7 +263,8 @@ fn another_version_and_another_turn_are_told_apart() {
 
 #[test]
 fn texts_are_limited_in_bytes() {
-    let limits = [("summary", 400), ("classification", 120), ("next_action", 1200), ("recommended_action", 1200)];
+    let limits =
+        [("summary", 400), ("classification", 120), ("next_action", 1200), ("recommended_action", 1200)];
     for (field, limit) in limits {
         assert!(with(field, json!("é".repeat(limit / 2))).is_ok(), "{field}");
         let long = json!("é".repeat(limit / 2) + "x");
@@ -278,7 +314,10 @@ fn fields_that_contradict_are_refused() {
     for (field, value) in table {
         assert_eq!(reason(with(field, value.clone())), Reason::Inconsistent(field), "{value}");
     }
-    assert_eq!(reason(with("usage", json!([{ "seq": -1 }]))).to_string(), "usage is not a list of objects of seq and counts");
+    assert_eq!(
+        reason(with("usage", json!([{ "seq": -1 }]))).to_string(),
+        "usage is not a list of objects of seq and counts"
+    );
     let result = with("wake", json!("after:1800000000000")).unwrap();
     assert_eq!(result.wake, Some(Wake::After(Timestamp::from_ms(1_800_000_000_000))));
 }
@@ -300,7 +339,10 @@ fn a_credential_in_any_text_makes_the_result_invalid() {
         let failure = with(field, value).unwrap_err();
         assert_eq!(failure.class, HostFailure::ResultInvalid);
         assert_eq!(failure.reason, Reason::Credential(field, Credential::Forge));
-        assert!(!format!("{failure:?} {}", failure.reason).contains("ghp_"), "a failure never quotes the host");
+        assert!(
+            !format!("{failure:?} {}", failure.reason).contains("ghp_"),
+            "a failure never quotes the host"
+        );
     }
 }
 

@@ -18,9 +18,7 @@ fn git_place() -> Place {
 }
 
 fn add(place: &Place, scope: &str) -> String {
-    let added = place
-        .call("user:ana", &["todo", "add", "it", "--scope", scope])
-        .ok();
+    let added = place.call("user:ana", &["todo", "add", "it", "--scope", scope]).ok();
     added.text("/todo/todo_id").to_owned()
 }
 
@@ -40,13 +38,8 @@ fn a_folder_of_a_tree_and_the_tree_conflict_where_they_meet() {
     for ((mine, my_folder), (theirs, their_folder), conflict) in table {
         let place = git_place();
         let (first, second) = (add(&place, mine), add(&place, theirs));
-        place
-            .call("agent:a", &["todo", "claim", &first, "--workspace", my_folder])
-            .ok();
-        let answer = place.call(
-            "agent:b",
-            &["todo", "claim", &second, "--workspace", their_folder],
-        );
+        place.call("agent:a", &["todo", "claim", &first, "--workspace", my_folder]).ok();
+        let answer = place.call("agent:b", &["todo", "claim", &second, "--workspace", their_folder]);
         let expected = if conflict { "write_scope_conflict" } else { "" };
         assert_eq!(
             answer.code(),
@@ -60,25 +53,10 @@ fn a_folder_of_a_tree_and_the_tree_conflict_where_they_meet() {
 #[test]
 fn a_goal_that_is_bound_to_a_folder_meets_the_tree_too() {
     let place = git_place();
-    let words = [
-        "goal",
-        "start",
-        "below",
-        "--id",
-        "h",
-        "--workspace",
-        "sub",
-        "--json",
-    ];
+    let words = ["goal", "start", "below", "--id", "h", "--workspace", "sub", "--json"];
     assert!(place.plain("user:ana", &words).output().unwrap().status.success());
-    for words in [
-        ["agent", "add", "a", "--goal", "h"],
-        ["todo", "add", "--scope=a.rs", "it", "--goal=h"],
-    ] {
-        assert!(
-            place.plain("user:ana", &words).output().unwrap().status.success(),
-            "{words:?}"
-        );
+    for words in [["agent", "add", "a", "--goal", "h"], ["todo", "add", "--scope=a.rs", "it", "--goal=h"]] {
+        assert!(place.plain("user:ana", &words).output().unwrap().status.success(), "{words:?}");
     }
     let mine = add(&place, "sub/a.rs");
     place.call("agent:b", &["todo", "claim", &mine]).ok();
@@ -91,16 +69,8 @@ fn a_run_in_a_folder_works_there_and_the_ledger_knows_no_path() {
     let place = git_place();
     place.host("pwd > ../../where");
     fs::copy(place.tree().join("host.sh"), place.tree().join("sub/host.sh")).unwrap();
-    fs::write(
-        place.tree().join("sub/check.sh"),
-        "test \"$(basename \"$PWD\")\" = sub",
-    )
-    .unwrap();
-    let run: Vec<&str> = place
-        .run("r1")
-        .into_iter()
-        .chain(["--workspace", "link"])
-        .collect();
+    fs::write(place.tree().join("sub/check.sh"), "test \"$(basename \"$PWD\")\" = sub").unwrap();
+    let run: Vec<&str> = place.run("r1").into_iter().chain(["--workspace", "link"]).collect();
     let done = place.call("user:ana", &run);
     assert_eq!(done.text("/turn/state"), "settled", "{}", done.json);
     let real = place.tree().canonicalize().unwrap();

@@ -56,33 +56,13 @@ fn ready(way: Way) -> (Place, &'static str, Vec<String>) {
         Way::Done => {
             let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
             fs::write(place.tree().join("answer"), "").unwrap();
-            let words = own(vec![
-                "todo",
-                "done",
-                "g.1",
-                "--own",
-                claimed.text("/own_id"),
-                "--op-id",
-                "op",
-            ]);
+            let words = own(vec!["todo", "done", "g.1", "--own", claimed.text("/own_id"), "--op-id", "op"]);
             (place, "agent:a", words)
         }
         Way::Recover => {
             place.host("touch answer");
-            killed(
-                &place,
-                "user:ana",
-                &own(place.run("first")),
-                "turn.dispatched=kill",
-            );
-            let words = own(vec![
-                "turn",
-                "recover",
-                &place.turn_id(),
-                "--resume",
-                "--op-id",
-                "op",
-            ]);
+            killed(&place, "user:ana", &own(place.run("first")), "turn.dispatched=kill");
+            let words = own(vec!["turn", "recover", &place.turn_id(), "--resume", "--op-id", "op"]);
             (place, "user:ana", words)
         }
     }
@@ -101,21 +81,13 @@ fn killed(place: &Place, actor: &str, words: &[String], spec: &str) {
 
 /// What must hold once a Turn is over, however it came to its end.
 fn over(place: &Place, actor: &str, words: &[String], what: &str) {
-    let states: Vec<String> = place
-        .turns()
-        .iter()
-        .map(|turn| turn["state"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(
-        states.iter().filter(|state| *state == "settled").count(),
-        1,
-        "{what}: {states:?}"
-    );
-    let settlements = place.events("turn.ended").into_iter().filter(|event| {
-        event["text"]
-            .as_str()
-            .is_some_and(|text| text.starts_with("Turn settled"))
-    });
+    let states: Vec<String> =
+        place.turns().iter().map(|turn| turn["state"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(states.iter().filter(|state| *state == "settled").count(), 1, "{what}: {states:?}");
+    let settlements = place
+        .events("turn.ended")
+        .into_iter()
+        .filter(|event| event["text"].as_str().is_some_and(|text| text.starts_with("Turn settled")));
     assert_eq!(settlements.count(), 1, "{what}: one settlement, one spend");
     let todo = place.call("user:ana", &["todo", "show", "g.1"]).ok();
     assert_eq!(todo.text("/todo/state"), "done", "{what}");
@@ -123,17 +95,11 @@ fn over(place: &Place, actor: &str, words: &[String], what: &str) {
     let head = place.head();
     let (_, again) = go(place, actor, words, &[]);
     assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
-    assert_eq!(
-        again.json.pointer("/receipt/replayed"),
-        Some(&true.into()),
-        "{what}"
-    );
+    assert_eq!(again.json.pointer("/receipt/replayed"), Some(&true.into()), "{what}");
     assert_eq!(place.head(), head, "{what}: a replay wrote");
     // A driver that died before its admission, or whose Turn a person ended, leaves a file that a proof clears.
     place.call("user:ana", &["turn", "recover", "--prove"]).ok();
-    let locks = fs::read_dir(place.root().join("home/profiles/default/locks"))
-        .unwrap()
-        .flatten();
+    let locks = fs::read_dir(place.root().join("home/profiles/default/locks")).unwrap().flatten();
     let locks: Vec<_> = locks
         .map(|entry| entry.file_name())
         .filter(|name| name.to_string_lossy().starts_with("turn-"))
@@ -150,20 +116,10 @@ fn a_kill_at_each_point_of_a_turn_ends_honestly() {
         let (_, mut again) = go(&place, actor, &words, &[]);
         if matches!(point, Point::TurnHostEnded) {
             // The host changed the tree, and what it said died with its driver: nobody can tell, and LoopX says so.
-            assert_eq!(
-                (again.exit, again.code()),
-                (Some(5), "turn_unresolved"),
-                "{what}: {}",
-                again.json
-            );
+            assert_eq!((again.exit, again.code()), (Some(5), "turn_unresolved"), "{what}: {}", again.json);
             assert_eq!(place.turns()[0]["why"], "lost", "{what}");
             let turn_id = place.turn_id();
-            place
-                .call(
-                    "proven:ana",
-                    &["turn", "abandon", &turn_id, "--reason", "looked at it"],
-                )
-                .ok();
+            place.call("proven:ana", &["turn", "abandon", &turn_id, "--reason", "looked at it"]).ok();
             let words: Vec<String> = place.run("second").into_iter().map(str::to_owned).collect();
             again = go(&place, actor, &words, &[]).1;
             assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
@@ -208,11 +164,7 @@ fn a_kill_before_and_after_every_commit_ends_honestly() {
             let (_, again) = go(&place, actor, &words, &[]);
             if again.code() == "turn_unresolved" {
                 // Between the host's end and the keeping of what it said.
-                assert!(
-                    point.contains("before") && way == Way::Run,
-                    "{what}: {}",
-                    again.json
-                );
+                assert!(point.contains("before") && way == Way::Run, "{what}: {}", again.json);
                 assert_eq!(place.turns()[0]["why"], "lost", "{what}");
                 continue;
             }
@@ -233,10 +185,8 @@ fn every_point_of_a_turn_is_reached() {
     }
     let reached = fs::read_to_string(path).unwrap();
     let reached: BTreeSet<&str> = reached.lines().collect();
-    let missing: Vec<&str> = points()
-        .map(|(point, _)| point.as_str())
-        .filter(|name| !reached.contains(name))
-        .collect();
+    let missing: Vec<&str> =
+        points().map(|(point, _)| point.as_str()).filter(|name| !reached.contains(name)).collect();
     assert!(missing.is_empty(), "never reached: {missing:?}");
 }
 
@@ -246,25 +196,12 @@ fn a_claim_first_proves_what_a_killed_answer_left_behind() {
     let own = place.own("agent:a");
     let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!(held.code(), "held", "{}", held.json);
-    let gate = place
-        .call("user:ana", &["gate", "list"])
-        .ok()
-        .text("/items/0/gate_id")
-        .to_owned();
+    let gate = place.call("user:ana", &["gate", "list"]).ok().text("/items/0/gate_id").to_owned();
     let words = ["gate", "resolve", &gate, "--approve"].map(str::to_owned);
     killed(&place, "proven:ana", &words, "ledger.after_bell=kill");
-    assert_eq!(
-        place.turns()[0]["state"],
-        "held",
-        "the kill came before the proof"
-    );
+    assert_eq!(place.turns()[0]["state"], "held", "the kill came before the proof");
     let late = place.call("agent:b", &["todo", "claim", "g.1"]);
-    assert_eq!(
-        (late.exit, late.code()),
-        (Some(4), "todo_already_done"),
-        "{}",
-        late.json
-    );
+    assert_eq!((late.exit, late.code()), (Some(4), "todo_already_done"), "{}", late.json);
     assert_eq!(place.turns()[0]["state"], "settled");
 }
 
@@ -281,12 +218,7 @@ fn v04_a_stopped_owner_that_wakes_after_a_takeover_writes_nothing() {
     let head = place.head();
     kill_process(pid, Signal::CONT).unwrap();
     let woken = answer(&done.wait_with_output().unwrap());
-    assert_eq!(
-        (woken.exit, woken.code()),
-        (Some(4), "ownership_superseded"),
-        "{}",
-        woken.json
-    );
+    assert_eq!((woken.exit, woken.code()), (Some(4), "ownership_superseded"), "{}", woken.json);
     assert_eq!(place.head(), head);
     let own = claimed.text("/own_id");
     place.call("agent:b", &["todo", "done", "g.1", "--own", own]).ok();
@@ -302,12 +234,7 @@ fn a_stopped_driver_is_never_recovered_over_and_goes_on_when_it_wakes() {
     let (turn_id, head) = (place.turn_id(), place.head());
     for how in ["--prove", "--resume"] {
         let refused = place.call("user:ana", &["turn", "recover", &turn_id, how]);
-        assert_eq!(
-            (refused.exit, refused.code()),
-            (Some(4), "executor_active"),
-            "{}",
-            refused.json
-        );
+        assert_eq!((refused.exit, refused.code()), (Some(4), "executor_active"), "{}", refused.json);
     }
     assert_eq!(place.head(), head);
     kill_process(pid, Signal::CONT).unwrap();

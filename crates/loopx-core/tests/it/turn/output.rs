@@ -14,9 +14,7 @@ fn run_once(place: &Place, work: &str) -> Answer {
 }
 
 fn output(place: &Place) -> Answer {
-    place
-        .call("user:ana", &["turn", "show", &place.turn_id(), "--output"])
-        .ok()
+    place.call("user:ana", &["turn", "show", &place.turn_id(), "--output"]).ok()
 }
 
 /// The same for a person.
@@ -42,27 +40,17 @@ fn holds(place: &Place, name: &str) -> bool {
 #[test]
 fn a_crash_shows_its_status_and_its_stderr_to_the_owner_alone() {
     let place = Place::new("exit 0");
-    let ended = run_once(
-        &place,
-        &format!("printf 'first\\n\\033[31m{WORD}\\033]0;x\\a\\n' >&2; exit 3"),
-    );
+    let ended = run_once(&place, &format!("printf 'first\\n\\033[31m{WORD}\\033]0;x\\a\\n' >&2; exit 3"));
     assert_eq!(ended.code(), "host_unavailable");
     assert_eq!(ended.text("/error/hint"), hint(&place));
     let shown = output(&place);
     assert_eq!(shown.text("/schema_version"), "loopx_turn_output_v1");
     assert_eq!(shown.text("/output/0/ending/ended"), "exit 3");
-    assert!(
-        shown.text("/output/0/diagnostics").contains(WORD),
-        "{}",
-        shown.json
-    );
+    assert!(shown.text("/output/0/diagnostics").contains(WORD), "{}", shown.json);
     // a terminal is not steered by it
     let told = read(&place);
     let text = String::from_utf8(told.stdout).unwrap();
-    assert!(
-        text.contains("exit 3") && text.contains(WORD) && text.contains("first\n"),
-        "{text}"
-    );
+    assert!(text.contains("exit 3") && text.contains(WORD) && text.contains("first\n"), "{text}");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
     // and it is nowhere else
     let turn_id = place.turn_id();
@@ -85,34 +73,23 @@ fn a_crash_shows_its_status_and_its_stderr_to_the_owner_alone() {
 fn a_signal_a_deadline_and_a_bad_result_say_what_they_were() {
     let place = Place::new("exit 0");
     run_once(&place, "kill -9 $$");
-    assert_eq!(
-        output(&place).text("/output/0/ending/ended"),
-        "killed by signal 9"
-    );
+    assert_eq!(output(&place).text("/output/0/ending/ended"), "killed by signal 9");
 
     let place = Place::new("exit 0");
     place.host("echo going to sleep >&2; sleep 300");
     let run: Vec<&str> = place.run("r1").into_iter().chain(["--deadline", "1s"]).collect();
     place.call("user:ana", &run);
     let shown = output(&place);
-    assert_eq!(
-        shown.text("/output/0/ending/ended"),
-        "ended by LoopX at its deadline"
-    );
+    assert_eq!(shown.text("/output/0/ending/ended"), "ended by LoopX at its deadline");
     assert_eq!(shown.text("/output/0/diagnostics"), "going to sleep\n");
 
     // what the host printed as its result can be read when it is none, and the refusal names the key
     let place = Place::new("exit 0");
-    place.script(
-        "host.sh",
-        "cat > /dev/null; printf '{\"summary\": 7, \"colour\": \"mimosa\"}'",
-    );
+    place.script("host.sh", "cat > /dev/null; printf '{\"summary\": 7, \"colour\": \"mimosa\"}'");
     let ended = place.call("user:ana", &place.run("r1"));
     assert_eq!(ended.text("/error/details/failure"), "result_invalid");
     assert!(
-        ended
-            .text("/error/message")
-            .ends_with("the result has a key nobody reads: colour"),
+        ended.text("/error/message").ends_with("the result has a key nobody reads: colour"),
         "{}",
         ended.json
     );
@@ -146,10 +123,7 @@ fn a_validator_is_heard_and_what_it_said_before_never_passes_for_now() {
     let refused = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!(refused.text("/error/hint"), hint(&place));
     let shown = output(&place);
-    assert_eq!(
-        shown.text("/output/0/diagnostics"),
-        format!("[sh check.sh: exit 1]\n{WORD}\nworse\n")
-    );
+    assert_eq!(shown.text("/output/0/diagnostics"), format!("[sh check.sh: exit 1]\n{WORD}\nworse\n"));
     // the log says who said it
     let said = place.events("turn.validated");
     assert_eq!(said[0]["said_by"], "validator");
@@ -157,18 +131,13 @@ fn a_validator_is_heard_and_what_it_said_before_never_passes_for_now() {
     let log = place.plain("user:ana", &["log", "--goal", "g"]).output().unwrap();
     let log = String::from_utf8(log.stdout).unwrap();
     let line = log.lines().find(|line| line.contains("worse")).unwrap();
-    assert!(
-        line.contains(" validator ") && !line.contains("agent:a"),
-        "{line}"
-    );
+    assert!(line.contains(" validator ") && !line.contains("agent:a"), "{line}");
     // a second examination that is silent leaves nothing of the first to read
     let place = Place::new(&format!("echo {WORD}; exit 127"));
     run_once(&place, "true");
     assert!(output(&place).json.to_string().contains(WORD));
     place.script("check.sh", "exit 0");
-    place
-        .call("user:ana", &["turn", "recover", &place.turn_id(), "--resume"])
-        .ok();
+    place.call("user:ana", &["turn", "recover", &place.turn_id(), "--resume"]).ok();
     let shown = output(&place);
     assert!(!shown.json.to_string().contains(WORD), "{}", shown.json);
 }
@@ -179,9 +148,7 @@ fn what_lasts_is_told_on_stderr_and_stdout_stays_one_object() {
     place.host("while [ ! -f ../go ]; do sleep 0.02; done");
     let mut command = place.command("user:ana", &place.run("r1"), &[]);
     let told = place.root().join("told");
-    command
-        .stdout(std::process::Stdio::piped())
-        .stderr(fs::File::create(&told).unwrap());
+    command.stdout(std::process::Stdio::piped()).stderr(fs::File::create(&told).unwrap());
     let run = command.spawn().unwrap();
     let seen = || fs::read_to_string(&told).unwrap();
     until("a line is told", || {
@@ -191,9 +158,5 @@ fn what_lasts_is_told_on_stderr_and_stdout_stays_one_object() {
     fs::write(place.root().join("go"), "").unwrap();
     let ended = answer(&run.wait_with_output().unwrap());
     assert_eq!((ended.exit, ended.text("/turn/state")), (Some(0), "settled"));
-    assert!(
-        seen().starts_with("the Turn trn_") && seen().ends_with("the Turn is settled\n"),
-        "{}",
-        seen()
-    );
+    assert!(seen().starts_with("the Turn trn_") && seen().ends_with("the Turn is settled\n"), "{}", seen());
 }

@@ -27,9 +27,7 @@ fn run_all(place: &Place, together: usize) -> Vec<Answer> {
         .collect();
     until("the hosts began", || begun(place) == together);
     fs::write(place.root().join("go"), "").unwrap();
-    runs.into_iter()
-        .map(|run| answer(&run.wait_with_output().unwrap()))
-        .collect()
+    runs.into_iter().map(|run| answer(&run.wait_with_output().unwrap())).collect()
 }
 
 #[test]
@@ -72,16 +70,7 @@ fn what_a_person_named_is_refused_as_it_is() {
     place.call("user:ana", &["todo", "add", "two"]).ok();
     let run = place.start("user:ana", &place.run("r1"), &[]);
     until("the host began", || begun(&place) == 1);
-    let words = [
-        "turn",
-        "run",
-        "--todo",
-        "g.1",
-        "--agent",
-        "b",
-        "--host",
-        "sh host.sh",
-    ];
+    let words = ["turn", "run", "--todo", "g.1", "--agent", "b", "--host", "sh host.sh"];
     let refused = place.call("user:ana", &words);
     assert_eq!((refused.exit, refused.code()), (Some(4), "already_claimed"));
     fs::write(place.root().join("go"), "").unwrap();

@@ -25,10 +25,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn text(&self, pointer: &str) -> &str {
-        self.json
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
     pub(crate) fn code(&self) -> &str {
@@ -53,9 +50,7 @@ impl Place {
     }
 
     fn with(check: &str, validators: &[&str]) -> Self {
-        let place = Self {
-            dir: tempfile::tempdir().unwrap(),
-        };
+        let place = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(place.tree()).unwrap();
         place.script("check.sh", check);
         place.call("user:ana", &["init"]).ok();
@@ -85,21 +80,14 @@ impl Place {
                       && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 >> tracked";
         #[expect(clippy::disallowed_methods, reason = "a test prepares its own place")]
         let mut shell = Command::new("sh");
-        let done = shell
-            .args(["-c", script])
-            .current_dir(self.tree())
-            .status()
-            .unwrap();
+        let done = shell.args(["-c", script]).current_dir(self.tree()).status().unwrap();
         assert!(done.success());
         self
     }
 
     /// A host that counts its runs beside the tree, does what it is told, and reports.
     pub(crate) fn host(&self, work: &str) {
-        self.script(
-            "host.sh",
-            &format!("cat > /dev/null\necho . >> ../runs\n{work}\n{REPORT}\n"),
-        );
+        self.script("host.sh", &format!("cat > /dev/null\necho . >> ../runs\n{work}\n{REPORT}\n"));
     }
 
     pub(crate) fn runs(&self) -> usize {
@@ -109,21 +97,14 @@ impl Place {
     pub(crate) fn command(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Command {
         let mut command = self.plain(actor, words);
         command
-            .args(
-                ["--json", "--goal", "g"]
-                    .iter()
-                    .take(if words.first() == Some(&"init") { 1 } else { 3 }),
-            )
+            .args(["--json", "--goal", "g"].iter().take(if words.first() == Some(&"init") { 1 } else { 3 }))
             .envs(env.iter().copied());
         command
     }
 
     /// A command that answers a person.
     pub(crate) fn plain(&self, actor: &str, words: &[&str]) -> Command {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a test looks at the binary from outside"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
         let mut command = Command::new(env!("CARGO_BIN_EXE_loopx-core"));
         command
             .env_clear()
@@ -155,44 +136,23 @@ impl Place {
     }
 
     pub(crate) fn start(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Child {
-        self.command(actor, words, env)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        self.command(actor, words, env).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// The run of `host.sh` on the Todo, under an id.
     #[expect(clippy::unused_self, reason = "it reads like the other verbs of a place")]
     pub(crate) fn run<'w>(&self, id: &'w str) -> Vec<&'w str> {
-        vec![
-            "turn",
-            "run",
-            "--todo",
-            "g.1",
-            "--agent",
-            "a",
-            "--host",
-            "sh host.sh",
-            "--op-id",
-            id,
-        ]
+        vec!["turn", "run", "--todo", "g.1", "--agent", "a", "--host", "sh host.sh", "--op-id", id]
     }
 
     /// Claims the Todo; the token of its owner.
     pub(crate) fn own(&self, actor: &str) -> String {
-        self.call(actor, &["todo", "claim", "g.1"])
-            .ok()
-            .text("/own_id")
-            .to_owned()
+        self.call(actor, &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned()
     }
 
     /// Where the Todo stands.
     pub(crate) fn todo_state(&self) -> String {
-        self.call("user:ana", &["todo", "show", "g.1"])
-            .ok()
-            .text("/todo/state")
-            .to_owned()
+        self.call("user:ana", &["todo", "show", "g.1"]).ok().text("/todo/state").to_owned()
     }
 
     /// The Turns of the Todo, newest first.
@@ -230,10 +190,7 @@ impl Place {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
             let text = String::from_utf8_lossy(&environ);
-            if text
-                .split('\0')
-                .any(|one| marks.iter().any(|mark| one.starts_with(mark.as_str())))
-            {
+            if text.split('\0').any(|one| marks.iter().any(|mark| one.starts_with(mark.as_str()))) {
                 found.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
@@ -243,10 +200,7 @@ impl Place {
 
 pub(crate) fn answer(output: &Output) -> Answer {
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    Answer {
-        exit: output.status.code(),
-        json,
-    }
+    Answer { exit: output.status.code(), json }
 }
 
 /// How long something may take to come true.
@@ -260,10 +214,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "between two looks at a condition with a deadline"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "between two looks at a condition with a deadline")]
         std::thread::sleep(LOOK_EVERY);
     }
 }

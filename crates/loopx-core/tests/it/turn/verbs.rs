@@ -11,38 +11,20 @@ fn an_agent_claims_works_and_is_done() {
     let place = Place::new("test -f answer || { echo 'no answer yet'; exit 1; }");
     let claimed = place.call("agent:a", &["todo", "claim", "g.1"]).ok();
     let own = claimed.text("/own_id").to_owned();
-    let refused = place.call(
-        "agent:a",
-        &["todo", "done", "g.1", "--own", &own, "--op-id", "first"],
-    );
+    let refused = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--op-id", "first"]);
     assert_eq!((refused.exit, refused.code()), (Some(1), "validation_failed"));
     assert_eq!(refused.text("/error/details/turn/state"), "failed");
-    assert!(
-        refused.text("/error/message").contains("no answer yet"),
-        "{}",
-        refused.json
-    );
+    assert!(refused.text("/error/message").contains("no answer yet"), "{}", refused.json);
     // the same again is the same no
-    let again = place.call(
-        "agent:a",
-        &["todo", "done", "g.1", "--own", &own, "--op-id", "first"],
-    );
+    let again = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--op-id", "first"]);
     assert_eq!(
         (again.exit, again.json.pointer("/error/details/receipt/replayed")),
         (Some(1), Some(&true.into()))
     );
     let own = place.own("agent:a");
     fs::write(place.tree().join("answer"), "42").unwrap();
-    let done = place
-        .call(
-            "agent:a",
-            &["todo", "done", "g.1", "--own", &own, "--summary", "answered"],
-        )
-        .ok();
-    assert_eq!(
-        (done.text("/schema_version"), done.text("/turn/state")),
-        ("loopx_turn_v1", "settled")
-    );
+    let done = place.call("agent:a", &["todo", "done", "g.1", "--own", &own, "--summary", "answered"]).ok();
+    assert_eq!((done.text("/schema_version"), done.text("/turn/state")), ("loopx_turn_v1", "settled"));
     assert_eq!(place.todo_state(), "done");
     let late = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
     assert_eq!((late.exit, late.code()), (Some(4), "todo_already_done"));
@@ -52,27 +34,13 @@ fn an_agent_claims_works_and_is_done() {
 fn progress_goes_on_under_a_new_token() {
     let place = Place::new("exit 0");
     let own = place.own("agent:a");
-    let next = place
-        .call(
-            "agent:a",
-            &["todo", "progress", "g.1", "--own", &own, "--continue"],
-        )
-        .ok();
+    let next = place.call("agent:a", &["todo", "progress", "g.1", "--own", &own, "--continue"]).ok();
     let token = next.text("/own_id").to_owned();
     assert!(!token.is_empty() && token != own);
     let old = place.call("agent:a", &["todo", "progress", "g.1", "--own", &own]);
     assert_eq!((old.exit, old.code()), (Some(4), "ownership_superseded"));
-    place
-        .call("agent:a", &["todo", "progress", "g.1", "--own", &token])
-        .ok();
-    assert_eq!(
-        place
-            .turns()
-            .iter()
-            .filter(|turn| turn["state"] == "settled")
-            .count(),
-        2
-    );
+    place.call("agent:a", &["todo", "progress", "g.1", "--own", &token]).ok();
+    assert_eq!(place.turns().iter().filter(|turn| turn["state"] == "settled").count(), 2);
 }
 
 #[test]
@@ -83,18 +51,9 @@ fn without_a_validator_a_person_is_asked_and_the_answer_settles() {
     assert_eq!((held.exit, held.code()), (Some(6), "held"), "{}", held.json);
     let gates = place.call("user:ana", &["gate", "list"]).ok();
     let gate = gates.text("/items/0/gate_id").to_owned();
-    assert_eq!(
-        held.text("/error/hint"),
-        format!("loopx-core gate resolve {gate} --approve")
-    );
-    place
-        .call("proven:ana", &["gate", "resolve", &gate, "--approve"])
-        .ok();
-    assert_eq!(
-        place.turns()[0]["state"],
-        "settled",
-        "the answer settles it, without another command"
-    );
+    assert_eq!(held.text("/error/hint"), format!("loopx-core gate resolve {gate} --approve"));
+    place.call("proven:ana", &["gate", "resolve", &gate, "--approve"]).ok();
+    assert_eq!(place.turns()[0]["state"], "settled", "the answer settles it, without another command");
     assert_eq!(place.todo_state(), "done");
 }
 
@@ -128,12 +87,7 @@ fn regress_what_ends_the_work_that_another_waits_for_lets_that_go_on() {
         place.call("agent:b", &["todo", "claim", "g.2"]).ok();
         let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
         let causes = held.json.pointer("/error/details/causes").cloned();
-        assert_eq!(
-            (held.code(), causes),
-            ("held", Some(serde_json::json!(["tree_busy"]))),
-            "{}",
-            held.json
-        );
+        assert_eq!((held.code(), causes), ("held", Some(serde_json::json!(["tree_busy"]))), "{}", held.json);
         place.call(actor, words).ok();
         assert_eq!(place.turns()[0]["state"], "candidate", "{words:?}");
     }
@@ -149,10 +103,7 @@ fn fault_h02_of_two_recoverers_one_recovers() {
     run.wait().unwrap();
     let turn_id = place.turn_id();
     let words = ["turn", "recover", turn_id.as_str(), "--resume"];
-    let both = [
-        place.start("user:ana", &words, &[]),
-        place.start("user:ana", &words, &[]),
-    ];
+    let both = [place.start("user:ana", &words, &[]), place.start("user:ana", &words, &[])];
     let answers = both.map(|one| answer(&one.wait_with_output().unwrap()));
     let codes: Vec<_> = answers
         .iter()
@@ -160,14 +111,8 @@ fn fault_h02_of_two_recoverers_one_recovers() {
         .map(|answer| answer.code().to_owned())
         .collect();
     assert_eq!(codes.len(), 1, "{answers:?}");
-    assert!(
-        ["executor_active", "invalid_transition"].contains(&codes[0].as_str()),
-        "{codes:?}"
-    );
-    assert_eq!(
-        (place.runs(), place.turns()[0]["state"].as_str()),
-        (2, Some("settled"))
-    );
+    assert!(["executor_active", "invalid_transition"].contains(&codes[0].as_str()), "{codes:?}");
+    assert_eq!((place.runs(), place.turns()[0]["state"].as_str()), (2, Some("settled")));
 }
 
 #[test]
@@ -175,10 +120,7 @@ fn a_run_plans_works_lists_and_shows() {
     let place = Place::new("test -f answer");
     place.host("touch answer");
     let plan = place.call("user:ana", &["turn", "plan", "--agent", "a"]).ok();
-    assert_eq!(
-        (plan.text("/plan/action"), plan.text("/plan/todo_id")),
-        ("run", "g.1")
-    );
+    assert_eq!((plan.text("/plan/action"), plan.text("/plan/todo_id")), ("run", "g.1"));
     let before = place.head();
     let run = place.run("r1");
     let dry: Vec<&str> = run.iter().copied().chain(["--dry-run"]).collect();
@@ -191,10 +133,7 @@ fn a_run_plans_works_lists_and_shows() {
     assert_eq!(shown.text("/turn/verdict/outcome"), "passed");
     assert_eq!(shown.text("/private/0/kind"), "result");
     assert!(shown.json.pointer("/turn/own_id").is_none());
-    let none = place.call(
-        "user:ana",
-        &["turn", "run", "--agent", "a", "--host", "sh host.sh"],
-    );
+    let none = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
     assert_eq!((none.exit, none.code()), (Some(1), "not_ready"));
     assert_eq!(place.runs(), 1);
 }
@@ -203,10 +142,7 @@ fn a_run_plans_works_lists_and_shows() {
 fn what_cannot_start_is_refused_before_anything_is_admitted() {
     let place = Place::new("exit 0");
     let before = place.head();
-    let missing = place.call(
-        "user:ana",
-        &["turn", "run", "--agent", "a", "--host", "./nowhere"],
-    );
+    let missing = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "./nowhere"]);
     assert_eq!((missing.exit, missing.code()), (Some(3), "host_unavailable"));
     assert_eq!(place.head(), before);
 }
@@ -223,17 +159,9 @@ fn below_a_turn_nothing_is_claimed_completed_or_started() {
     let codes: Vec<String> = said
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .map(|json| {
-            json.pointer("/error/code")
-                .and_then(|code| code.as_str())
-                .unwrap_or("done")
-                .to_owned()
-        })
+        .map(|json| json.pointer("/error/code").and_then(|code| code.as_str()).unwrap_or("done").to_owned())
         .collect();
-    assert!(
-        codes.len() >= 3 && codes.iter().all(|code| code != "done"),
-        "{said}"
-    );
+    assert!(codes.len() >= 3 && codes.iter().all(|code| code != "done"), "{said}");
 }
 
 #[test]
@@ -245,18 +173,10 @@ fn a_stop_from_another_process_ends_host_and_turn() {
     let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
     assert_eq!(stopped.text("/turn/state"), "stopped");
     let ended = answer(&run.wait_with_output().unwrap());
-    assert_eq!(
-        (ended.exit, ended.code()),
-        (Some(1), "not_ready"),
-        "{}",
-        ended.json
-    );
+    assert_eq!((ended.exit, ended.code()), (Some(1), "not_ready"), "{}", ended.json);
     assert_eq!(ended.text("/error/details/turn/why"), "stop");
     let receipt = ended.text("/error/details/receipt/operation_id");
-    assert!(
-        receipt.starts_with("r1/"),
-        "the receipt is part of the no: {receipt}"
-    );
+    assert!(receipt.starts_with("r1/"), "the receipt is part of the no: {receipt}");
     assert_eq!(ended.text("/error/details/operation_id"), "r1");
     assert!(place.survivors().is_empty());
 }
@@ -269,10 +189,7 @@ fn ctrl_c_ends_the_group_and_the_turn() {
     until("the host began", || place.root().join("began").exists());
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     let ended = answer(&run.wait_with_output().unwrap());
-    assert_eq!(
-        (ended.exit, ended.text("/error/details/turn/state")),
-        (Some(1), "stopped")
-    );
+    assert_eq!((ended.exit, ended.text("/error/details/turn/state")), (Some(1), "stopped"));
     assert!(place.survivors().is_empty());
 }
 
@@ -292,51 +209,18 @@ fn every_end_that_is_not_zero_is_one_error_object_with_the_code_of_its_class() {
         let ended = place.call("user:ana", &run);
         let told = (ended.exit, ended.text("/schema_version"), ended.code());
         assert_eq!(told, (Some(exit), "loopx_error_v1", code), "{check} {work}");
-        assert!(
-            ended
-                .text("/error/details/receipt/operation_id")
-                .starts_with("r1/"),
-            "{}",
-            ended.json
-        );
+        assert!(ended.text("/error/details/receipt/operation_id").starts_with("r1/"), "{}", ended.json);
         assert_eq!(ended.text("/error/details/operation_id"), "r1");
     }
     // a no that was written is printed inside the error, for a run as for a claim
     let place = Place::new("exit 0");
-    place
-        .call(
-            "proven:ana",
-            &["goal", "update", "g", "--needs-approval", "path:src"],
-        )
-        .ok();
-    place
-        .call("user:ana", &["todo", "add", "two", "--scope", "src"])
-        .ok();
+    place.call("proven:ana", &["goal", "update", "g", "--needs-approval", "path:src"]).ok();
+    place.call("user:ana", &["todo", "add", "two", "--scope", "src"]).ok();
     place.host("true");
-    let words = [
-        "turn",
-        "run",
-        "--todo",
-        "g.2",
-        "--agent",
-        "a",
-        "--host",
-        "sh host.sh",
-    ];
+    let words = ["turn", "run", "--todo", "g.2", "--agent", "a", "--host", "sh host.sh"];
     let asked = place.call("user:ana", &words);
-    assert_eq!(
-        (asked.exit, asked.code()),
-        (Some(6), "gate_opened"),
-        "{}",
-        asked.json
-    );
-    assert!(
-        asked
-            .text("/error/hint")
-            .starts_with("loopx-core gate show gate_"),
-        "{}",
-        asked.json
-    );
+    assert_eq!((asked.exit, asked.code()), (Some(6), "gate_opened"), "{}", asked.json);
+    assert!(asked.text("/error/hint").starts_with("loopx-core gate show gate_"), "{}", asked.json);
     assert!(!asked.text("/error/details/receipt/operation_id").is_empty());
 }
 
@@ -350,25 +234,14 @@ fn v04_interrupted_restarted_proved_and_read_back_once() {
     run.wait().unwrap();
     assert!(!place.survivors().is_empty(), "the host outlives its driver");
     // nobody else takes it meanwhile, and the agent is told what to do
-    let next = place.call(
-        "user:ana",
-        &["turn", "run", "--agent", "a", "--host", "sh host.sh"],
-    );
+    let next = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
     assert_eq!(next.code(), "reconciliation_required", "{}", next.json);
     let turn_id = place.turn_id();
-    let done = place
-        .call("user:ana", &["turn", "recover", &turn_id, "--resume"])
-        .ok();
-    assert_eq!(
-        (done.text("/turn/state"), done.json.pointer("/turn/attempts")),
-        ("settled", Some(&2.into()))
-    );
+    let done = place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
+    assert_eq!((done.text("/turn/state"), done.json.pointer("/turn/attempts")), ("settled", Some(&2.into())));
     assert!(place.survivors().is_empty());
     let again = place.call("user:ana", &place.run("r1"));
-    assert_eq!(
-        (again.exit, again.json.pointer("/receipt/replayed")),
-        (Some(0), Some(&true.into()))
-    );
+    assert_eq!((again.exit, again.json.pointer("/receipt/replayed")), (Some(0), Some(&true.into())));
 }
 
 #[test]
@@ -380,12 +253,7 @@ fn a_proof_of_all_frees_what_a_crash_left_with_a_wish() {
     run.kill().unwrap();
     run.wait().unwrap();
     let proved = place.call("user:ana", &["turn", "recover", "--prove"]).ok();
-    assert_eq!(
-        proved.json["items"].as_array().map(Vec::len),
-        Some(1),
-        "{}",
-        proved.json
-    );
+    assert_eq!(proved.json["items"].as_array().map(Vec::len), Some(1), "{}", proved.json);
     assert!(place.survivors().is_empty());
     let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
     assert_eq!(stopped.text("/turn/state"), "stopped");
@@ -409,39 +277,19 @@ fn an_unresolved_turn_is_given_up_by_a_proven_person_alone() {
     assert_eq!((again.exit, again.code()), (Some(5), "turn_unresolved"));
     assert!(!again.text("/error/details/receipt/operation_id").is_empty());
     assert_eq!(hint(), format!("loopx-core turn abandon {turn_id} --reason TEXT"));
-    let words = [
-        "turn",
-        "abandon",
-        turn_id.as_str(),
-        "--reason",
-        "the tool is gone",
-    ];
+    let words = ["turn", "abandon", turn_id.as_str(), "--reason", "the tool is gone"];
     assert_eq!(place.call("user:ana", &words).code(), "unauthenticated");
-    assert_eq!(
-        place.call("proven:ana", &words).ok().text("/turn/state"),
-        "stopped"
-    );
+    assert_eq!(place.call("proven:ana", &words).ok().text("/turn/state"), "stopped");
 }
 
 #[test]
 fn a_trial_runs_whole_and_leaves_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let place = Place::new("exit 0");
-    let mut command = place.command(
-        "user:ana",
-        &["init"],
-        &[("TMPDIR", scratch.path().to_str().unwrap())],
-    );
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test looks at the binary from outside"
-    )]
+    let mut command = place.command("user:ana", &["init"], &[("TMPDIR", scratch.path().to_str().unwrap())]);
+    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
     let mut trial = std::process::Command::new(env!("CARGO_BIN_EXE_loopx-core"));
-    trial
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("TMPDIR", scratch.path())
-        .args(["try", "--json"]);
+    trial.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", scratch.path()).args(["try", "--json"]);
     drop(command.output().unwrap());
     let told = answer(&trial.output().unwrap()).ok();
     assert_eq!(told.json["steps"].as_array().map(Vec::len), Some(5));
@@ -455,10 +303,8 @@ fn regress_a_run_given_at_the_same_time_by_others_never_conflicts() {
         place.host("touch answer");
         let run = place.run("same");
         let children: Vec<_> = (0..4).map(|_| place.start("user:ana", &run, &[])).collect();
-        let answers: Vec<_> = children
-            .into_iter()
-            .map(|child| answer(&child.wait_with_output().unwrap()))
-            .collect();
+        let answers: Vec<_> =
+            children.into_iter().map(|child| answer(&child.wait_with_output().unwrap())).collect();
         // Whoever comes while the first one is at work is told so, and may come again.
         for other in &answers {
             let waits = other.exit == Some(4) && matches!(other.code(), "executor_active" | "turn_running");
@@ -474,24 +320,12 @@ fn regress_a_run_given_at_the_same_time_by_others_never_conflicts() {
 fn regress_the_id_that_a_run_prints_is_the_one_to_repeat() {
     let place = Place::new("test -f answer");
     place.host("touch answer");
-    let run = [
-        "turn",
-        "run",
-        "--todo",
-        "g.1",
-        "--agent",
-        "a",
-        "--host",
-        "sh host.sh",
-    ];
+    let run = ["turn", "run", "--todo", "g.1", "--agent", "a", "--host", "sh host.sh"];
     let first = place.call("user:ana", &run).ok();
     let id = first.text("/operation_id");
     let repeated: Vec<&str> = run.iter().copied().chain(["--op-id", id]).collect();
     let again = place.call("user:ana", &repeated).ok();
     assert_eq!(again.text("/operation_id"), id);
-    assert_eq!(
-        again.text("/receipt/operation_id"),
-        first.text("/receipt/operation_id")
-    );
+    assert_eq!(again.text("/receipt/operation_id"), first.text("/receipt/operation_id"));
     assert_eq!((place.runs(), place.turns().len()), (1, 1));
 }

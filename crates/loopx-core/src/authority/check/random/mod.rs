@@ -11,8 +11,8 @@ mod turns;
 use proptest::{prelude::*, test_runner::Config};
 
 use super::{
-    Kept,
     super::conformance::{Room as _, ask_everything},
+    Kept,
     world::{World, agent, text},
 };
 use crate::{
@@ -49,16 +49,8 @@ impl Player {
     /// A Turn that has not ended, or now and then one that has.
     fn turn(&self, by: u16) -> Option<Turn> {
         let turns = self.world.ledger.rows().turns;
-        let live: Vec<Turn> = turns
-            .values()
-            .filter(|turn| !turn.is_terminal())
-            .cloned()
-            .collect();
-        if by.is_multiple_of(7) {
-            pick(turns.into_values(), by)
-        } else {
-            pick(live, by)
-        }
+        let live: Vec<Turn> = turns.values().filter(|turn| !turn.is_terminal()).cloned().collect();
+        if by.is_multiple_of(7) { pick(turns.into_values(), by) } else { pick(live, by) }
     }
 
     fn as_user(&mut self, command: Command) {
@@ -116,12 +108,7 @@ fn tell(moves: &[Move]) {
     }
     // A fresh handle finds what the one that wrote it found.
     let operations: Vec<OperationId> = (0..80).map(|n| text(&format!("op-{n}"))).collect();
-    player
-        .world
-        .ledger
-        .open()
-        .read(&mut |view| ask_everything(view, &operations).map(drop))
-        .unwrap();
+    player.world.ledger.open().read(&mut |view| ask_everything(view, &operations).map(drop)).unwrap();
 }
 
 proptest! {

@@ -2,10 +2,7 @@
 //!
 //! Knows nothing of how a Turn goes on.
 
-use super::{
-    super::world::text,
-    Player, pick,
-};
+use super::{super::world::text, Player, pick};
 use crate::{
     kernel::{ClaimCommand, Command, index},
     model::*,
@@ -18,9 +15,7 @@ impl Player {
         let ready = todos.into_values().filter(|todo| {
             let counters = &todo.counters;
             let met = counters.unmet + counters.cancelled_deps + counters.blocking_gates == 0;
-            met && index(todo)
-                .ready
-                .is_some_and(|ready| ready.free_at < 1_900_000_000_000)
+            met && index(todo).ready.is_some_and(|ready| ready.free_at < 1_900_000_000_000)
         });
         pick(ready.map(|todo| todo.todo_id), by)
     }
@@ -36,11 +31,7 @@ impl Player {
         let claim = crate::kernel::claim::Claim {
             todo_id: todo_id.clone(),
             executor_of: None,
-            executor: if hosted {
-                Executor::Hosted
-            } else {
-                Executor::Attached
-            },
+            executor: if hosted { Executor::Hosted } else { Executor::Attached },
             machine_id: hosted.then(|| text("abc123")),
             ttl_ms: y.is_multiple_of(3).then(|| Duration::from_mins(5)),
             workspace: y.is_multiple_of(2).then(|| text("00112233445566778899")),
@@ -48,24 +39,14 @@ impl Player {
         let command = match x % 16 {
             0 => ClaimCommand::Renew { todo_id, own_id },
             1 => ClaimCommand::Release { todo_id, own_id },
-            2 => ClaimCommand::Transfer {
-                todo_id,
-                own_id,
-                to: text("b"),
-            },
+            2 => ClaimCommand::Transfer { todo_id, own_id, to: text("b") },
             3 => {
-                return self.as_user(Command::Claim(ClaimCommand::ForceRelease {
-                    todo_id,
-                    reason: text("mine"),
-                }));
+                return self
+                    .as_user(Command::Claim(ClaimCommand::ForceRelease { todo_id, reason: text("mine") }));
             }
             4 => {
                 let to = text(["a", "b", "c"][usize::from(y) % 3]);
-                return self.as_user(Command::Claim(ClaimCommand::Transfer {
-                    todo_id,
-                    own_id: None,
-                    to,
-                }));
+                return self.as_user(Command::Claim(ClaimCommand::Transfer { todo_id, own_id: None, to }));
             }
             _ => ClaimCommand::Claim(Box::new(claim)),
         };

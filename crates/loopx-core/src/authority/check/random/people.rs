@@ -2,12 +2,12 @@
 //!
 //! Knows nothing of Turns.
 
-use super::{
-    super::world::{text},
-    Player, pick,
-};
+use super::{super::world::text, Player, pick};
 use crate::{
-    kernel::{AgentCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand, NewGate, QuotaCommand, TodoCommand},
+    kernel::{
+        AgentCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand, NewGate, QuotaCommand,
+        TodoCommand,
+    },
     model::*,
 };
 
@@ -27,21 +27,13 @@ impl Player {
                 let gate_id = gate.gate_id;
                 let command = match gate.state {
                     GateState::Denied { .. } => GateCommand::Withdraw { gate_id },
-                    _ if gate.kind.is_approval() => GateCommand::Resolve {
-                        gate_id,
-                        answer: Answer::Approve,
-                    },
-                    _ => GateCommand::Resolve {
-                        gate_id,
-                        answer: Answer::Answer { text: text("yes") },
-                    },
+                    _ if gate.kind.is_approval() => GateCommand::Resolve { gate_id, answer: Answer::Approve },
+                    _ => GateCommand::Resolve { gate_id, answer: Answer::Answer { text: text("yes") } },
                 };
                 self.as_user(Command::Gate(command));
             }
             (None, Some(todo)) => {
-                self.as_user(Command::Todo(TodoCommand::Unhold {
-                    todo_id: todo.todo_id.clone(),
-                }));
+                self.as_user(Command::Todo(TodoCommand::Unhold { todo_id: todo.todo_id.clone() }));
             }
             (None, None) => self.own(x | 15, y),
         }
@@ -53,12 +45,7 @@ impl Player {
             (0..=2, _) | (_, None) => {
                 let todos: std::collections::BTreeSet<_> =
                     [x, y].into_iter().filter_map(|by| self.todo(by / 8)).collect();
-                let kinds = [
-                    GateKind::Decision,
-                    GateKind::Approval,
-                    GateKind::Direction,
-                    GateKind::Access,
-                ];
+                let kinds = [GateKind::Decision, GateKind::Approval, GateKind::Direction, GateKind::Access];
                 let kind = kinds[usize::from(y) % 4];
                 GateCommand::Open(Box::new(NewGate {
                     kind,
@@ -83,10 +70,7 @@ impl Player {
                     Answer::Answer { text: text("yes") },
                     Answer::Defer { until },
                 ];
-                GateCommand::Resolve {
-                    gate_id,
-                    answer: answers[usize::from(y) % 4].clone(),
-                }
+                GateCommand::Resolve { gate_id, answer: answers[usize::from(y) % 4].clone() }
             }
         };
         self.as_user(Command::Gate(command));
@@ -96,38 +80,22 @@ impl Player {
         let command = match x % 12 {
             0 => Command::Goal(GoalCommand::Stop),
             1 if y.is_multiple_of(3) => Command::Goal(GoalCommand::Close {
-                kind: if y.is_multiple_of(2) {
-                    CloseKind::Achieved
-                } else {
-                    CloseKind::Abandoned
-                },
+                kind: if y.is_multiple_of(2) { CloseKind::Achieved } else { CloseKind::Abandoned },
                 reason: (y % 2 == 1).then(|| text("enough")),
                 waive: Vec::new(),
             }),
-            2 => Command::Agent(AgentCommand::Retire {
-                agent_id: text(["a", "b"][usize::from(y) % 2]),
-            }),
+            2 => Command::Agent(AgentCommand::Retire { agent_id: text(["a", "b"][usize::from(y) % 2]) }),
             3..=5 => {
-                let capabilities = if y.is_multiple_of(2) {
-                    [text("gpu")].into()
-                } else {
-                    [].into()
-                };
+                let capabilities = if y.is_multiple_of(2) { [text("gpu")].into() } else { [].into() };
                 Command::Agent(AgentCommand::Add {
                     agent_id: text(["a", "b", "c"][usize::from(y) % 3]),
                     capabilities,
                 })
             }
             6 | 7 => {
-                let limit = Limit {
-                    turns: u32::from(y % 6) + 1,
-                    window_ms: Duration::from_mins(30),
-                };
+                let limit = Limit { turns: u32::from(y % 6) + 1, window_ms: Duration::from_mins(30) };
                 let agent_id = y.is_multiple_of(2).then(|| text("a"));
-                Command::Quota(QuotaCommand::Set {
-                    agent_id,
-                    limit: (!y.is_multiple_of(5)).then_some(limit),
-                })
+                Command::Quota(QuotaCommand::Set { agent_id, limit: (!y.is_multiple_of(5)).then_some(limit) })
             }
             _ if y.is_multiple_of(2) => Command::Goal(GoalCommand::Update(Box::new(GoalChange {
                 objective: Some(text(&format!("ship {y}"))),

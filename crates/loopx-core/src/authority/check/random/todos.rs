@@ -13,25 +13,15 @@ use crate::{
 
 impl Player {
     pub(super) fn new_todo(&self, x: u16, y: u16) -> NewTodo {
-        let kinds = [
-            TodoKind::Advance,
-            TodoKind::Advance,
-            TodoKind::Monitor,
-            TodoKind::Blocker,
-            TodoKind::Action,
-        ];
+        let kinds =
+            [TodoKind::Advance, TodoKind::Advance, TodoKind::Monitor, TodoKind::Blocker, TodoKind::Action];
         let mut new = NewTodo::titled(text(&format!("todo {x}")), kinds[usize::from(x) % 5]);
         new.priority = Priority::ALL[usize::from(y) % 5];
-        new.depends_on = [x, y]
-            .into_iter()
-            .filter(|by| by.is_multiple_of(3))
-            .filter_map(|by| self.todo(by / 3))
-            .collect();
+        new.depends_on =
+            [x, y].into_iter().filter(|by| by.is_multiple_of(3)).filter_map(|by| self.todo(by / 3)).collect();
         match x % 11 {
             0 => {
-                new.wake = Some(Wake::After(Timestamp::from_ms(
-                    1_800_000_000_000 + i64::from(y) * 60_000,
-                )));
+                new.wake = Some(Wake::After(Timestamp::from_ms(1_800_000_000_000 + i64::from(y) * 60_000)));
             }
             1 => new.wake = self.todo(y).map(Wake::TodoDone),
             2 => new.wake = self.gate(y).map(Wake::Gate),
@@ -56,9 +46,7 @@ impl Player {
                 })
                 .collect();
             if let Some(todo) = self.todo(y) {
-                items.push(BatchItem::Complete {
-                    todo: crate::kernel::BatchRef::Todo(todo),
-                });
+                items.push(BatchItem::Complete { todo: crate::kernel::BatchRef::Todo(todo) });
             }
             return self.as_user(Command::Batch(items));
         }
@@ -75,39 +63,18 @@ impl Player {
             return;
         };
         let command = match x % 16 {
-            0 | 1 => TodoCommand::Link {
-                todo_id,
-                depends_on: other,
-            },
-            2 => TodoCommand::Unlink {
-                todo_id,
-                depends_on: other,
-            },
-            3 => TodoCommand::Defer {
-                todo_id,
-                own_id: None,
-                wake: Wake::TodoDone(other),
-            },
+            0 | 1 => TodoCommand::Link { todo_id, depends_on: other },
+            2 => TodoCommand::Unlink { todo_id, depends_on: other },
+            3 => TodoCommand::Defer { todo_id, own_id: None, wake: Wake::TodoDone(other) },
             4 => {
                 let at = Timestamp::from_ms(1_800_000_000_000 + i64::from(y) * 100_000);
-                TodoCommand::Defer {
-                    todo_id,
-                    own_id: None,
-                    wake: Wake::After(at),
-                }
+                TodoCommand::Defer { todo_id, own_id: None, wake: Wake::After(at) }
             }
-            5 => TodoCommand::Block {
-                todo_id,
-                own_id: None,
-                reason: text("stuck"),
-            },
+            5 => TodoCommand::Block { todo_id, own_id: None, reason: text("stuck") },
             6 => TodoCommand::Unblock { todo_id },
             7 => TodoCommand::Hold { todo_id },
             8 => TodoCommand::Unhold { todo_id },
-            9 => TodoCommand::Resolve {
-                todo_id,
-                evidence: Vec::new(),
-            },
+            9 => TodoCommand::Resolve { todo_id, evidence: Vec::new() },
             10 => TodoCommand::Cancel {
                 todo_id,
                 reason: text("no"),
@@ -116,22 +83,12 @@ impl Player {
             11 | 12 => TodoCommand::Reopen { todo_id },
             13 => {
                 let waive = y.is_multiple_of(2).then(|| text("seen"));
-                TodoCommand::Complete {
-                    todo_id,
-                    continuation: Continuation::ActiveGoal,
-                    waive,
-                }
+                TodoCommand::Complete { todo_id, continuation: Continuation::ActiveGoal, waive }
             }
             _ => {
-                let mut change = Change {
-                    title: Some(text(&format!("now {y}"))),
-                    ..Change::default()
-                };
+                let mut change = Change { title: Some(text(&format!("now {y}"))), ..Change::default() };
                 change.priority = Some(Priority::ALL[usize::from(y) % 5]);
-                TodoCommand::Update {
-                    todo_id,
-                    change: Box::new(change),
-                }
+                TodoCommand::Update { todo_id, change: Box::new(change) }
             }
         };
         self.as_user(Command::Todo(command));

@@ -2,10 +2,7 @@
 //!
 //! Knows nothing of how it was admitted.
 
-use super::{
-    super::world::text,
-    Player,
-};
+use super::{super::world::text, Player};
 use crate::{
     kernel::{Command, Step, TurnCommand, turn::Found},
     model::*,
@@ -47,12 +44,8 @@ impl Player {
             tree: None,
             outside: [].into(),
         };
-        let step = Step::Candidate {
-            turn_id,
-            own_id: Some(own_id),
-            candidate: Box::new(candidate),
-            wake: None,
-        };
+        let step =
+            Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake: None };
         self.step(&turn, step);
     }
 
@@ -104,12 +97,7 @@ impl Player {
         let moved = y.is_multiple_of(11);
         self.step(
             &turn,
-            Step::Verdict {
-                turn_id: turn.turn_id,
-                own_id: turn.own_id,
-                verdict: Box::new(verdict),
-                moved,
-            },
+            Step::Verdict { turn_id: turn.turn_id, own_id: turn.own_id, verdict: Box::new(verdict), moved },
         );
     }
 
@@ -118,46 +106,16 @@ impl Player {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let failure = Some([HostFailure::Crashed, HostFailure::Timeout][usize::from(y) % 2]);
         let step = match x % 6 {
-            0 => Step::End {
-                turn_id,
-                own_id,
-                failure,
-                retry: y.is_multiple_of(2),
-                note: None,
-            },
-            1 => Step::Prove {
-                turn_id,
-                executor_gone: y.is_multiple_of(2),
-                tree: None,
-            },
-            2 => Step::Lose {
-                turn_id,
-                own_id,
-                executor_gone: y.is_multiple_of(2),
-            },
-            3 => Step::Recover {
-                turn_id,
-                own_id,
-                found: Found::Nothing(HostFailure::Crashed),
- wake: None,
-            },
-            4 => Step::Recover {
-                turn_id,
-                own_id,
-                found: Found::Again,
- wake: None,
-            },
+            0 => Step::End { turn_id, own_id, failure, retry: y.is_multiple_of(2), note: None },
+            1 => Step::Prove { turn_id, executor_gone: y.is_multiple_of(2), tree: None },
+            2 => Step::Lose { turn_id, own_id, executor_gone: y.is_multiple_of(2) },
+            3 => Step::Recover { turn_id, own_id, found: Found::Nothing(HostFailure::Crashed), wake: None },
+            4 => Step::Recover { turn_id, own_id, found: Found::Again, wake: None },
             _ => {
                 let command = match y % 3 {
-                    0 => TurnCommand::Stop {
-                        turn_id,
-                        own_id: None,
-                    },
+                    0 => TurnCommand::Stop { turn_id, own_id: None },
                     1 => TurnCommand::Accept { turn_id },
-                    _ => TurnCommand::Abandon {
-                        turn_id,
-                        reason: text("enough"),
-                    },
+                    _ => TurnCommand::Abandon { turn_id, reason: text("enough") },
                 };
                 return self.as_user(Command::Turn(command));
             }

@@ -44,11 +44,7 @@ impl Dice {
 
     /// One of some.
     pub(super) fn one<T: Clone>(&mut self, of: &[T]) -> Option<T> {
-        if of.is_empty() {
-            None
-        } else {
-            of.get(self.below(of.len())).cloned()
-        }
+        if of.is_empty() { None } else { of.get(self.below(of.len())).cloned() }
     }
 }
 
@@ -78,23 +74,15 @@ impl Walk {
             if trusts {
                 goal.unvalidated = Unvalidated::Trust;
             }
-            goal.acceptance = vec![Criterion {
-                text: text("it works"),
-                check: None,
-                state: CriterionState::Open,
-            }];
+            goal.acceptance =
+                vec![Criterion { text: text("it works"), check: None, state: CriterionState::Open }];
         });
         world.register("a", &["deploy"]);
         if limited {
             world.limit(None, Some(4)).unwrap();
             world.limit(Some("a"), Some(2)).unwrap();
         }
-        Self {
-            world,
-            dice,
-            tokens: Vec::new(),
-            log: Vec::new(),
-        }
+        Self { world, dice, tokens: Vec::new(), log: Vec::new() }
     }
 
     /// What an agent should do, on the machine of the drivers if it is `b`; and the two promises of that answer.
@@ -112,11 +100,7 @@ impl Walk {
                     asker.machine_id = here.then_some(&machine);
                     let decided = decide_next(facts, &goal, &asker)?;
                     match &decided.action {
-                        Action::Run {
-                            todo_id,
-                            turn_id: None,
-                        }
-                        | Action::Repair { todo_id, .. } => {
+                        Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
                             assert!(decided.obligation.must_attempt_work);
                             if let Err(error) = would_admit(facts, todo_id, &asker) {
                                 panic!("obliged to {:?}, and refused: {error:?}", decided.action);
@@ -143,17 +127,13 @@ impl Walk {
     /// The token of an agent's attached ownership that is current.
     pub(super) fn token(&self, name: &str) -> Option<OwnId> {
         let rows = self.world.ledger.rows();
-        let mut own = rows
-            .todos
-            .values()
-            .filter_map(|todo| todo.ownership.as_ref())
-            .filter(|own| {
-                let attached = rows.turns[&own.turn_id].executor == Executor::Attached;
-                own.agent_id.as_str() == name
-                    && own.endpoint.as_str() == format!("{name}.cli")
-                    && attached
-                    && !own.frozen
-            });
+        let mut own = rows.todos.values().filter_map(|todo| todo.ownership.as_ref()).filter(|own| {
+            let attached = rows.turns[&own.turn_id].executor == Executor::Attached;
+            own.agent_id.as_str() == name
+                && own.endpoint.as_str() == format!("{name}.cli")
+                && attached
+                && !own.frozen
+        });
         own.next().map(|own| own.own_id)
     }
 
@@ -173,25 +153,15 @@ impl Walk {
                 self.log.push(format!("{name}: {:?}", decided.action));
                 match decided.action {
                     Action::Closed => return "closed",
-                    Action::Run {
-                        turn_id: Some(turn_id),
-                        ..
-                    } => {
+                    Action::Run { turn_id: Some(turn_id), .. } => {
                         self.finish(name, turn_id);
                         moved = true;
                     }
-                    Action::Run {
-                        todo_id,
-                        turn_id: None,
-                    }
-                    | Action::Repair { todo_id, .. } => {
+                    Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
                         self.work(name, &todo_id);
                         moved = true;
-                        looks = if self.world.row(&todo_id).kind == TodoKind::Monitor {
-                            looks + 1
-                        } else {
-                            0
-                        };
+                        looks =
+                            if self.world.row(&todo_id).kind == TodoKind::Monitor { looks + 1 } else { 0 };
                     }
                     Action::Reconcile { turn_id, .. } => {
                         let until = self.reconcile(turn_id);
@@ -235,11 +205,7 @@ impl Walk {
         let rows = self.world.ledger.rows();
         let watched = |id: &TodoId| rows.todos[id].kind == TodoKind::Monitor && rows.todos[id].is_live();
         let waits = |todo: &Todo| todo.is_live() && (sleeps(todo) || todo.depends_on.iter().any(watched));
-        assert!(
-            rows.todos.values().any(waits),
-            "only looks are left\n{}",
-            self.log.join("\n")
-        );
+        assert!(rows.todos.values().any(waits), "only looks are left\n{}", self.log.join("\n"));
         "watched"
     }
 
@@ -257,12 +223,7 @@ impl Walk {
 
 /// Whether a Todo waits for another, or for an answer, that can still come: a change that rings.
 fn sleeps(todo: &Todo) -> bool {
-    let wake = matches!(
-        todo.state,
-        TodoState::Deferred {
-            wake: Wake::TodoDone(_) | Wake::Gate(_)
-        }
-    );
+    let wake = matches!(todo.state, TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) });
     wake && !todo.counters.wake_lost
 }
 

@@ -37,11 +37,7 @@ impl Walk {
         };
         let todo = self.world.row(&owned.todo_ids[0]);
         let looks = todo.kind == TodoKind::Monitor;
-        let kind = if looks {
-            ResultKind::LookUnchanged
-        } else {
-            ResultKind::ValidatedCompletion
-        };
+        let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
         let receipt = self.world.result_of(name, &owned, result(kind)).unwrap();
         if looks || receipt.negative().is_some() {
             return;
@@ -50,14 +46,8 @@ impl Walk {
     }
 
     fn judge(&mut self, name: &str, owned: &Outcome) {
-        let proved = !self.world.ledger.rows().goals[&self.world.goal]
-            .validators
-            .is_empty();
-        let said = if proved {
-            VerdictOutcome::Passed
-        } else {
-            VerdictOutcome::Unchecked
-        };
+        let proved = !self.world.ledger.rows().goals[&self.world.goal].validators.is_empty();
+        let said = if proved { VerdictOutcome::Passed } else { VerdictOutcome::Unchecked };
         self.world.judged(name, owned, verdict(said), false).unwrap();
     }
 
@@ -71,32 +61,15 @@ impl Walk {
             own_id: Some(turn.own_id),
             ..Outcome::default()
         };
-        let again = matches!(
-            turn.state,
-            TurnState::Unresolved {
-                why: Unresolved::Inconclusive,
-                ..
-            }
-        );
-        let found = if again {
-            Found::Again
-        } else {
-            Found::Nothing(HostFailure::Crashed)
-        };
+        let again = matches!(turn.state, TurnState::Unresolved { why: Unresolved::Inconclusive, .. });
+        let found = if again { Found::Again } else { Found::Nothing(HostFailure::Crashed) };
         match self.world.recover(&name, &owned, found) {
             Ok(receipt) if again && receipt.negative().is_none() => self.judge(&name, &owned),
             Ok(_) => {}
             // Its agent has something else in hand: a person gives it up instead.
             Err(error) if error.code() == Code::ExecutorActive => {
-                let abandon = TurnCommand::Abandon {
-                    turn_id,
-                    reason: text("busy"),
-                };
-                return self
-                    .world
-                    .turn_cmd(abandon)
-                    .err()
-                    .map(|error| self.must_wait(&error));
+                let abandon = TurnCommand::Abandon { turn_id, reason: text("busy") };
+                return self.world.turn_cmd(abandon).err().map(|error| self.must_wait(&error));
             }
             Err(error) => return Some(self.must_wait(&error)),
         }
@@ -105,10 +78,7 @@ impl Walk {
 
     /// The moment a refusal names; a refusal without one is a dead end.
     fn must_wait(&self, error: &Error) -> Timestamp {
-        let until = error
-            .details()
-            .get("until_ms")
-            .and_then(serde_json::Value::as_i64);
+        let until = error.details().get("until_ms").and_then(serde_json::Value::as_i64);
         Timestamp::from_ms(until.unwrap_or_else(|| panic!("{error:?}\n{}", self.log.join("\n"))))
     }
 
@@ -150,23 +120,18 @@ impl Walk {
                 answer
             }
             ("gate", "resolve") => {
-                let answer = self
-                    .world
-                    .resolve(gate_id(), Answer::Answer { text: text(words[4]) });
+                let answer = self.world.resolve(gate_id(), Answer::Answer { text: text(words[4]) });
                 self.prove_freed();
                 answer
             }
             ("gate", "withdraw") => {
-                let answer = self
-                    .world
-                    .user(Command::Gate(GateCommand::Withdraw { gate_id: gate_id() }));
+                let answer = self.world.user(Command::Gate(GateCommand::Withdraw { gate_id: gate_id() }));
                 self.prove_freed();
                 answer
             }
-            ("turn", "abandon") => self.world.turn_cmd(TurnCommand::Abandon {
-                turn_id: turn_id(),
-                reason: text("gone"),
-            }),
+            ("turn", "abandon") => {
+                self.world.turn_cmd(TurnCommand::Abandon { turn_id: turn_id(), reason: text("gone") })
+            }
             ("turn", "accept") => {
                 let answer = self.world.turn_cmd(TurnCommand::Accept { turn_id: turn_id() })?;
                 let turn = self.world.turn(turn_id());
@@ -179,11 +144,7 @@ impl Walk {
             ("turn", "recover") => {
                 let answer = self.world.step(
                     Actor::System,
-                    Step::Prove {
-                        turn_id: turn_id(),
-                        executor_gone: false,
-                        tree: None,
-                    },
+                    Step::Prove { turn_id: turn_id(), executor_gone: false, tree: None },
                 )?;
                 let turn = self.world.turn(turn_id());
                 if matches!(turn.state, TurnState::Candidate) {
@@ -203,10 +164,7 @@ impl Walk {
                     .filter(|pair| pair[0] == "--capability")
                     .map(|pair| text(pair[1]))
                     .collect();
-                self.world.user(Command::Agent(AgentCommand::Add {
-                    agent_id: text(words[2]),
-                    capabilities,
-                }))
+                self.world.user(Command::Agent(AgentCommand::Add { agent_id: text(words[2]), capabilities }))
             }
             ("goal", "close") => self.world.close(CloseKind::Achieved, None),
             ("evidence", "add") => {
@@ -231,24 +189,11 @@ impl Walk {
     /// What a write freed is proved by LoopX itself, as every write verb does after its own commit.
     fn prove_freed(&mut self) {
         let held = |turn: &&Turn| matches!(turn.state, TurnState::Held { .. });
-        let ids: Vec<_> = self
-            .world
-            .ledger
-            .rows()
-            .turns
-            .values()
-            .filter(held)
-            .map(|turn| turn.turn_id)
-            .collect();
+        let ids: Vec<_> =
+            self.world.ledger.rows().turns.values().filter(held).map(|turn| turn.turn_id).collect();
         for turn_id in ids {
-            let proof = self.world.step(
-                Actor::System,
-                Step::Prove {
-                    turn_id,
-                    executor_gone: false,
-                    tree: None,
-                },
-            );
+            let proof =
+                self.world.step(Actor::System, Step::Prove { turn_id, executor_gone: false, tree: None });
             self.note("prove", &proof);
             let turn = self.world.turn(turn_id);
             if matches!(turn.state, TurnState::Candidate) {
@@ -260,11 +205,7 @@ impl Walk {
     /// Its driver, or its owner, validates what came back to its candidate.
     fn validate(&mut self, turn: &Turn) {
         let name = format!("{}@{}", turn.agent_id, turn.endpoint);
-        let owned = Outcome {
-            turn_id: Some(turn.turn_id),
-            own_id: Some(turn.own_id),
-            ..Outcome::default()
-        };
+        let owned = Outcome { turn_id: Some(turn.turn_id), own_id: Some(turn.own_id), ..Outcome::default() };
         self.judge(&name, &owned);
     }
 
@@ -284,18 +225,11 @@ impl Walk {
                 "{turn:?}"
             );
             let spends = match turn.state {
-                TurnState::Settled => turn
-                    .candidate
-                    .as_ref()
-                    .is_some_and(|result| result.kind != ResultKind::LookUnchanged),
-                TurnState::Failed {
-                    how: FailedBy::Validate,
+                TurnState::Settled => {
+                    turn.candidate.as_ref().is_some_and(|result| result.kind != ResultKind::LookUnchanged)
                 }
-                | TurnState::Fenced => true,
-                TurnState::Failed {
-                    how: FailedBy::Host(_),
-                }
-                | TurnState::Stopped { .. } => false,
+                TurnState::Failed { how: FailedBy::Validate } | TurnState::Fenced => true,
+                TurnState::Failed { how: FailedBy::Host(_) } | TurnState::Stopped { .. } => false,
                 TurnState::Admitted
                 | TurnState::Dispatched
                 | TurnState::Candidate
@@ -311,29 +245,17 @@ fn todo_command(verb: &str, words: &[&str], todo_id: TodoId) -> TodoCommand {
     match verb {
         "unblock" => TodoCommand::Unblock { todo_id },
         "unhold" => TodoCommand::Unhold { todo_id },
-        "resolve" => TodoCommand::Resolve {
-            todo_id,
-            evidence: Vec::new(),
-        },
+        "resolve" => TodoCommand::Resolve { todo_id, evidence: Vec::new() },
         "done" => TodoCommand::Complete {
             todo_id,
             continuation: Continuation::ActiveGoal,
             waive: words[3..].contains(&"--waive").then(|| text("looked at it")),
         },
-        "unlink" => TodoCommand::Unlink {
-            todo_id,
-            depends_on: text(words[4]),
-        },
+        "unlink" => TodoCommand::Unlink { todo_id, depends_on: text(words[4]) },
         "update" => {
             assert_eq!(words[3..], ["--clear", "exclude"]);
-            let change = Change {
-                excluded_agents: Some([].into()),
-                ..Change::default()
-            };
-            TodoCommand::Update {
-                todo_id,
-                change: Box::new(change),
-            }
+            let change = Change { excluded_agents: Some([].into()), ..Change::default() };
+            TodoCommand::Update { todo_id, change: Box::new(change) }
         }
         _ => panic!("nobody knows how to `todo {verb}`"),
     }

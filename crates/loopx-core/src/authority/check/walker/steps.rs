@@ -96,14 +96,8 @@ impl Walk {
             new.reviews = self.todo();
         }
         new.hold = self.dice.once_in(12);
-        let actor = if self.dice.once_in(3) {
-            agent(self.name())
-        } else {
-            user()
-        };
-        let operation = self
-            .world
-            .operation(actor, Command::Todo(TodoCommand::Add(Box::new(new))));
+        let actor = if self.dice.once_in(3) { agent(self.name()) } else { user() };
+        let operation = self.world.operation(actor, Command::Todo(TodoCommand::Add(Box::new(new))));
         let answer = self.world.submit(operation);
         self.note("add", &answer);
     }
@@ -111,17 +105,9 @@ impl Walk {
     fn claim(&mut self) {
         let Some(todo_id) = self.todo() else { return };
         let name = self.name();
-        let endpoint = if self.dice.once_in(6) {
-            format!("{name}@other")
-        } else {
-            name.to_owned()
-        };
+        let endpoint = if self.dice.once_in(6) { format!("{name}@other") } else { name.to_owned() };
         let claim = if self.dice.once_in(3) {
-            Claim {
-                executor: Executor::Hosted,
-                machine_id: Some(text(MACHINE)),
-                ..attached(&todo_id)
-            }
+            Claim { executor: Executor::Hosted, machine_id: Some(text(MACHINE)), ..attached(&todo_id) }
         } else {
             attached(&todo_id)
         };
@@ -136,11 +122,7 @@ impl Walk {
 
     /// A token that was handed out once, often the last one.
     fn any_token(&mut self) -> Option<(String, Outcome)> {
-        if self.dice.once_in(2) {
-            self.tokens.last().cloned()
-        } else {
-            self.dice.one(&self.tokens.clone())
-        }
+        if self.dice.once_in(2) { self.tokens.last().cloned() } else { self.dice.one(&self.tokens.clone()) }
     }
 
     /// Whether a token is the one its Todo's ownership has.
@@ -160,49 +142,21 @@ impl Walk {
         let current = self.is_current(&name, &owned);
         let what = self.dice.below(8);
         let answer = match what {
-            0 => self
+            0 => self.world.agent(&name, Command::Claim(ClaimCommand::Renew { todo_id, own_id })),
+            1 => self.world.agent(&name, Command::Claim(ClaimCommand::Release { todo_id, own_id })),
+            2 => self
                 .world
-                .agent(&name, Command::Claim(ClaimCommand::Renew { todo_id, own_id })),
-            1 => self
-                .world
-                .agent(&name, Command::Claim(ClaimCommand::Release { todo_id, own_id })),
-            2 => self.world.agent(
-                &name,
-                Command::Claim(ClaimCommand::Transfer {
-                    todo_id,
-                    own_id,
-                    to: text("b"),
-                }),
-            ),
+                .agent(&name, Command::Claim(ClaimCommand::Transfer { todo_id, own_id, to: text("b") })),
             3 => {
                 let wake = self.wake();
-                self.world.agent_todo(
-                    &name,
-                    TodoCommand::Defer {
-                        todo_id,
-                        own_id,
-                        wake,
-                    },
-                )
+                self.world.agent_todo(&name, TodoCommand::Defer { todo_id, own_id, wake })
             }
-            4 => self.world.agent_todo(
-                &name,
-                TodoCommand::Block {
-                    todo_id,
-                    own_id,
-                    reason: text("stuck"),
-                },
-            ),
-            5 => self
-                .world
-                .agent(&name, Command::Turn(TurnCommand::Stop { turn_id, own_id })),
+            4 => self.world.agent_todo(&name, TodoCommand::Block { todo_id, own_id, reason: text("stuck") }),
+            5 => self.world.agent(&name, Command::Turn(TurnCommand::Stop { turn_id, own_id })),
             _ => self.result(&name, &owned),
         };
         self.note(&format!("{name} owner {what}"), &answer);
-        assert!(
-            current || answer.is_err(),
-            "a stale token wrote: {name} {owned:?}"
-        );
+        assert!(current || answer.is_err(), "a stale token wrote: {name} {owned:?}");
     }
 
     fn result(&mut self, name: &str, owned: &Outcome) -> Result<Receipt> {
@@ -218,15 +172,7 @@ impl Walk {
         let digest = Digest::of(&[u8::try_from(self.dice.below(3)).unwrap()]);
         let goes_on = self.dice.once_in(3);
         let kind = kinds[self.dice.below(7)];
-        self.world.result_of(
-            name,
-            owned,
-            Candidate {
-                digest,
-                goes_on,
-                ..result(kind)
-            },
-        )
+        self.world.result_of(name, owned, Candidate { digest, goes_on, ..result(kind) })
     }
 
     fn driver(&mut self) {
@@ -243,12 +189,8 @@ impl Walk {
                 let moved = self.dice.once_in(5);
                 self.world.judged(&name, &owned, verdict(outcome), moved)
             }
-            4 => self
-                .world
-                .host_end(&name, &owned, Some(HostFailure::Crashed), true),
-            5 => self
-                .world
-                .lose(&name, &owned, self.tokens.len().is_multiple_of(2)),
+            4 => self.world.host_end(&name, &owned, Some(HostFailure::Crashed), true),
+            5 => self.world.lose(&name, &owned, self.tokens.len().is_multiple_of(2)),
             6 => self.world.recover(
                 &name,
                 &owned,
@@ -257,11 +199,7 @@ impl Walk {
             7 => self.world.recover(&name, &owned, Found::Again),
             _ => {
                 let executor_gone = self.dice.once_in(2);
-                let prove = Step::Prove {
-                    turn_id,
-                    executor_gone,
-                    tree: None,
-                };
+                let prove = Step::Prove { turn_id, executor_gone, tree: None };
                 let answer = self.world.step(Actor::System, prove);
                 return self.note("prove", &answer);
             }
@@ -276,9 +214,7 @@ impl Walk {
     }
 
     fn verdict(&mut self) -> VerdictOutcome {
-        let proved = !self.world.ledger.rows().goals[&self.world.goal]
-            .validators
-            .is_empty();
+        let proved = !self.world.ledger.rows().goals[&self.world.goal].validators.is_empty();
         match self.dice.below(6) {
             0 => VerdictOutcome::Failed,
             1 => VerdictOutcome::Inconclusive,
@@ -294,32 +230,14 @@ impl Walk {
         };
         let what = self.dice.below(11);
         let command = match what {
-            0 => TodoCommand::Link {
-                todo_id,
-                depends_on: other,
-            },
-            1 => TodoCommand::Unlink {
-                todo_id,
-                depends_on: other,
-            },
-            2 => TodoCommand::Defer {
-                todo_id,
-                own_id: None,
-                wake: self.wake(),
-            },
-            3 => TodoCommand::Block {
-                todo_id,
-                own_id: None,
-                reason: text("why"),
-            },
+            0 => TodoCommand::Link { todo_id, depends_on: other },
+            1 => TodoCommand::Unlink { todo_id, depends_on: other },
+            2 => TodoCommand::Defer { todo_id, own_id: None, wake: self.wake() },
+            3 => TodoCommand::Block { todo_id, own_id: None, reason: text("why") },
             4 => TodoCommand::Unblock { todo_id },
             5 => TodoCommand::Hold { todo_id },
             6 => TodoCommand::Unhold { todo_id },
-            7 => TodoCommand::Cancel {
-                todo_id,
-                reason: text("no"),
-                superseded_by: None,
-            },
+            7 => TodoCommand::Cancel { todo_id, reason: text("no"), superseded_by: None },
             8 => TodoCommand::Reopen { todo_id },
             9 => TodoCommand::Complete {
                 todo_id,
@@ -328,17 +246,10 @@ impl Walk {
             },
             _ => TodoCommand::Update {
                 todo_id,
-                change: Box::new(Change {
-                    title: Some(text("new")),
-                    ..Change::default()
-                }),
+                change: Box::new(Change { title: Some(text("new")), ..Change::default() }),
             },
         };
-        let actor = if self.dice.once_in(5) {
-            agent(self.name())
-        } else {
-            user()
-        };
+        let actor = if self.dice.once_in(5) { agent(self.name()) } else { user() };
         let operation = self.world.operation(actor, Command::Todo(command));
         let answer = self.world.submit(operation);
         self.note(&format!("plan {what}"), &answer);
@@ -354,14 +265,7 @@ impl Walk {
                 Some(_) | None => Blocks::Goal,
             };
             let (options, question) = (Vec::new(), text("which?"));
-            let new = NewGate {
-                kind,
-                question,
-                options,
-                blocks,
-                scope: None,
-                standing_until: None,
-            };
+            let new = NewGate { kind, question, options, blocks, scope: None, standing_until: None };
             self.world.user(Command::Gate(GateCommand::Open(Box::new(new))))
         } else {
             let gate_id = self.dice.one(&gates).unwrap();
@@ -387,18 +291,14 @@ impl Walk {
             (1, _, _) => self.world.goal_cmd(GoalCommand::Resume),
             (2, Some(turn_id), _) => self.world.stop(turn_id),
             (3, Some(turn_id), _) => self.world.turn_cmd(TurnCommand::Accept { turn_id }),
-            (4, Some(turn_id), _) => self.world.turn_cmd(TurnCommand::Abandon {
-                turn_id,
-                reason: text("gone"),
-            }),
-            (5, _, Some(todo_id)) => self.world.user(Command::Claim(ClaimCommand::ForceRelease {
-                todo_id,
-                reason: text("mine"),
-            })),
+            (4, Some(turn_id), _) => {
+                self.world.turn_cmd(TurnCommand::Abandon { turn_id, reason: text("gone") })
+            }
+            (5, _, Some(todo_id)) => {
+                self.world.user(Command::Claim(ClaimCommand::ForceRelease { todo_id, reason: text("mine") }))
+            }
             (6, _, _) => {
-                let incarnate = self
-                    .world
-                    .operation(Actor::System, Command::Goal(GoalCommand::Incarnate));
+                let incarnate = self.world.operation(Actor::System, Command::Goal(GoalCommand::Incarnate));
                 self.world.submit(incarnate)
             }
             _ => {

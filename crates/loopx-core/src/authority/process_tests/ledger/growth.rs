@@ -29,8 +29,7 @@ fn ready(view: &mut dyn View) -> usize {
         clock_jump: false,
         strict: false,
     });
-    view.load(&[Read::Ready(goal(), "a".parse().unwrap(), Depth::Whole)].into(), &mut facts)
-        .unwrap();
+    view.load(&[Read::Ready(goal(), "a".parse().unwrap(), Depth::Whole)].into(), &mut facts).unwrap();
     facts.rows().todos.len()
 }
 
@@ -42,18 +41,9 @@ fn goal_of(home: &Path, blocked: u32) -> Authority {
     let add = |n: u32| {
         let mut new = NewTodo::titled(format!("later {n}").parse().unwrap(), TodoKind::Advance);
         new.depends_on = [TodoId::new(goal(), 1)].into();
-        BatchItem::Add {
-            new: Box::new(new),
-            after_items: [].into(),
-        }
+        BatchItem::Add { new: Box::new(new), after_items: [].into() }
     };
-    authority
-        .submit(operation(
-            "blocked",
-            "user:ana",
-            Wish::Batch((0..blocked).map(add).collect()),
-        ))
-        .unwrap();
+    authority.submit(operation("blocked", "user:ana", Wish::Batch((0..blocked).map(add).collect()))).unwrap();
     authority
 }
 
@@ -63,20 +53,13 @@ fn ten_thousand_todos_of_which_ten_are_ready_cost_what_ten_cost() {
     let mut few = goal_of(small.path(), 10);
     let mut many = goal_of(large.path(), 9990);
     let goal = goal();
-    let filter = TodoFilter {
-        goal: &goal,
-        live: true,
-        bucket: None,
-    };
+    let filter = TodoFilter { goal: &goal, live: true, bucket: None };
     let mut measure = |what: &str, job: &mut dyn FnMut(&mut dyn View) -> Result<()>| {
         let mut time = |authority: &mut Authority| least(|| authority.read(&mut *job).unwrap());
         let (few, many) = (time(&mut few), time(&mut many));
         println!("{what}: {few:?} of 20, {many:?} of 10,000");
         // A scan of all rows would take hundreds of times as long; the bar for speed is the bench's.
-        assert!(
-            many < few * 10 + Duration::from_millis(2),
-            "{what}: {few:?}, {many:?}"
-        );
+        assert!(many < few * 10 + Duration::from_millis(2), "{what}: {few:?}, {many:?}");
     };
     measure("ready", &mut |view| {
         assert_eq!(ready(view), 10);
@@ -96,8 +79,7 @@ fn ten_thousand_todos_of_which_ten_are_ready_cost_what_ten_cost() {
         continuation: Continuation::ActiveGoal,
         waive: None,
     };
-    many.submit(operation("complete", "user:ana", Wish::Todo(complete)))
-        .unwrap();
+    many.submit(operation("complete", "user:ana", Wish::Todo(complete))).unwrap();
     many.read(|view| {
         assert_eq!(ready(view), Facts::PAGE);
         faults::check_chain(view)

@@ -42,15 +42,8 @@ pub(super) fn founded(home: &Path) -> Authority {
 /// How many Todos the Goal has.
 pub(super) fn todos(home: &Path) -> i64 {
     let goal = goal();
-    let filter = TodoFilter {
-        goal: &goal,
-        live: false,
-        bucket: None,
-    };
-    let found = authority(home)
-        .unwrap()
-        .read(|view| view.todos(&filter, 0, usize::MAX))
-        .unwrap();
+    let filter = TodoFilter { goal: &goal, live: false, bucket: None };
+    let found = authority(home).unwrap().read(|view| view.todos(&filter, 0, usize::MAX)).unwrap();
     i64::try_from(found.len()).unwrap()
 }
 
@@ -58,33 +51,21 @@ pub(super) fn todos(home: &Path) -> i64 {
 pub(super) fn submit_once(home: &Path) -> Result<()> {
     let new = NewTodo::titled("work".parse().unwrap(), TodoKind::Advance);
     let add = Wish::Todo(TodoCommand::Add(Box::new(new)));
-    authority(home)?
-        .submit(operation("add", "user:ana", add))
-        .map(drop)
+    authority(home)?.submit(operation("add", "user:ana", add)).map(drop)
 }
 
 /// Adds Todos, all in one commit.
 fn add_todos(authority: &mut Authority, id: &str, n: u32) {
     let add = |n| BatchItem::Add {
-        new: Box::new(NewTodo::titled(
-            format!("work {n}").parse().unwrap(),
-            TodoKind::Advance,
-        )),
+        new: Box::new(NewTodo::titled(format!("work {n}").parse().unwrap(), TodoKind::Advance)),
         after_items: [].into(),
     };
-    authority
-        .submit(operation(id, "user:ana", Wish::Batch((0..n).map(add).collect())))
-        .unwrap();
+    authority.submit(operation(id, "user:ana", Wish::Batch((0..n).map(add).collect()))).unwrap();
 }
 
 fn add_agent(authority: &mut Authority, name: &str) {
-    let add = AgentCommand::Add {
-        agent_id: name.parse().unwrap(),
-        capabilities: [].into(),
-    };
-    authority
-        .submit(operation(&format!("agent-{name}"), "user:ana", Wish::Agent(add)))
-        .unwrap();
+    let add = AgentCommand::Add { agent_id: name.parse().unwrap(), capabilities: [].into() };
+    authority.submit(operation(&format!("agent-{name}"), "user:ana", Wish::Agent(add))).unwrap();
 }
 
 /// A claim of the Goal's n-th Todo.

@@ -20,11 +20,7 @@ pub(super) fn race(home: &Path, actor: &str) -> Result<()> {
                 true
             }
             Err(e) => {
-                let holder = e
-                    .details()
-                    .get("holder")
-                    .and_then(|holder| holder.as_str())
-                    .unwrap_or("?");
+                let holder = e.details().get("holder").and_then(|holder| holder.as_str()).unwrap_or("?");
                 println!("@{} {holder}", e.code());
                 false
             }
@@ -34,10 +30,7 @@ pub(super) fn race(home: &Path, actor: &str) -> Result<()> {
         }
         if won {
             let own_id = answer?.outcome::<Outcome>()?.own_id;
-            let release = ClaimCommand::Release {
-                todo_id: TodoId::new(goal(), n),
-                own_id,
-            };
+            let release = ClaimCommand::Release { todo_id: TodoId::new(goal(), n), own_id };
             authority.submit(operation(&id("release", n), actor, Wish::Claim(release)))?;
         }
         println!("@free");
@@ -62,32 +55,20 @@ impl Race {
         add_todos(&mut authority, "todos", rounds);
         let runners = actors
             .iter()
-            .map(|actor| {
-                (
-                    actor.clone(),
-                    start(&format!("race {actor}"), home.path(), &Start::default()),
-                )
-            })
+            .map(|actor| (actor.clone(), start(&format!("race {actor}"), home.path(), &Start::default())))
             .collect();
         let mut race = Self { home, runners };
-        race.runners
-            .iter_mut()
-            .for_each(|(_, runner)| runner.said("ready"));
+        race.runners.iter_mut().for_each(|(_, runner)| runner.said("ready"));
         race
     }
 
     /// One round: what each found, by its actor.
     fn round(&mut self) -> BTreeMap<String, String> {
         self.runners.iter_mut().for_each(|(_, runner)| runner.go());
-        let found = self
-            .runners
-            .iter_mut()
-            .map(|(actor, runner)| (actor.clone(), runner.next().unwrap()))
-            .collect();
+        let found =
+            self.runners.iter_mut().map(|(actor, runner)| (actor.clone(), runner.next().unwrap())).collect();
         self.runners.iter_mut().for_each(|(_, runner)| runner.go());
-        self.runners
-            .iter_mut()
-            .for_each(|(_, runner)| runner.said("free"));
+        self.runners.iter_mut().for_each(|(_, runner)| runner.said("free"));
         found
     }
 }
@@ -98,33 +79,19 @@ fn one_winner(processes: u32, rounds: u32) {
     let mut race = Race::of(&actors, rounds);
     for round in 1..=rounds {
         let found = race.round();
-        let winners: Vec<_> = found
-            .iter()
-            .filter(|(_, said)| *said == "won")
-            .map(|(actor, _)| actor)
-            .collect();
+        let winners: Vec<_> =
+            found.iter().filter(|(_, said)| *said == "won").map(|(actor, _)| actor).collect();
         assert_eq!(winners.len(), 1, "round {round}: {found:?}");
         let lost = format!("already_claimed {}", winners[0]);
-        assert!(
-            found.values().all(|said| said == "won" || *said == lost),
-            "round {round}: {found:?}"
-        );
+        assert!(found.values().all(|said| said == "won" || *said == lost), "round {round}: {found:?}");
     }
     // A claim that lost left nothing: one Turn and one receipt a round, and a chain that holds.
     let goal = goal();
     authority(race.home.path())
         .unwrap()
         .read(|view| {
-            let filter = TurnFilter {
-                goal: &goal,
-                todo: None,
-                agent: None,
-                live: false,
-            };
-            assert_eq!(
-                view.turns(&filter, None, usize::MAX)?.len(),
-                usize::try_from(rounds).unwrap()
-            );
+            let filter = TurnFilter { goal: &goal, todo: None, agent: None, live: false };
+            assert_eq!(view.turns(&filter, None, usize::MAX)?.len(), usize::try_from(rounds).unwrap());
             faults::check_chain(view)
         })
         .unwrap();
@@ -149,19 +116,12 @@ fn fault_a03_of_32_processes_one_wins_each_of_200_rounds() {
 fn fault_a12_of_two_endpoints_of_one_agent_one_wins() {
     let actors = ["agent:a@mac.1".to_owned(), "agent:a@mac.2".to_owned()];
     let mut race = Race::of(&actors[..1], 50);
-    let second = start(
-        &format!("race {}", actors[1]),
-        race.home.path(),
-        &Start::default(),
-    );
+    let second = start(&format!("race {}", actors[1]), race.home.path(), &Start::default());
     race.runners.push((actors[1].clone(), second));
     race.runners[1].1.said("ready");
     for round in 1..=50 {
         let found = race.round();
-        let winner = found
-            .iter()
-            .find(|(_, said)| *said == "won")
-            .map(|(actor, _)| actor.clone());
+        let winner = found.iter().find(|(_, said)| *said == "won").map(|(actor, _)| actor.clone());
         let loser = found.values().find(|said| *said != "won").unwrap();
         let winner = winner.unwrap_or_else(|| panic!("round {round}: {found:?}"));
         assert_eq!(*loser, format!("already_claimed {winner}"), "round {round}");
@@ -180,10 +140,7 @@ fn all_succeed(processes: u32) {
             start(
                 &format!("claim agent:a{n} {n}"),
                 home.path(),
-                &Start {
-                    set: &[("LOOPX_TEST_OP", &id)],
-                    ..Start::default()
-                },
+                &Start { set: &[("LOOPX_TEST_OP", &id)], ..Start::default() },
             )
         })
         .collect();
@@ -193,11 +150,7 @@ fn all_succeed(processes: u32) {
         assert!(claimant.end().success());
     }
     let goal = goal();
-    let owned = TodoFilter {
-        goal: &goal,
-        live: true,
-        bucket: Some("owned"),
-    };
+    let owned = TodoFilter { goal: &goal, live: true, bucket: Some("owned") };
     let owned = authority.read(|view| view.todos(&owned, 0, usize::MAX)).unwrap();
     assert_eq!(owned.len(), usize::try_from(processes).unwrap());
     for todo in owned {

@@ -18,11 +18,7 @@ impl State<'_> {
     /// Applies one change to the rows as they lie. No counter and no meter goes below zero.
     pub(super) fn shift(&mut self, delta: &Delta) -> Result<()> {
         match delta {
-            Delta::Dependency {
-                dep,
-                unmet,
-                cancelled,
-            } => {
+            Delta::Dependency { dep, unmet, cancelled } => {
                 let dep = self.written_todo(dep)?;
                 let sql = sql!(
                     "UPDATE todos SET unmet=max(unmet+?2, 0), cancelled_deps=max(cancelled_deps+?3, 0)
@@ -38,18 +34,13 @@ impl State<'_> {
                 }
                 Ok(())
             }
-            Delta::Wake {
-                target,
-                woken_at,
-                lost,
-            } => {
+            Delta::Wake { target, woken_at, lost } => {
                 let sql = sql!(
                     "UPDATE todos INDEXED BY todo_wakes SET woken_at=?2, wake_lost=?3, ready_at=?4
                      WHERE wake_target=?1"
                 );
                 let (at, ready_at) = (woken_at.map(Timestamp::as_ms), woken_ready_at(*woken_at));
-                self.run(sql, params![target.to_string(), at, lost, ready_at])
-                    .map(drop)
+                self.run(sql, params![target.to_string(), at, lost, ready_at]).map(drop)
             }
             Delta::Meter { scope, bucket, by } => {
                 let (goal, agent) = meter_key(scope);

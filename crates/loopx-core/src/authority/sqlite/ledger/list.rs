@@ -116,14 +116,10 @@ impl View for State<'_> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(Vec::new());
         };
-        self.all(
-            sql!("SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent"),
-            [key],
-            |row| {
-                let agent: String = column(row, 0)?;
-                body(row, 1, &format_args!("agents {goal} {agent}"))
-            },
-        )
+        self.all(sql!("SELECT agent, body FROM agents WHERE goal=?1 ORDER BY agent"), [key], |row| {
+            let agent: String = column(row, 0)?;
+            body(row, 1, &format_args!("agents {goal} {agent}"))
+        })
     }
 
     fn gates(&mut self, filter: &GateFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Gate>> {
@@ -194,11 +190,7 @@ impl View for State<'_> {
             (false, None) => sql!(turns!("turn_goals WHERE goal=?1")),
         };
         let agent = filter.agent.map(crate::model::AgentId::as_str);
-        self.all(
-            sql,
-            params![goal, before, todo, agent, filter.live, limited(limit)],
-            turn,
-        )
+        self.all(sql, params![goal, before, todo, agent, filter.live, limited(limit)], turn)
     }
 
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
@@ -211,10 +203,7 @@ impl View for State<'_> {
     fn own_head(&mut self) -> Result<Option<Head>> {
         let sql = sql!("SELECT id, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id DESC LIMIT 1");
         self.one(sql, params![row_id(OWN, 0), row_id(OWN, u32::MAX)], |row| {
-            Ok(Head {
-                seq: number(column(row, 0)?).into(),
-                hash: Digest::from_bytes(column(row, 1)?),
-            })
+            Ok(Head { seq: number(column(row, 0)?).into(), hash: Digest::from_bytes(column(row, 1)?) })
         })
     }
 
@@ -226,11 +215,10 @@ impl View for State<'_> {
         let Some(goal) = self.goal_key(goal)? else {
             return Ok(Count::new());
         };
-        let counts = self.all(
-            sql!("SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0"),
-            [goal],
-            |row| Ok((column(row, 0)?, unsigned(row, 1)?)),
-        )?;
+        let counts =
+            self.all(sql!("SELECT bucket, n FROM counts WHERE goal=?1 AND n<>0"), [goal], |row| {
+                Ok((column(row, 0)?, unsigned(row, 1)?))
+            })?;
         Ok(counts.into_iter().collect())
     }
 
@@ -316,17 +304,13 @@ impl State<'_> {
             return Ok(Vec::new());
         };
         let sql = sql!("SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
-        self.all(
-            sql,
-            params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)],
-            |row| {
-                Ok(Record {
-                    seq: number(column(row, 0)?).into(),
-                    payload: column(row, 1)?,
-                    hash: Digest::from_bytes(column(row, 2)?),
-                })
-            },
-        )
+        self.all(sql, params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)], |row| {
+            Ok(Record {
+                seq: number(column(row, 0)?).into(),
+                payload: column(row, 1)?,
+                hash: Digest::from_bytes(column(row, 2)?),
+            })
+        })
     }
 
     /// Number, slug and objective of one Goal or of all, by slug.

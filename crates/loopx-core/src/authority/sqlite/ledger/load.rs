@@ -64,9 +64,8 @@ const GATED: Sql = sql!(todos!(
        WHERE g.goal=?1 AND g.blocking=1 AND g.whole=0)
      ORDER BY id LIMIT ?2"
 ));
-pub(super) const LIVE: Sql = sql!(todos!(
-    "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3"
-));
+pub(super) const LIVE: Sql =
+    sql!(todos!("INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 ORDER BY id LIMIT ?3"));
 
 /// Takes a Todo from a row of `todos!`.
 pub(super) fn todo(row: &Row<'_>) -> Result<Todo> {
@@ -133,20 +132,15 @@ impl State<'_> {
     }
 
     pub(super) fn receipt_row(&self, id: &OperationId) -> Result<Option<StoredReceipt>> {
-        self.one(
-            sql!("SELECT body FROM receipts WHERE operation_id=?1"),
-            [id.as_str()],
-            |row| body(row, 0, &format_args!("receipts {id}")),
-        )
+        self.one(sql!("SELECT body FROM receipts WHERE operation_id=?1"), [id.as_str()], |row| {
+            body(row, 0, &format_args!("receipts {id}"))
+        })
     }
 
     pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
         let now = facts.now();
         let (mut used, mut authors, mut lists) = (Vec::new(), Vec::new(), Vec::new());
-        let mut found = Found {
-            rows: Rows::default(),
-            have: facts.rows(),
-        };
+        let mut found = Found { rows: Rows::default(), have: facts.rows() };
         for read in reads {
             match read {
                 Read::Used(scope, since) => used.push((scope.clone(), *since, self.used(scope, *since)?)),
@@ -154,7 +148,9 @@ impl State<'_> {
                 Read::DoneDependants(id) => {
                     lists.push((read, self.listed(DONE_DEPENDANTS, COUNT_DONE_DEPENDANTS, id)?));
                 }
-                Read::CancelledDeps(id) => lists.push((read, self.listed(CANCELLED_DEPS, COUNT_CANCELLED_DEPS, id)?)),
+                Read::CancelledDeps(id) => {
+                    lists.push((read, self.listed(CANCELLED_DEPS, COUNT_CANCELLED_DEPS, id)?));
+                }
                 _ => self.answer(read, now, &mut found)?, // wildcard: every other question loads rows
             }
         }
@@ -310,10 +306,7 @@ impl State<'_> {
             return Ok(());
         };
         let row: Option<Agent> = self.agent_row(key, agent)?;
-        found
-            .rows
-            .agents
-            .extend(row.map(|row| ((goal.clone(), agent.clone()), row)));
+        found.rows.agents.extend(row.map(|row| ((goal.clone(), agent.clone()), row)));
         Ok(())
     }
 
@@ -353,11 +346,7 @@ impl State<'_> {
         let Some(key) = self.goal_key(goal)? else {
             return Ok(());
         };
-        let todos = self.all(
-            sql,
-            params![row_id(key, 0), row_id(key, u32::MAX), limited(limit)],
-            todo,
-        )?;
+        let todos = self.all(sql, params![row_id(key, 0), row_id(key, u32::MAX), limited(limit)], todo)?;
         self.with_turns(todos, found)
     }
 
@@ -392,10 +381,7 @@ impl State<'_> {
     fn some_gates(&mut self, sql: Sql, key: Option<i64>, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = key else { return Ok(()) };
         let gates = self.all(sql, [key], gate)?;
-        found
-            .rows
-            .gates
-            .extend(gates.into_iter().map(|gate| (gate.gate_id, gate)));
+        found.rows.gates.extend(gates.into_iter().map(|gate| (gate.gate_id, gate)));
         Ok(())
     }
 
@@ -408,12 +394,7 @@ impl State<'_> {
                 continue;
             }
             self.one_todo(&next, found)?;
-            let Some(row) = found
-                .rows
-                .todos
-                .get(&next)
-                .or_else(|| found.have.todos.get(&next))
-            else {
+            let Some(row) = found.rows.todos.get(&next).or_else(|| found.have.todos.get(&next)) else {
                 continue;
             };
             if next == *id || !matches!(row.state, TodoState::Cancelled { .. }) {

@@ -68,8 +68,7 @@ impl SqliteLedger {
     pub(in crate::authority) fn limit_pages(&mut self, pages: u32) -> Result<()> {
         let writer = opened(&mut self.writer, || Writer::open(&self.path, &SCHEMA))?;
         let tx = writer.begin_immediate()?;
-        tx.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))
-            .map_err(|e| state::fail(&e))
+        tx.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(())).map_err(|e| state::fail(&e))
     }
 
     fn closed(profile: &Profile, env: &Env) -> Self {

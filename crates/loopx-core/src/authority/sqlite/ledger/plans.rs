@@ -9,33 +9,18 @@ use super::{state::Listed, tables::SCHEMA};
 /// The statements that look at every row, by how they begin, and why they may: each is asked by a person for a text
 /// or a few letters, and no verb of an agent asks it.
 const WHOLE: [(&str, &str); 4] = [
-    (
-        "SELECT turn_id FROM turns WHERE substr(turn_id",
-        "an id by letters of its random part",
-    ),
-    (
-        "SELECT gate_id FROM gates WHERE substr(gate_id",
-        "an id by letters of its random part",
-    ),
-    (
-        "SELECT evidence_id FROM evidence WHERE substr(evidence_id",
-        "an id by letters of its random part",
-    ),
-    (
-        "SELECT g.goal, g.slug, b.body FROM goals g",
-        "a text in every Goal's objective",
-    ),
+    ("SELECT turn_id FROM turns WHERE substr(turn_id", "an id by letters of its random part"),
+    ("SELECT gate_id FROM gates WHERE substr(gate_id", "an id by letters of its random part"),
+    ("SELECT evidence_id FROM evidence WHERE substr(evidence_id", "an id by letters of its random part"),
+    ("SELECT g.goal, g.slug, b.body FROM goals g", "a text in every Goal's objective"),
 ];
 
 /// How SQLite would go about a statement, a line a step.
 fn plan(conn: &Connection, sql: &str) -> Vec<String> {
-    let mut statement = conn
-        .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
-        .unwrap_or_else(|e| panic!("{sql}: {e}"));
+    let mut statement =
+        conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap_or_else(|e| panic!("{sql}: {e}"));
     let none = vec![rusqlite::types::Null; statement.parameter_count()];
-    let steps = statement
-        .query_map(rusqlite::params_from_iter(none), |row| row.get(3))
-        .unwrap();
+    let steps = statement.query_map(rusqlite::params_from_iter(none), |row| row.get(3)).unwrap();
     steps.map(Result::unwrap).collect()
 }
 
@@ -43,23 +28,14 @@ fn plan(conn: &Connection, sql: &str) -> Vec<String> {
 fn every_statement_is_a_search_in_an_index() {
     let conn = Connection::open_in_memory().unwrap();
     conn.execute_batch(SCHEMA.ddl).unwrap();
-    let mut listed: Vec<&str> = inventory::iter::<Listed>
-        .into_iter()
-        .map(|listed| listed.0)
-        .collect();
+    let mut listed: Vec<&str> = inventory::iter::<Listed>.into_iter().map(|listed| listed.0).collect();
     listed.sort_unstable();
     listed.dedup();
-    assert!(
-        listed.len() > 50,
-        "the list is not that of the ledger: {}",
-        listed.len()
-    );
+    assert!(listed.len() > 50, "the list is not that of the ledger: {}", listed.len());
     let mut whole = Vec::new();
     for sql in listed {
         let steps = plan(&conn, sql);
-        let scans = steps
-            .iter()
-            .any(|step| step.starts_with("SCAN") || step.contains("AUTOMATIC"));
+        let scans = steps.iter().any(|step| step.starts_with("SCAN") || step.contains("AUTOMATIC"));
         match WHOLE.iter().position(|(begins, _)| sql.starts_with(begins)) {
             Some(place) => whole.push((place, scans)),
             None => assert!(!scans, "{sql}\n{steps:#?}"),
@@ -71,11 +47,7 @@ fn every_statement_is_a_search_in_an_index() {
         assert!(!sorts || few || !sql.contains("LIMIT"), "{sql}\n{steps:#?}");
     }
     whole.sort_unstable();
-    assert_eq!(
-        whole,
-        [(0, true), (1, true), (2, true), (3, true)],
-        "an exception is none any more"
-    );
+    assert_eq!(whole, [(0, true), (1, true), (2, true), (3, true)], "an exception is none any more");
 }
 
 #[test]

@@ -57,15 +57,15 @@ impl Taker<'_> {
 
 impl State<'_> {
     /// The keys of the first Todos an agent may take, most urgent first.
-    pub(super) fn ready(&mut self, goal: i64, agent: &AgentId, depth: Depth, now_ms: i64) -> Result<Vec<i64>> {
-        let has = self
-            .agent_row(goal, agent)?
-            .map(|agent| agent.capabilities)
-            .unwrap_or_default();
-        let taker = Taker {
-            agent: agent.as_str(),
-            has,
-        };
+    pub(super) fn ready(
+        &mut self,
+        goal: i64,
+        agent: &AgentId,
+        depth: Depth,
+        now_ms: i64,
+    ) -> Result<Vec<i64>> {
+        let has = self.agent_row(goal, agent)?.map(|agent| agent.capabilities).unwrap_or_default();
+        let taker = Taker { agent: agent.as_str(), has };
         let mut reserved = Vec::new();
         self.each(RESERVED, params![agent.as_str(), goal, now_ms], |row| {
             if let Some(place) = fitting(&taker, row)? {
@@ -112,9 +112,7 @@ impl State<'_> {
 /// Where a row stands among those of its priority, if the taker may take it.
 fn fitting(taker: &Taker<'_>, row: &rusqlite::Row<'_>) -> Result<Option<(i64, i64)>> {
     let text = |at| -> Result<Option<&str>> {
-        row.get_ref(at)
-            .and_then(|cell| Ok(cell.as_str_or_null()?))
-            .map_err(|e| fail(&e))
+        row.get_ref(at).and_then(|cell| Ok(cell.as_str_or_null()?)).map_err(|e| fail(&e))
     };
     if !taker.may(text(2)?, text(3)?) {
         return Ok(None);

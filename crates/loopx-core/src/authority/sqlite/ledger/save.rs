@@ -54,11 +54,7 @@ struct Still {
 
 impl Tx for State<'_> {
     fn found(&mut self, meta: &Meta) -> Result<()> {
-        let Meta {
-            authority_id,
-            incarnation,
-            stamp,
-        } = meta;
+        let Meta { authority_id, incarnation, stamp } = meta;
         let sql = sql!(
             "INSERT INTO meta(one, authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump)
              VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)"
@@ -105,11 +101,7 @@ impl State<'_> {
 
     fn restamp(&mut self, stamp: &Stamp) -> Result<()> {
         let sql = sql!("UPDATE meta SET boot_id=?1, boot_ms=?2, now_ms=?3, clock_jump=?4 WHERE one=1");
-        self.run(
-            sql,
-            params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump],
-        )
-        .map(drop)
+        self.run(sql, params![stamp.boot_id, stamp.boot_ms, stamp.now_ms, stamp.clock_jump]).map(drop)
     }
 
     /// Moves the end of a Goal's chain; a Goal that starts gets its number.
@@ -167,9 +159,7 @@ impl State<'_> {
         }
         rows.turns.values().try_for_each(|turn| self.put_turn(turn))?;
         rows.gates.values().try_for_each(|gate| self.put_gate(gate))?;
-        rows.evidence
-            .values()
-            .try_for_each(|evidence| self.put_evidence(evidence))
+        rows.evidence.values().try_for_each(|evidence| self.put_evidence(evidence))
     }
 
     fn put_todo(&mut self, todo: &Todo, moves: &mut Moves) -> Result<()> {
@@ -188,18 +178,8 @@ impl State<'_> {
                 if before.still != still {
                     let sql = sql!("UPDATE todos SET live=?2, title=?3, wake_target=?4, reserved_for=?5, excluded=?6, needs=?7
                          WHERE id=?1");
-                    let Still {
-                        live,
-                        title,
-                        wake_target,
-                        reserved_for,
-                        excluded,
-                        needs,
-                    } = &still;
-                    self.run(
-                        sql,
-                        params![id, live, title, wake_target, reserved_for, excluded, needs],
-                    )?;
+                    let Still { live, title, wake_target, reserved_for, excluded, needs } = &still;
+                    self.run(sql, params![id, live, title, wake_target, reserved_for, excluded, needs])?;
                 }
             }
         }
@@ -268,7 +248,8 @@ impl State<'_> {
             };
         }
         let counters = &todo.counters;
-        let (priority, free_at) = (index.ready.map(|ready| ready.priority), index.ready.map(|ready| ready.free_at));
+        let (priority, free_at) =
+            (index.ready.map(|ready| ready.priority), index.ready.map(|ready| ready.free_at));
         let woken_at = counters.woken_at.map(Timestamp::as_ms);
         let writes_in = index.writes_in.as_ref().map(crate::model::Workspace::as_str);
         let body = encode(todo)?;
@@ -320,8 +301,7 @@ impl State<'_> {
             "INSERT INTO turns(turn_id, goal, agent, todo, live, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT(turn_id) DO UPDATE SET live=excluded.live, body=excluded.body"
         );
-        self.run(sql, params![id, goal, turn.agent_id.as_str(), todo, live, body])
-            .map(drop)
+        self.run(sql, params![id, goal, turn.agent_id.as_str(), todo, live, body]).map(drop)
     }
 
     fn put_gate(&mut self, gate: &Gate) -> Result<()> {
@@ -334,50 +314,32 @@ impl State<'_> {
              ON CONFLICT(gate_id) DO UPDATE SET whole=excluded.whole, blocking=excluded.blocking,
                approves=excluded.approves, body=excluded.body"
         );
-        self.run(
-            sql,
-            params![id, goal, whole, gate.is_blocking(), approves, encode(gate)?],
-        )?;
+        self.run(sql, params![id, goal, whole, gate.is_blocking(), approves, encode(gate)?])?;
         let sql = sql!("SELECT todo FROM gate_todos INDEXED BY gate_todos_back WHERE gate_id=?1");
         let before: BTreeSet<i64> = self.all(sql, [id], |row| column(row, 0))?.into_iter().collect();
         let named = match &gate.blocks {
-            Blocks::Todos(ids) => ids
-                .iter()
-                .map(|id| self.written_todo(id))
-                .collect::<Result<BTreeSet<i64>>>()?,
+            Blocks::Todos(ids) => {
+                ids.iter().map(|id| self.written_todo(id)).collect::<Result<BTreeSet<i64>>>()?
+            }
             Blocks::Goal => BTreeSet::new(),
         };
         for todo in before.difference(&named) {
-            self.run(
-                sql!("DELETE FROM gate_todos WHERE todo=?1 AND gate_id=?2"),
-                params![todo, id],
-            )?;
+            self.run(sql!("DELETE FROM gate_todos WHERE todo=?1 AND gate_id=?2"), params![todo, id])?;
         }
         for todo in named.difference(&before) {
-            self.run(
-                sql!("INSERT INTO gate_todos(todo, gate_id) VALUES(?1, ?2)"),
-                params![todo, id],
-            )?;
+            self.run(sql!("INSERT INTO gate_todos(todo, gate_id) VALUES(?1, ?2)"), params![todo, id])?;
         }
         Ok(())
     }
 
     fn put_evidence(&mut self, evidence: &Evidence) -> Result<()> {
         let goal = self.written_goal(&evidence.goal_id)?;
-        let todo = evidence
-            .todo_id
-            .as_ref()
-            .map(|todo| self.written_todo(todo))
-            .transpose()?;
+        let todo = evidence.todo_id.as_ref().map(|todo| self.written_todo(todo)).transpose()?;
         let sql = sql!(
             "INSERT INTO evidence(evidence_id, goal, todo, body) VALUES(?1, ?2, ?3, ?4)
              ON CONFLICT(evidence_id) DO UPDATE SET todo=excluded.todo, body=excluded.body"
         );
-        self.run(
-            sql,
-            params![evidence.evidence_id.as_bytes(), goal, todo, encode(evidence)?],
-        )
-        .map(drop)
+        self.run(sql, params![evidence.evidence_id.as_bytes(), goal, todo, encode(evidence)?]).map(drop)
     }
 
     fn put_event(&mut self, goal: i64, record: &Record) -> Result<()> {
@@ -385,11 +347,7 @@ impl State<'_> {
             Error::from(Code::Internal).internal("a Goal has more events than a key can number")
         })?;
         let sql = sql!("INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)");
-        self.run(
-            sql,
-            params![row_id(goal, number), record.payload, record.hash.as_bytes()],
-        )
-        .map(drop)
+        self.run(sql, params![row_id(goal, number), record.payload, record.hash.as_bytes()]).map(drop)
     }
 }
 
@@ -401,19 +359,8 @@ impl Still {
             title: todo.title.to_string(),
             wake_target: index.wake_target.as_ref().map(ToString::to_string),
             reserved_for: index.reserved_for.as_ref().map(|agent| agent.as_str().to_owned()),
-            excluded: joined(
-                todo.excluded_agents
-                    .iter()
-                    .map(crate::model::AgentId::as_str)
-                    .collect(),
-            ),
-            needs: joined(
-                todo.requires
-                    .capabilities
-                    .iter()
-                    .map(crate::model::Label::as_str)
-                    .collect(),
-            ),
+            excluded: joined(todo.excluded_agents.iter().map(crate::model::AgentId::as_str).collect()),
+            needs: joined(todo.requires.capabilities.iter().map(crate::model::Label::as_str).collect()),
         }
     }
 }

@@ -121,30 +121,18 @@ pub(super) fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
 /// Decodes the body that a row holds in a column.
 pub(super) fn body<T: DeserializeOwned>(row: &Row<'_>, at: usize, key: &dyn Display) -> Result<T> {
     let body = row.get_ref(at).map_err(|e| fail(&e))?;
-    decode(
-        key,
-        body.as_str().map_err(|e| corrupt(format_args!("{key}: {e}")))?,
-    )
+    decode(key, body.as_str().map_err(|e| corrupt(format_args!("{key}: {e}")))?)
 }
 
 impl<'c> State<'c> {
     /// A state to be read.
     pub(super) fn new(conn: &'c Connection) -> Self {
-        Self {
-            conn,
-            goals: BTreeMap::new(),
-            turns: BTreeSet::new(),
-            todos: None,
-            stored: false,
-        }
+        Self { conn, goals: BTreeMap::new(), turns: BTreeSet::new(), todos: None, stored: false }
     }
 
     /// A state to be changed.
     pub(super) fn to_write(conn: &'c Connection) -> Self {
-        Self {
-            todos: Some(BTreeMap::new()),
-            ..Self::new(conn)
-        }
+        Self { todos: Some(BTreeMap::new()), ..Self::new(conn) }
     }
 
     /// Whether anything was written through this state.
@@ -160,11 +148,7 @@ impl<'c> State<'c> {
         take: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let mut statement = self.conn.prepare_cached(sql.0).map_err(|e| fail(&e))?;
-        statement
-            .query_row(params, |row| Ok(take(row)))
-            .optional()
-            .map_err(|e| fail(&e))?
-            .transpose()
+        statement.query_row(params, |row| Ok(take(row))).optional().map_err(|e| fail(&e))?.transpose()
     }
 
     /// Takes rows until there are no more or `take` has enough.
@@ -215,10 +199,7 @@ impl<'c> State<'c> {
         }
         let sql = sql!("SELECT goal, head_seq, head_hash FROM goals WHERE slug=?1");
         let known = self.one(sql, [goal.as_str()], |row| {
-            let head = Head {
-                seq: unsigned(row, 1)?,
-                hash: Digest::from_bytes(column(row, 2)?),
-            };
+            let head = Head { seq: unsigned(row, 1)?, hash: Digest::from_bytes(column(row, 2)?) };
             Ok((column(row, 0)?, head))
         })?;
         if let Some(known) = known {
@@ -261,9 +242,7 @@ impl<'c> State<'c> {
 
     /// The key of a Todo, if there is its Goal.
     pub(super) fn todo_key(&mut self, todo: &TodoId) -> Result<Option<i64>> {
-        Ok(self
-            .goal_key(todo.goal())?
-            .map(|goal| row_id(goal, todo.number())))
+        Ok(self.goal_key(todo.goal())?.map(|goal| row_id(goal, todo.number())))
     }
 
     /// The number of a Goal whose rows are written.

@@ -6,13 +6,8 @@
 use super::super::Schema;
 
 /// The ledger's file.
-pub(crate) const SCHEMA: Schema = Schema {
-    name: "the ledger",
-    application_id: 0x4c6f_7058,
-    oldest: 1,
-    newest: 1,
-    ddl: DDL,
-};
+pub(crate) const SCHEMA: Schema =
+    Schema { name: "the ledger", application_id: 0x4c6f_7058, oldest: 1, newest: 1, ddl: DDL };
 
 /// Heads lie apart from the Goals' bodies: every write moves a head, and few change a body.
 const DDL: &str = "
