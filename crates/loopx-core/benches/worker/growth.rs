@@ -74,7 +74,7 @@ impl Worker {
             turns.extend(outcome.turn_id);
         }
         for turn_id in turns {
-            self.timed_by_person(Command::Turn(TurnCommand::Stop { turn_id, own_id: None }))?;
+            self.timed_by_person(Command::Turn(TurnCommand::Stop { turn_id, own_id: None, reason: None }))?;
         }
         Ok(spread(all_ns))
     }

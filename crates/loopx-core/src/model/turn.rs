@@ -526,6 +526,9 @@ pub struct StopWish {
     pub by: Actor,
     /// When.
     pub at: Timestamp,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ShortText>,
 }
 
 /// How a Turn can end.

@@ -297,7 +297,9 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         }
         TurnEvent::Unresolved { turn_id, why, .. } => (turn_id, format!("Turn unresolved: {}", word(why))),
         TurnEvent::ExecutorGone { turn_id } => (turn_id, "the executor was proved gone".to_owned()),
-        TurnEvent::StopWished { turn_id } => (turn_id, "Turn is to be stopped".to_owned()),
+        TurnEvent::StopWished { turn_id, reason } => {
+            (turn_id, because("Turn is to be stopped".to_owned(), reason.as_ref()))
+        }
         TurnEvent::Ended { turn_id, end, note, .. } => {
             subject.said_by = matches!(end, End::Failed(FailedBy::Validate)).then_some(VALIDATOR);
             (turn_id, because(ended(*end), note.as_ref()))

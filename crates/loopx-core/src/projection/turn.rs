@@ -8,7 +8,7 @@ use super::page::{Listed, Slice, bad_cursor, collect};
 
 use crate::{
     authority::{TurnFilter, View},
-    error::Result,
+    error::{Code, Result},
     model::{
         AgentId, EndpointId, Executor, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, VerdictOutcome,
     },
@@ -56,7 +56,7 @@ impl TurnRow {
             endpoint: turn.endpoint.clone(),
             executor: turn.executor,
             state: turn.state.as_str(),
-            why: why(&turn.state),
+            why: why(turn),
             summary: turn
                 .candidate
                 .as_ref()
@@ -103,11 +103,15 @@ pub fn turns(view: &mut dyn View, query: &TurnQuery<'_>, slice: Slice<'_>) -> Re
 }
 
 /// The reason that a state carries, as the wire spells it.
-fn why(state: &TurnState) -> Option<String> {
-    match state {
+fn why(turn: &Turn) -> Option<String> {
+    match &turn.state {
         TurnState::Unresolved { why, .. } => Some(word(why)),
         TurnState::Stopped { why } => Some(word(why)),
         TurnState::Failed { how: crate::model::FailedBy::Host(failure) } => Some(failure.as_str().to_owned()),
+        // No validator was asked about what wrote where it may not.
+        TurnState::Failed { how: crate::model::FailedBy::Validate } if turn.verdict.is_none() => {
+            Some(Code::BoundaryViolation.as_str().to_owned())
+        }
         TurnState::Failed { how } => Some(word(how)),
         TurnState::Admitted
         | TurnState::Dispatched

@@ -35,6 +35,7 @@ pub fn plain(code: &str) -> &str {
         "incarnation" => "it is of an earlier life of the ledger",
         // Why it failed.
         "validate" => "refused by its validators",
+        "boundary_violation" => "wrote outside its scopes",
         "auth_required" => "the host is not signed in",
         SESSION_UNAVAILABLE => "the host's session cannot be resumed",
         "workspace_denied" => "the host may not use the work tree",

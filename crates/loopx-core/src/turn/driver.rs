@@ -297,7 +297,8 @@ impl Driver<'_> {
             return Ok(Flow::Rest);
         }
         if around.turn.stop_wish.is_none() {
-            let command = Command::Turn(TurnCommand::Stop { turn_id, own_id: Some(around.turn.own_id) });
+            let command =
+                Command::Turn(TurnCommand::Stop { turn_id, own_id: Some(around.turn.own_id), reason: None });
             let operation = around.step(self.base.step("stop")?, command);
             self.last = Some(site.authority.submit(operation)?);
         }

@@ -209,3 +209,15 @@ fn an_init_that_is_repeated_by_its_operation_finds_its_receipt() {
     desk.refused(&["init", "--goal", "Another", "--op-id", "begin"], "operation_conflict", 4);
     assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn an_init_with_the_name_of_a_goal_binds_to_it() {
+    let desk = Desk::with_work();
+    desk.ok(&["goal", "start", "Something else", "--id", "calc"]);
+    let bound = desk.ok(&["init", "--goal", "calc"]);
+    assert_eq!((&bound["goal"]["goal_id"], &bound["created"]), (&"calc".into(), &false.into()), "{bound}");
+    assert_eq!(desk.ok(&["goal", "list"])["items"].as_array().map(Vec::len), Some(2));
+    // and the folder says what it was bound to before
+    let back = desk.call(&["init", "--goal", "ship-it"]);
+    assert!(back.out.contains("it was bound to the Goal calc before"), "{}", back.out);
+}

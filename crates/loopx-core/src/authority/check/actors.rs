@@ -189,7 +189,7 @@ fn everything() -> Vec<(Input, Verb)> {
         (AgentCommand::Retire { agent_id: text("a") }, Verb::AgentRetire),
     ];
     let turns = [
-        (TurnCommand::Stop { turn_id, own_id: None }, Verb::TurnStop),
+        (TurnCommand::Stop { turn_id, own_id: None, reason: None }, Verb::TurnStop),
         (TurnCommand::Accept { turn_id }, Verb::TurnAccept),
         (TurnCommand::Abandon { turn_id, reason: text("x") }, Verb::TurnAbandon),
     ];

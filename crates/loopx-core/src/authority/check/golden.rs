@@ -167,7 +167,11 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ),
         ("todo", user(), Command::Todo(TodoCommand::Add(Box::new(new_todo())))),
         ("claim", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(claim())))),
-        ("turn", agent("a"), Command::Turn(TurnCommand::Stop { turn_id: turn(), own_id: Some(own()) })),
+        (
+            "turn",
+            agent("a"),
+            Command::Turn(TurnCommand::Stop { turn_id: turn(), own_id: Some(own()), reason: None }),
+        ),
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
         ("batch", user(), Command::Batch(batch())),

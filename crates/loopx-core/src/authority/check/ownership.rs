@@ -34,7 +34,7 @@ fn through(
         }
         "defer" => world.agent_todo(actor, TodoCommand::Defer { todo_id, own_id, wake: later }),
         "block" => world.agent_todo(actor, TodoCommand::Block { todo_id, own_id, reason: text("why") }),
-        "stop" => world.agent(actor, Command::Turn(TurnCommand::Stop { turn_id, own_id })),
+        "stop" => world.agent(actor, Command::Turn(TurnCommand::Stop { turn_id, own_id, reason: None })),
         "result" => {
             let candidate = Box::new(result(ResultKind::ValidatedProgress));
             world.step(agent(actor), Step::Candidate { turn_id, own_id, candidate, wake: None })

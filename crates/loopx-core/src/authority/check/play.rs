@@ -240,7 +240,7 @@ impl World {
 
     /// A person's wish that a Turn end.
     pub(super) fn stop(&mut self, turn_id: TurnId) -> Result<Receipt> {
-        self.turn_cmd(TurnCommand::Stop { turn_id, own_id: None })
+        self.turn_cmd(TurnCommand::Stop { turn_id, own_id: None, reason: None })
     }
 
     /// A gate on a Todo, opened by a person.

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     caller::caller,
     desk::{self, Desk},
-    schema,
+    schema, status,
     submit::{operation_id, with_proof_hint},
 };
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     kernel::Terms,
     model::{Assurance, Goal},
     private::PrivateStore,
+    projection::Attention,
     registry::Composition,
 };
 
@@ -254,10 +255,13 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         Ok((Schema::of(found, (LEDGER.oldest, LEDGER.newest)), more))
     });
     match seen {
-        Ok((schema, more)) => findings.extend(more.into_iter().map(|finding| match finding.check {
-            "ledger" => finding.schema(schema),
-            _ => finding,
-        })),
+        Ok((schema, more)) => {
+            findings.extend(more.into_iter().map(|finding| match finding.check {
+                "ledger" => finding.schema(schema),
+                _ => finding,
+            }));
+            findings.push(turns(&mut desk));
+        }
         Err(error) => findings.push(Finding::bad("ledger", &error)),
     }
     Ok(())
@@ -335,6 +339,20 @@ fn files(folders: [&Path; 3]) -> Finding {
     let names: Vec<_> = strange.into_iter().collect();
     let text = format!("no regular files: {}; remove what is not yours to keep there", names.join(", "));
     Finding::new("files", Standing::Doubtful, text)
+}
+
+/// Whether every Turn is driven, or known to have ended.
+fn turns(desk: &mut Desk) -> Finding {
+    let status = match status::seen(desk, None, None) {
+        Ok(status) => status,
+        Err(error) => return Finding::bad("turns", &error),
+    };
+    let lost = |row: &&Attention| row.kind == "driver_gone" || row.kind == Code::TurnUnresolved.as_str();
+    let lost: Vec<_> = status.goals.iter().flat_map(|goal| &goal.attention).filter(lost).collect();
+    let Some(first) = lost.first() else { return Finding::good("turns", "none is lost") };
+    let more = lost.len() - 1;
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    Finding::new("turns", Standing::Doubtful, format!("{}{more}", first.text)).command(first.command.clone())
 }
 
 /// Whether the owner-local store can be read, every page of it.

@@ -72,6 +72,8 @@ struct Started {
 
 struct Bound {
     goal: Option<String>,
+    /// The other Goal that the folder was bound to until now.
+    before: Option<String>,
     created: bool,
     excluded: bool,
 }
@@ -143,10 +145,15 @@ enum Slot {
     Free(GoalId),
 }
 
-/// The slug of the Goal that was started with this objective, or the first that is free.
+/// The Goal that is called so, or was started with this objective; else the first slug that is free.
 ///
 /// Errors: `invalid_argument` for an objective without a letter, `goal_exists` when no slug is free.
 fn place(desk: &mut Desk, title: &Text) -> Result<Slot> {
+    if let Ok(id) = title.as_str().parse::<GoalId>()
+        && found(desk, &id)?.is_some()
+    {
+        return Ok(Slot::Taken(id));
+    }
     let slug = goal::slug(title.as_str()).ok_or_else(goal::no_slug)?;
     for n in 1..=SLUGS_MAX {
         let id: GoalId = goal::nth_slug(&slug, n).parse()?;
@@ -200,11 +207,12 @@ fn check_profile(context: &Context<'_, '_>, args: &Args) -> Result<()> {
 /// Binds the folder: to the profile, and to the Goal that was named now or, unless it is bound anew, before.
 fn bound(desk: &mut Desk, folder: &Path, started: Option<&Started>, anew: bool) -> Result<Bound> {
     let here = desk.project.take().filter(|project| project.root == folder && !anew);
-    let goal =
-        started.map(|started| started.goal.to_string()).or_else(|| here.and_then(|project| project.goal));
+    let before = here.and_then(|project| project.goal);
+    let goal = started.map(|started| started.goal.to_string()).or_else(|| before.clone());
+    let before = before.filter(|before| goal.as_ref() != Some(before));
     let profile = Some(desk.profile.place().name().to_owned());
     let made = bind(&Project { root: folder.to_owned(), profile, goal: goal.clone() })?;
-    Ok(Bound { goal, created: made.created, excluded: made.excluded })
+    Ok(Bound { goal, before, created: made.created, excluded: made.excluded })
 }
 
 impl Done {
@@ -250,6 +258,10 @@ impl Done {
             (None, true) => document.line(format!("bound {shown} to the profile {name}")),
             (None, false) => document.line(format!("{shown} is bound to the profile {name}")),
         };
+        if let Some(before) = &self.bound.before {
+            document =
+                document.line(format!("it was bound to the Goal {before} before, which goes on as it is"));
+        }
         if self.bound.excluded {
             document = document.line("git ignores .loopx/ here, by its own list of this clone");
         }

@@ -4,7 +4,7 @@ use super::{desk::Desk, names, schema, show};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered, render::clipped},
     error::Result,
-    model::{EvidenceId, GateId, Timestamp, Turn, TurnId},
+    model::{AgentId, EvidenceId, GateId, GoalId, Timestamp, Turn, TurnId},
     private::PrivateStore,
     projection::{self, Attention, Eyes, GoalStatus, Status},
     turn::{self, DriverLock},
@@ -23,16 +23,20 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         (None, Some(_)) => Some(names::goal(&mut desk, None)?),
         _ => goal,
     };
+    let status = seen(&mut desk, agents_goal.as_ref(), agent.as_ref())?;
+    let document = document(&status, context.program, context.look.columns);
+    Rendered::new(schema::STATUS, &status, document)
+}
+
+/// The status of one Goal, or of all, with what this machine sees of drivers.
+pub(super) fn seen(desk: &mut Desk, goal: Option<&GoalId>, agent: Option<&AgentId>) -> Result<Status> {
     let machine_id = desk.profile.machine_id()?.parse()?;
     let place = desk.profile.place();
     let (locks, private) = (place.locks(), place.private_db());
     let tried = |turns: &[Turn]| turn::tried(&mut PrivateStore::at(&private), turns);
     let driver = |turn_id| DriverLock::seen(&locks, turn_id);
     let eyes = Eyes { machine_id: Some(&machine_id), driver: &driver, tried: &tried };
-    let status = desk
-        .look(|view, terms| projection::status(view, terms, agents_goal.as_ref(), agent.as_ref(), &eyes))?;
-    let document = document(&status, context.program, context.look.columns);
-    Rendered::new(schema::STATUS, &status, document)
+    desk.look(|view, terms| projection::status(view, terms, goal, agent, &eyes))
 }
 
 fn document(status: &Status, program: &str, columns: Option<u16>) -> Document {

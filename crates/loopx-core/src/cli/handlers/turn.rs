@@ -192,7 +192,11 @@ fn hosting(
 pub(in crate::cli) fn stop(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let (turn_id, row) = named(&mut desk, args)?;
-    let command = Command::Turn(TurnCommand::Stop { turn_id, own_id: own(context, args)? });
+    let command = Command::Turn(TurnCommand::Stop {
+        turn_id,
+        own_id: own(context, args)?,
+        reason: given::parsed(args, "reason")?,
+    });
     let written = submit(context, args, &mut desk, Wish::new(row.goal_id.clone(), command))?;
     let mut bench = Workbench::of(context, &desk)?;
     // A driver that lives ends its host itself; where it is gone, the proof does.

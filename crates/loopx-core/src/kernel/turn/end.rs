@@ -29,7 +29,9 @@ pub(in crate::kernel) fn finish(
 
 /// Ends a Turn without a result; its candidate stays in its row as evidence.
 pub(in crate::kernel) fn stop(draft: &mut Draft<'_>, turn_id: TurnId, why: Stopped) -> Result<()> {
-    finish(draft, turn_id, End::Stopped(why), None, false)
+    let wish = named(draft, turn_id)?.stop_wish.as_ref().filter(|_| why == Stopped::Stop);
+    let note = wish.and_then(|wish| wish.reason.clone());
+    finish(draft, turn_id, End::Stopped(why), note, false)
 }
 
 /// Ends a held Turn because a person denied what it needs; a refused acceptance is to be repaired.

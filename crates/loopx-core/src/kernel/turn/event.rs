@@ -96,6 +96,9 @@ pub enum Event {
     StopWished {
         /// Which Turn.
         turn_id: TurnId,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<ShortText>,
     },
     /// It ended.
     Ended {
@@ -184,9 +187,9 @@ impl Event {
                 }
                 Ok(())
             }
-            Self::StopWished { turn_id } => {
+            Self::StopWished { turn_id, reason } => {
                 facts.turn_mut(turn_id)?.stop_wish =
-                    Some(StopWish { by: context.actor.clone(), at: context.at });
+                    Some(StopWish { by: context.actor.clone(), at: context.at, reason: reason.clone() });
                 Ok(())
             }
             Self::Ended { turn_id, end, slot, note, repair } => {

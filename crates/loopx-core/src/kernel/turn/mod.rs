@@ -44,6 +44,9 @@ pub enum Command {
         /// The owner's token, when its owner asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         own_id: Option<OwnId>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<ShortText>,
     },
     /// Lets a result stand for a requirement that changed under it.
     Accept {
@@ -81,8 +84,8 @@ impl Command {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
         let turn_id = self.turn_id();
         match self {
-            Self::Stop { own_id, .. } => {
-                if let Some(taken) = ask_stop(draft, turn_id, *own_id)? {
+            Self::Stop { own_id, reason, .. } => {
+                if let Some(taken) = ask_stop(draft, turn_id, *own_id, reason.clone())? {
                     return Ok((taken, Some(Code::OwnershipExpired)));
                 }
             }
@@ -141,7 +144,12 @@ fn no_move(turn: &Turn, verb: &str) -> Error {
 
 /// Stops a Turn, or commits the wish where its driver has to end the executor first. Returns the outcome of a
 /// negative end, where its owner came too late and its scopes are taken.
-fn ask_stop(draft: &mut Draft<'_>, turn_id: TurnId, own_id: Option<OwnId>) -> Result<Option<Outcome>> {
+fn ask_stop(
+    draft: &mut Draft<'_>,
+    turn_id: TurnId,
+    own_id: Option<OwnId>,
+    reason: Option<ShortText>,
+) -> Result<Option<Outcome>> {
     let turn = named(draft, turn_id)?.clone();
     if turn.is_terminal() {
         return Err(no_move(&turn, "be stopped"));
@@ -156,11 +164,11 @@ fn ask_stop(draft: &mut Draft<'_>, turn_id: TurnId, own_id: Option<OwnId>) -> Re
         TurnState::Unresolved { .. } => return Err(in_the_way(draft.facts(), turn_id)?),
         TurnState::Dispatched | TurnState::Candidate if turn.is_driven() => {
             if turn.stop_wish.is_none() {
-                draft.emit(Event::StopWished { turn_id })?;
+                draft.emit(Event::StopWished { turn_id, reason })?;
             }
         }
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate | TurnState::Held { .. } => {
-            stop(draft, turn_id, Stopped::Stop)?;
+            end::finish(draft, turn_id, End::Stopped(Stopped::Stop), reason, false)?;
         }
         TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
             return Err(no_move(&turn, "be stopped"));

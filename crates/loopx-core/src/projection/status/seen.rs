@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use super::{Eyes, LastRun, Owned, Sighted, Stuck};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
-    error::Result,
+    error::{Code, Result},
     kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
-    model::{Agent, Gate, Goal, Ownership, Todo, Turn, TurnId, TurnState, VerdictOutcome, Workspace},
+    model::{
+        Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnState, VerdictOutcome, Workspace,
+    },
     projection::{
         gate,
         todo::OwnerRow,
@@ -259,8 +261,20 @@ fn said(turn: &Turn) -> String {
         TurnState::Failed { how: crate::model::FailedBy::Host(failure) } => {
             format!("{about} failed: {}", plain(failure.as_str()))
         }
+        TurnState::Failed { how: crate::model::FailedBy::Validate } if verdict.is_none() => {
+            format!("{about} failed: {}", plain(Code::BoundaryViolation.as_str()))
+        }
         TurnState::Failed { how: crate::model::FailedBy::Validate } => format!("{about} failed"),
-        TurnState::Stopped { why } => format!("{about} stopped: {}", plain(&word(why))),
+        TurnState::Stopped { why } => {
+            let wish = turn.stop_wish.as_ref().filter(|_| *why == Stopped::Stop);
+            let by =
+                wish.map_or_else(|| plain(&word(why)).to_owned(), |wish| format!("{} asked for it", wish.by));
+            let reason = wish.and_then(|wish| wish.reason.as_ref());
+            format!(
+                "{about} stopped: {by}{}",
+                reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
+            )
+        }
         TurnState::Fenced => format!("{about} was fenced by another ownership"),
         TurnState::Held { .. } => format!("{about} is held"),
         TurnState::Unresolved { why, .. } => format!("{about} is unresolved: {}", plain(&word(why))),

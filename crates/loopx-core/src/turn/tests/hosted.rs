@@ -238,7 +238,11 @@ fn stop_when(bench: &Bench, is_so: fn(&Turn) -> bool) -> std::thread::JoinHandle
                     actor: text("user:ana"),
                     provenance: Provenance { door: Door::Cli, assurance: Assurance::Stated, contained: None },
                     goal_id: text("g"),
-                    command: Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None }),
+                    command: Command::Turn(TurnCommand::Stop {
+                        turn_id: turn.turn_id,
+                        own_id: None,
+                        reason: None,
+                    }),
                     expected: Expected::default(),
                 };
                 other.submit(operation).unwrap();
@@ -281,7 +285,7 @@ impl StoppedAt<'_> {
         let Some(turn) = found.filter(|_| !self.asked.replace(true)) else {
             return self.asked.set(false);
         };
-        let stop = Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None });
+        let stop = Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None, reason: None });
         let operation = Operation::embedded(text("stop-1"), text("user:ana"), text("g"), stop);
         Authority::new(Box::new(self.ledger.clone())).submit(operation).unwrap();
     }

@@ -219,7 +219,9 @@ fn a_stop_wish_that_met_no_driver_is_kept_by_a_proof() {
     let mut bench = Bench::new(Some("exit 0"));
     let todo_id = bench.todo(|_| {});
     let (turn_id, _) = dispatched(&mut bench, &todo_id, "exit 0");
-    bench.user(Command::Turn(crate::kernel::TurnCommand::Stop { turn_id, own_id: None })).unwrap();
+    bench
+        .user(Command::Turn(crate::kernel::TurnCommand::Stop { turn_id, own_id: None, reason: None }))
+        .unwrap();
     assert_eq!(bench.row(turn_id).state, TurnState::Dispatched);
     assert_eq!(prove(&mut bench, turn_id).unwrap().turn().state, TurnState::Stopped { why: Stopped::Stop });
 }

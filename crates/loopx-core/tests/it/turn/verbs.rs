@@ -252,11 +252,23 @@ fn a_proof_of_all_frees_what_a_crash_left_with_a_wish() {
     until("the host began", || place.root().join("began").exists());
     run.kill().unwrap();
     run.wait().unwrap();
+    // what drove it is gone, and the doctor says so
+    let found = place.call("user:ana", &["doctor"]);
+    let findings = found.json["findings"].as_array().unwrap();
+    let turns = findings.iter().find(|finding| finding["check"] == "turns").unwrap();
+    assert_eq!(turns["standing"], "doubtful", "{turns}");
+    assert_eq!(turns["command"], format!("turn recover {} --resume", place.turn_id()));
     let proved = place.call("user:ana", &["turn", "recover", "--prove"]).ok();
     assert_eq!(proved.json["items"].as_array().map(Vec::len), Some(1), "{}", proved.json);
     assert!(place.survivors().is_empty());
-    let stopped = place.call("user:ana", &["turn", "stop", &place.turn_id()]).ok();
+    let words = ["turn", "stop", &place.turn_id(), "--reason", "too slow"];
+    let stopped = place.call("user:ana", &words).ok();
     assert_eq!(stopped.text("/turn/state"), "stopped");
+    // why is kept, and told
+    for verb in ["log", "status"] {
+        let told = place.call("user:ana", &[verb]).ok();
+        assert!(told.json.to_string().contains("too slow"), "{verb}: {}", told.json);
+    }
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Player {
             4 => Step::Recover { turn_id, own_id, found: Found::Again, wake: None },
             _ => {
                 let command = match y % 3 {
-                    0 => TurnCommand::Stop { turn_id, own_id: None },
+                    0 => TurnCommand::Stop { turn_id, own_id: None, reason: None },
                     1 => TurnCommand::Accept { turn_id },
                     _ => TurnCommand::Abandon { turn_id, reason: text("enough") },
                 };

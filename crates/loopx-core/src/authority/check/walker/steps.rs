@@ -152,7 +152,7 @@ impl Walk {
                 self.world.agent_todo(&name, TodoCommand::Defer { todo_id, own_id, wake })
             }
             4 => self.world.agent_todo(&name, TodoCommand::Block { todo_id, own_id, reason: text("stuck") }),
-            5 => self.world.agent(&name, Command::Turn(TurnCommand::Stop { turn_id, own_id })),
+            5 => self.world.agent(&name, Command::Turn(TurnCommand::Stop { turn_id, own_id, reason: None })),
             _ => self.result(&name, &owned),
         };
         self.note(&format!("{name} owner {what}"), &answer);
