@@ -69,15 +69,22 @@ pub fn plain(code: &str) -> &str {
         "peer" => "another agent owns it",
         "capability" => "the agent lacks a capability",
         "claimable" => "it can be taken",
-        // What is to be done.
-        "run" => "take a Todo",
-        "repair" => "repair a refused result",
-        "reconcile" => "find out what a Turn did",
-        "ask_user" => "ask a person",
-        "closed" => "nothing, the Goal is closed",
+        // What a person is asked for.
         "no_todo" => "the Goal has no Todo yet",
         "ready_to_close" => "the Goal can be closed",
         "acceptance_gap" => "a criterion is not shown yet",
         other => other,
+    }
+}
+
+/// What an agent is to do, in words that follow "the agent should"; of the name of an action.
+pub fn should(action: &str) -> &str {
+    match action {
+        "run" => "take a Todo",
+        "repair" => "repair a refused result",
+        "reconcile" => "find out what a Turn did",
+        "ask_user" => "ask a person",
+        "closed" => "do nothing, the Goal is closed",
+        other => other, // `wait`
     }
 }
