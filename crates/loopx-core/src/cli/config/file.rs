@@ -115,7 +115,7 @@ pub(in crate::cli) fn not_toml(name: &str, text: &str, error: &toml_edit::TomlEr
 }
 
 fn unknown(name: &str) -> Error {
-    let shown = crate::error::echo(name);
+    let shown = echo(name);
     Error::new(Code::UnknownField, format!("{NAME} has a setting nobody reads: `{shown}`"))
         .hint("config --help")
         .detail("field", shown)
