@@ -15,7 +15,7 @@ use super::{
 use crate::{
     authority::{Envelope, EventFilter, View},
     boundary::OwnerView,
-    error::Result,
+    error::{Code, Result},
     kernel::{
         AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms,
         TodoEvent, TurnEvent,
@@ -28,6 +28,8 @@ use crate::{
 
 /// Whose word a verdict is, in [`LogRow::said_by`].
 const VALIDATOR: &str = "validator";
+/// How the note of a Turn begins that wrote where it may not.
+const BOUNDARY: &str = Code::BoundaryViolation.as_str();
 
 /// One event, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -313,15 +315,26 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         TurnEvent::StopWished { turn_id, reason } => {
             (turn_id, because("Turn is to be stopped".to_owned(), reason.as_ref()))
         }
-        TurnEvent::Ended { turn_id, end, note, .. } => {
-            subject.said_by = matches!(end, End::Failed(FailedBy::Validate)).then_some(VALIDATOR);
-            // A driver that knows no more than the class of a failure notes that: it is said once.
-            let is_class = |note: &&ShortText| matches!(end, End::Failed(FailedBy::Host(failure)) if note.as_str() == failure.as_str());
-            (turn_id, because(ended(*end), note.as_ref().filter(|note| !is_class(note))))
-        }
+        TurnEvent::Ended { turn_id, end, note, .. } => (turn_id, over(*end, note.as_ref(), subject)),
     };
     subject.turn_id = Some(*turn_id);
     text
+}
+
+/// How a Turn ended, and why.
+fn over(end: End, note: Option<&ShortText>, subject: &mut Subject) -> String {
+    match (end, note) {
+        // No validator was asked: the note says where it wrote.
+        (End::Failed(FailedBy::Validate), Some(note)) if note.as_str().starts_with(BOUNDARY) => {
+            format!("Turn failed, {note}")
+        }
+        // A driver that knows no more than the class of a failure notes that: it is said once.
+        (End::Failed(FailedBy::Host(failure)), Some(note)) if note.as_str() == failure.as_str() => ended(end),
+        (_, note) => {
+            subject.said_by = matches!(end, End::Failed(FailedBy::Validate)).then_some(VALIDATOR);
+            because(ended(end), note)
+        }
+    }
 }
 
 /// What a validator said, by its name; its note begins with that.
