@@ -7,7 +7,7 @@
     reason = "a test whose place cannot be made fails"
 )]
 
-use crate::desk::Desk;
+use crate::{desk::Desk, turn::place::REPORT};
 
 fn told(desk: &Desk, words: &[&str]) -> String {
     let ended = desk.call(words);
@@ -82,6 +82,31 @@ fn the_history_says_once_that_a_host_crashed() {
     let log = told(&desk, &["log"]);
     assert!(log.contains("Turn failed, the host crashed\n"), "{ended:?}\n{log}");
     assert!(!log.contains("crashed: "), "{log}");
+}
+
+#[test]
+fn the_history_says_of_a_broken_boundary_where_it_was_broken() {
+    // given a Goal with a scope, and a host that writes its request beside it
+    let desk = Desk::empty();
+    assert!(desk.command("git").args(["init", "--quiet", "."]).status().unwrap().success());
+    desk.ok(&["init"]);
+    desk.ok(&["goal", "start", "Ship it", "--id", "ship-it", "--scope", "src"]);
+    desk.ok(&["init", "--goal", "ship-it"]);
+    desk.ok(&["agent", "add", "coder"]);
+    desk.ok(&["todo", "add", "one", "--validator", "true"]);
+    let host = desk.path("host.sh");
+    std::fs::write(&host, format!("cat > request.json\n{REPORT}\n")).unwrap();
+    // when it has run
+    let host = format!("sh {}", host.display());
+    let ended = desk.call(&["turn", "run", "--agent", "coder", "--host", &host]);
+    // then the history names the path, and blames no validator
+    let log = told(&desk, &["log"]);
+    let line = log.lines().find(|line| line.contains("Turn failed")).unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(
+        line.ends_with("Turn failed, boundary_violation: wrote request.json outside its scopes"),
+        "{line}"
+    );
+    assert!(!line.contains("validator"), "{line}");
 }
 
 #[test]
