@@ -10,6 +10,7 @@ const SESSION_UNAVAILABLE: &str = Code::SessionUnavailable.as_str();
 const INCOMPATIBLE_VERSION: &str = Code::IncompatibleVersion.as_str();
 const TURN_RUNNING: &str = Code::TurnRunning.as_str();
 const HELD: &str = Code::Held.as_str();
+const BOUNDARY_VIOLATION: &str = Code::BoundaryViolation.as_str();
 
 /// A reason in words: of a Turn's end or hold, of a host's failure, of what an agent or a Todo waits for.
 ///
@@ -35,7 +36,7 @@ pub fn plain(code: &str) -> &str {
         "incarnation" => "it is of an earlier life of the ledger",
         // Why it failed.
         "validate" => "refused by its validators",
-        "boundary_violation" => "wrote outside its scopes",
+        BOUNDARY_VIOLATION => "wrote outside its scopes",
         "auth_required" => "the host is not signed in",
         SESSION_UNAVAILABLE => "the host's session cannot be resumed",
         "workspace_denied" => "the host may not use the work tree",
