@@ -59,6 +59,15 @@ use crate::{
 };
 use draft::Draft;
 
+/// What a refusal says of something in this state that is to `verb`.
+fn stands(state: &str, verb: &str) -> String {
+    if verb.strip_prefix("be ") == Some(state) {
+        format!("is {state} already")
+    } else {
+        format!("is {state}; it cannot {verb}")
+    }
+}
+
 /// How often [`reads`] may ask for more.
 pub const READ_ROUNDS: usize = 2;
 

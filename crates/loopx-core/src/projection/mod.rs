@@ -30,7 +30,7 @@ pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuc
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, turns, word};
-pub use words::plain;
+pub use words::{plain, should};
 
 #[cfg(test)]
 mod tests;

@@ -10,23 +10,26 @@ use super::{
     goal::named,
     page::{Listed, STEP, Slice, bad_cursor},
     turn::word,
+    words::plain,
 };
 use crate::{
     authority::{Envelope, EventFilter, View},
     boundary::OwnerView,
-    error::Result,
+    error::{Code, Result},
     kernel::{
         AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms,
         TodoEvent, TurnEvent,
     },
     model::{
-        Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, Timestamp,
-        TodoId, TurnId, Verdict, VerdictOutcome, Wake,
+        Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, StopWish,
+        Stopped, Timestamp, TodoId, TurnId, Verdict, VerdictOutcome, Wake,
     },
 };
 
 /// Whose word a verdict is, in [`LogRow::said_by`].
 const VALIDATOR: &str = "validator";
+/// How the note of a Turn begins that wrote where it may not.
+const BOUNDARY: &str = Code::BoundaryViolation.as_str();
 
 /// One event, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -114,10 +117,16 @@ pub fn log(
 
 fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow> {
     let mut subject = Subject::default();
-    let text = line(&envelope.body, &mut subject);
+    let mut text = line(&envelope.body, &mut subject);
     let Subject { mut todo_ids, turn_id, gate_id, said_by } = subject;
     if todo_ids.is_empty() {
-        todo_ids = behind(view, terms, turn_id, gate_id)?;
+        let wished;
+        (todo_ids, wished) = behind(view, terms, turn_id, gate_id)?;
+        if let Event::Turn(TurnEvent::Ended { end: End::Stopped(Stopped::Stop), note, .. }) = &envelope.body {
+            // A driver ends the Turn for the agent; whoever wished it is named.
+            let by = wished.map_or_else(|| envelope.actor.clone(), |wish| wish.by);
+            text = because(format!("Turn stopped, {by} asked for it"), note.as_ref());
+        }
     }
     Ok(LogRow {
         seq: envelope.seq,
@@ -134,28 +143,32 @@ fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow>
     })
 }
 
-/// The Todos behind an event that names only a Turn or a gate.
+/// The Todos behind an event that names only a Turn or a gate, and who wished that Turn to stop.
 fn behind(
     view: &mut dyn View,
     terms: &Terms,
     turn_id: Option<TurnId>,
     gate_id: Option<GateId>,
-) -> Result<BTreeSet<TodoId>> {
+) -> Result<(BTreeSet<TodoId>, Option<StopWish>)> {
     let mut reads = BTreeSet::new();
     reads.extend(turn_id.map(Read::Turn));
     reads.extend(gate_id.map(Read::Gate));
     let mut facts = Facts::new(terms.clone());
     view.load(&reads, &mut facts)?;
     let mut todo_ids = BTreeSet::new();
-    if let Some(turn_id) = turn_id {
-        todo_ids.extend(facts.turn(&turn_id)?.and_then(|turn| turn.todo_id().cloned()));
+    let mut wish = None;
+    if let Some(turn_id) = turn_id
+        && let Some(turn) = facts.turn(&turn_id)?
+    {
+        todo_ids.extend(turn.todo_id().cloned());
+        wish.clone_from(&turn.stop_wish);
     }
     if let Some(gate_id) = gate_id
         && let Some(Blocks::Todos(ids)) = facts.gate(&gate_id)?.map(|gate| &gate.blocks)
     {
         todo_ids.extend(ids.iter().cloned());
     }
-    Ok(todo_ids)
+    Ok((todo_ids, wish))
 }
 
 /// What an event is about.
@@ -276,7 +289,7 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
             (turn_id, format!("attempt {} started with {}", attempt.number, attempt.host))
         }
         TurnEvent::AttemptEnded { turn_id, failure: Some(failure) } => {
-            (turn_id, format!("attempt ended: {}", failure.as_str()))
+            (turn_id, format!("attempt ended, {}", plain(failure.as_str())))
         }
         TurnEvent::AttemptEnded { turn_id, failure: None } => (turn_id, "attempt ended".to_owned()),
         TurnEvent::CandidateRecorded { turn_id, candidate, .. } => {
@@ -295,18 +308,33 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         TurnEvent::Returned { turn_id, renewed: false, .. } => {
             (turn_id, "result is to be proved again".to_owned())
         }
-        TurnEvent::Unresolved { turn_id, why, .. } => (turn_id, format!("Turn unresolved: {}", word(why))),
+        TurnEvent::Unresolved { turn_id, why, .. } => {
+            (turn_id, format!("Turn unresolved, {}", plain(&word(why))))
+        }
         TurnEvent::ExecutorGone { turn_id } => (turn_id, "the executor was proved gone".to_owned()),
         TurnEvent::StopWished { turn_id, reason } => {
             (turn_id, because("Turn is to be stopped".to_owned(), reason.as_ref()))
         }
-        TurnEvent::Ended { turn_id, end, note, .. } => {
-            subject.said_by = matches!(end, End::Failed(FailedBy::Validate)).then_some(VALIDATOR);
-            (turn_id, because(ended(*end), note.as_ref()))
-        }
+        TurnEvent::Ended { turn_id, end, note, .. } => (turn_id, over(*end, note.as_ref(), subject)),
     };
     subject.turn_id = Some(*turn_id);
     text
+}
+
+/// How a Turn ended, and why.
+fn over(end: End, note: Option<&ShortText>, subject: &mut Subject) -> String {
+    match (end, note) {
+        // No validator was asked: the note says where it wrote.
+        (End::Failed(FailedBy::Validate), Some(note)) if note.as_str().starts_with(BOUNDARY) => {
+            format!("Turn failed, {note}")
+        }
+        // A driver that knows no more than the class of a failure notes that: it is said once.
+        (End::Failed(FailedBy::Host(failure)), Some(note)) if note.as_str() == failure.as_str() => ended(end),
+        (_, note) => {
+            subject.said_by = matches!(end, End::Failed(FailedBy::Validate)).then_some(VALIDATOR);
+            because(ended(end), note)
+        }
+    }
 }
 
 /// What a validator said, by its name; its note begins with that.
@@ -334,8 +362,8 @@ fn judged(verdict: &Verdict) -> String {
 fn ended(end: End) -> String {
     match end {
         End::Settled => "Turn settled".to_owned(),
-        End::Stopped(why) => format!("Turn stopped, {}", word(&why)),
-        End::Failed(FailedBy::Host(failure)) => format!("Turn failed, {}", failure.as_str()),
+        End::Stopped(why) => format!("Turn stopped, {}", plain(&word(&why))),
+        End::Failed(FailedBy::Host(failure)) => format!("Turn failed, {}", plain(failure.as_str())),
         End::Failed(FailedBy::Validate) => "Turn failed its validators".to_owned(),
         End::Fenced => "Turn fenced by another ownership".to_owned(),
     }

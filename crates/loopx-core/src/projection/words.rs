@@ -10,6 +10,7 @@ const SESSION_UNAVAILABLE: &str = Code::SessionUnavailable.as_str();
 const INCOMPATIBLE_VERSION: &str = Code::IncompatibleVersion.as_str();
 const TURN_RUNNING: &str = Code::TurnRunning.as_str();
 const HELD: &str = Code::Held.as_str();
+const BOUNDARY_VIOLATION: &str = Code::BoundaryViolation.as_str();
 
 /// A reason in words: of a Turn's end or hold, of a host's failure, of what an agent or a Todo waits for.
 ///
@@ -35,7 +36,7 @@ pub fn plain(code: &str) -> &str {
         "incarnation" => "it is of an earlier life of the ledger",
         // Why it failed.
         "validate" => "refused by its validators",
-        "boundary_violation" => "wrote outside its scopes",
+        BOUNDARY_VIOLATION => "wrote outside its scopes",
         "auth_required" => "the host is not signed in",
         SESSION_UNAVAILABLE => "the host's session cannot be resumed",
         "workspace_denied" => "the host may not use the work tree",
@@ -69,15 +70,22 @@ pub fn plain(code: &str) -> &str {
         "peer" => "another agent owns it",
         "capability" => "the agent lacks a capability",
         "claimable" => "it can be taken",
-        // What is to be done.
-        "run" => "take a Todo",
-        "repair" => "repair a refused result",
-        "reconcile" => "find out what a Turn did",
-        "ask_user" => "ask a person",
-        "closed" => "nothing, the Goal is closed",
+        // What a person is asked for.
         "no_todo" => "the Goal has no Todo yet",
         "ready_to_close" => "the Goal can be closed",
         "acceptance_gap" => "a criterion is not shown yet",
         other => other,
+    }
+}
+
+/// What an agent is to do, in words that follow "the agent should"; of the name of an action.
+pub fn should(action: &str) -> &str {
+    match action {
+        "run" => "take a Todo",
+        "repair" => "repair a refused result",
+        "reconcile" => "find out what a Turn did",
+        "ask_user" => "ask a person",
+        "closed" => "do nothing, the Goal is closed",
+        other => other, // `wait`
     }
 }

@@ -19,3 +19,4 @@ mod tokens;
 mod traced;
 mod turn;
 mod unprinted;
+mod wording;

@@ -10,7 +10,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
 use super::key::{KEYS, Key, Unit};
 use crate::{
     authority::profile::{Place, file, make_private_dir},
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo},
 };
 
 /// The name of the file in the profile's folder.
@@ -101,20 +101,21 @@ fn scalar(item: &Item) -> Option<String> {
 }
 
 fn parse(text: &str) -> Result<DocumentMut> {
-    text.parse::<DocumentMut>().map_err(|error| not_toml(NAME, text, &error))
+    text.parse::<DocumentMut>().map_err(|error| not_toml(NAME, text, &error).hint("config --help"))
 }
 
-/// The error of a file that is not TOML, with the line.
+/// The error of a file that is not TOML, with the line and what the parser says.
 pub(in crate::cli) fn not_toml(name: &str, text: &str, error: &toml_edit::TomlError) -> Error {
     let start = error.span().map_or(0, |span| span.start);
     let line = text.get(..start).map_or(1, |before| before.matches('\n').count() + 1);
-    Error::new(Code::InvalidArgument, format!("{name} is not valid TOML at line {line}"))
+    let cause = error.message().lines().collect::<Vec<_>>().join(", ");
+    Error::new(Code::InvalidArgument, format!("{name} is not valid TOML at line {line}: {}", echo(&cause)))
         .detail("line", line)
         .internal(error)
 }
 
 fn unknown(name: &str) -> Error {
-    let shown = crate::error::echo(name);
+    let shown = echo(name);
     Error::new(Code::UnknownField, format!("{NAME} has a setting nobody reads: `{shown}`"))
         .hint("config --help")
         .detail("field", shown)

@@ -123,6 +123,18 @@ pub(in crate::cli) fn evidence(desk: &mut Desk, word: &str) -> Result<EvidenceId
     minted(desk, word, EvidenceId::PREFIX, "evidence")
 }
 
+/// The piece of evidence that a word means for a Todo; where there is none, the hint adds one.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn evidence_for(desk: &mut Desk, word: &str, todo_id: &TodoId) -> Result<EvidenceId> {
+    evidence(desk, word).map_err(|error| match error.code() {
+        Code::InvalidId | Code::NotFound => {
+            error.hint(format!("evidence add POINTER --kind file --todo {todo_id}"))
+        }
+        _ => error, // several are listed, or the store has failed
+    })
+}
+
 /// The Turn that a word means.
 ///
 /// Errors: `invalid_id`, `not_found`, `ambiguous_id`.

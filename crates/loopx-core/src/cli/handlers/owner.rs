@@ -95,7 +95,7 @@ fn finish(
 fn pointers(desk: &mut Desk, args: &Args, todo_id: &TodoId) -> Result<Vec<Pointer>> {
     let mut pointers = Vec::new();
     for word in args.texts("evidence") {
-        let id = names::evidence(desk, word)?;
+        let id = names::evidence_for(desk, word, todo_id)?;
         let found = desk.look(|view, terms| projection::evidence(view, terms, &id))?.for_owner().clone();
         if found.goal_id != *todo_id.goal() {
             return Err(Error::new(

@@ -1,4 +1,4 @@
-//! Owns what a person sees on stderr while a Turn works: a bar on a terminal, else a line every few seconds.
+//! Owns what a person sees on stderr while a Turn works: a bar on a terminal, else a line now and then.
 //!
 //! Knows no rule, and no clock: each phase says how long it lasts. What is over soon leaves no trace, and stdout is
 //! never touched.
@@ -16,8 +16,10 @@ use crate::{
 
 /// A phase that is over by then is not told of.
 const QUIET_MS: u64 = 2000;
-/// How often a phase that lasts is told of again, where no bar can be drawn.
-const EVERY_MS: u64 = 5000;
+/// After which time a phase that lasts is told of again, where no bar can be drawn; each gap is twice the one before.
+const GAP_FIRST_MS: u64 = 5000;
+/// The longest such gap.
+const GAP_LAST_MS: u64 = 60_000;
 /// How long a bar is, in columns.
 const BAR_COLUMNS: u64 = 24;
 
@@ -41,6 +43,10 @@ struct Told {
     phase: (u8, usize),
     /// When the phase is told of next, in milliseconds after it began.
     due_ms: u64,
+    /// When the phase was told of last, in milliseconds after it began.
+    said_ms: u64,
+    /// How long after that it is told of again, in milliseconds.
+    gap_ms: u64,
     /// Whether a bar stands on the last line.
     is_drawn: bool,
 }
@@ -79,7 +85,13 @@ impl<'e, S: Fn() -> bool> Progress<'e, S> {
         }
         let name = told.turn_id.filter(|_| !told.is_named).map(|id| format!("the Turn {id} is admitted\n"));
         self.print(&format!("{}{what}: {times}\n", name.unwrap_or_default()));
-        Told { is_named: true, due_ms: elapsed_ms.saturating_add(EVERY_MS), ..told }
+        Told {
+            is_named: true,
+            due_ms: elapsed_ms.saturating_add(told.gap_ms),
+            said_ms: elapsed_ms,
+            gap_ms: told.gap_ms.saturating_mul(2).min(GAP_LAST_MS),
+            ..told
+        }
     }
 
     /// Takes a bar away.
@@ -136,8 +148,9 @@ impl<S: Fn() -> bool> Watcher for Progress<'_, S> {
             }
         };
         // A second examination of the same Turn begins its phases again.
-        if told.phase != kind || elapsed_ms.saturating_add(EVERY_MS) < told.due_ms {
-            told = self.wipe(Told { phase: kind, due_ms: QUIET_MS, ..told });
+        if told.phase != kind || elapsed_ms < told.said_ms {
+            told =
+                self.wipe(Told { phase: kind, due_ms: QUIET_MS, said_ms: 0, gap_ms: GAP_FIRST_MS, ..told });
         }
         self.told.set(self.tell(told, elapsed_ms, wall_ms, &what));
     }
@@ -192,6 +205,31 @@ mod tests {
                  the Turn is settled\n"
             )
         );
+    }
+
+    #[test]
+    fn the_lines_of_a_long_phase_grow_rarer_and_begin_anew_with_the_next() {
+        // given half an hour of one attempt, seen every quarter of a second, and then the next attempt
+        let seen = |attempt, until_ms: u64| {
+            (0..until_ms / 250).map(move |n| Phase::Working {
+                attempt,
+                elapsed_ms: n * 250,
+                wall_ms: 1_800_000,
+            })
+        };
+        let phases: Vec<_> = seen(1, 1_800_000).chain(seen(2, 10_000)).collect();
+        // when all of it was told
+        let told = shown(false, &phases);
+        let of = |attempt: &str| -> Vec<String> {
+            let start = format!("attempt {attempt}, the host works: ");
+            let times = told.lines().filter_map(|line| line.strip_prefix(&start));
+            times.map(|rest| rest.split(' ').next().unwrap().to_owned()).collect()
+        };
+        // then the gaps were 5, 10, 20, 40 and then always 60 seconds
+        let times = of("1");
+        assert_eq!(times[..7], ["2s", "7s", "17s", "37s", "1m17s", "2m17s", "3m17s"], "{told}");
+        assert_eq!(times.len(), 33, "{told}");
+        assert_eq!(of("2"), ["2s", "7s"], "{told}");
     }
 
     #[test]

@@ -90,8 +90,10 @@ pub(in crate::cli) fn state(row: &TodoRow) -> String {
     if row.blocking_gates > 0 {
         words.push("gated".to_owned());
     }
-    if row.unmet > 0 {
-        words.push(format!("waits for {}", row.unmet));
+    match row.unmet {
+        0 => {}
+        1 => words.push("waits for 1 other".to_owned()),
+        n => words.push(format!("waits for {n} others")),
     }
     words.join(", ")
 }

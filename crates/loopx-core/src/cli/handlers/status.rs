@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     model::{AgentId, EvidenceId, GateId, GoalId, Timestamp, Turn, TurnId},
     private::PrivateStore,
-    projection::{self, Attention, Eyes, GoalStatus, Status},
+    projection::{self, Attention, Eyes, GoalStatus, Status, WaitingOn},
     turn::{self, DriverLock},
 };
 
@@ -71,14 +71,14 @@ fn of_goal(
     let criteria = (goal.criteria > 0).then(|| format!("{}/{} shown", goal.criteria_met, goal.criteria));
     let facts = show::Facts::default()
         .add("waits for", format!("{}: {}{until}", goal.waiting_on.as_str(), goal.because))
-        .add("an agent may go on", if goal.may_continue { "yes" } else { "no" })
+        .add("an agent may go on", may_go_on(goal))
         .add("first", first(goal))
         .add("last run", goal.last_run.as_ref().map_or("none yet", |run| run.text.as_str()))
         .list("Todos", counts)
         .maybe("criteria", criteria)
         .maybe(
             "the agent should",
-            goal.decision.as_ref().map(|decided| projection::plain(decided.action.name())),
+            goal.decision.as_ref().map(|decided| projection::should(decided.action.name())),
         )
         .list("warning", &goal.warnings);
     let state = if goal.state == "active" { String::new() } else { format!(", {}", goal.state) };
@@ -122,6 +122,16 @@ fn for_people(command: &str) -> String {
     let shown =
         command.split(' ').map(|word| if is_minted(word) { names::short(&word) } else { word.to_owned() });
     shown.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether there is work for an agent now, or one is at it.
+fn may_go_on(goal: &GoalStatus) -> &'static str {
+    match (goal.may_continue, goal.waiting_on, &goal.first) {
+        (false, _, _) => "no",
+        // Nothing can be taken: who may go on is who is waited for.
+        (true, WaitingOn::Agent, None) => "yes, who works already",
+        (true, _, _) => "yes",
+    }
 }
 
 fn first(goal: &GoalStatus) -> &str {

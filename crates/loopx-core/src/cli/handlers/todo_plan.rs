@@ -96,7 +96,7 @@ pub(in crate::cli) fn unhold(context: &mut Context<'_, '_>, args: &Args) -> Resu
 pub(in crate::cli) fn resolve(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     one(context, args, "resolved", |args, desk, todo_id| {
         let evidence: Result<Vec<_>> =
-            args.texts("evidence").map(|word| names::evidence(desk, word)).collect();
+            args.texts("evidence").map(|word| names::evidence_for(desk, word, &todo_id)).collect();
         Ok(TodoCommand::Resolve { todo_id, evidence: evidence? })
     })
 }

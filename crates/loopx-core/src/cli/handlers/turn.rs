@@ -171,11 +171,10 @@ fn hosting(
     let name = argv.first().cloned().unwrap_or_default();
     let found = turn::find_program(&name, context.folder().unwrap_or(&folder), &bench.machine);
     let found = found.and_then(|path| path.into_os_string().into_string().ok()).ok_or_else(|| {
-        Error::new(
-            Code::HostUnavailable,
-            format!("the host program `{}` is not there, or cannot be executed", echo(&name)),
-        )
-        .detail("argument", "--host")
+        let looked = if name.contains('/') { "seen from this folder" } else { "in the folders of PATH" };
+        let message =
+            format!("the host program `{}` is not there, or cannot be executed, {looked}", echo(&name));
+        Error::new(Code::HostUnavailable, message).detail("argument", "--host").hint("turn run --help")
     })?;
     if let Some(first) = argv.first_mut() {
         *first = found;

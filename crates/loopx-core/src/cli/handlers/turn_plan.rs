@@ -22,7 +22,7 @@ use crate::{
     },
     model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
-    projection::{plain, with_units},
+    projection::{plain, should, with_units},
     turn::{self, DriverLock},
 };
 
@@ -220,7 +220,7 @@ fn shown(
     mut body: Value,
     why: Option<String>,
 ) -> Result<Rendered> {
-    let mut facts = show::Facts::default().add("next", plain(action)).maybe("why", why);
+    let mut facts = show::Facts::default().add("next", should(action)).maybe("why", why);
     if let Some(todo) = todo {
         let goal = names::goal_row(desk, todo.todo_id.goal())?;
         let validators = validators(&goal, todo);

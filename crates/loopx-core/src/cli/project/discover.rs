@@ -47,7 +47,9 @@ pub(super) fn read(root: &Path) -> Result<Option<Project>> {
         return Ok(None);
     }
     let Some(text) = read_limited(&root.join(FOLDER).join(FILE))? else { return Ok(None) };
-    let document: DocumentMut = text.parse().map_err(|error| not_toml(FILE, &text, &error))?;
+    let name = format!("{FOLDER}/{FILE}");
+    let document: DocumentMut =
+        text.parse().map_err(|error| not_toml(&name, &text, &error).hint("init --help"))?;
     let mut project = Project { root: root.to_owned(), profile: None, goal: None };
     for (name, item) in document.iter() {
         let place = match name {

@@ -8,7 +8,13 @@ use super::{
 use crate::error::Code;
 
 const SUMMARY: Arg = Arg::option("summary", "TEXT", Kind::Text, "What was done, at most 400 bytes; screened");
-const EVIDENCE: Arg = Arg::option("evidence", "EVIDENCE", Kind::Id, "Evidence for it, at most 32").many();
+const EVIDENCE: Arg = Arg::option(
+    "evidence",
+    "EVIDENCE",
+    Kind::Id,
+    "The id of evidence for it, `evd_…`, from `evidence add`; at most 32",
+)
+.many();
 const OWNER_CODES: &[Code] = &[
     Code::OwnRequired,
     Code::OwnershipSuperseded,

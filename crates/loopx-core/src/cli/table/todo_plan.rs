@@ -81,7 +81,13 @@ pub(super) const UNHOLD: Command = Command::verb("unhold", Access::Writes, "Ends
 pub(super) const RESOLVE: Command = Command::verb("resolve", Access::Writes, "Resolves a blocker.")
     .args(&[
         ID,
-        Arg::option("evidence", "EVIDENCE", Kind::Id, "What shows it; an agent needs some").many(),
+        Arg::option(
+            "evidence",
+            "EVIDENCE",
+            Kind::Id,
+            "The id of what shows it, `evd_…`, from `evidence add`; an agent needs some",
+        )
+        .many(),
         EXPECT,
     ])
     .examples(&[example("todo resolve importer.7", "it blocks no longer")])

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use event::Event;
 
-use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, todo, turn};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, stands, todo, turn};
 use crate::{
     error::{Code, Error, Result, shell_line},
     model::{
@@ -147,12 +147,7 @@ fn named<'d>(draft: &'d Draft<'_>, gate_id: GateId) -> Result<&'d Gate> {
 fn no_move(gate: &Gate, verb: &str) -> Error {
     Error::new(
         Code::InvalidTransition,
-        format!(
-            "the {} gate {} is {}; it cannot {verb}",
-            gate.kind.as_str(),
-            gate.gate_id,
-            gate.state.as_str()
-        ),
+        format!("the {} gate {} {}", gate.kind.as_str(), gate.gate_id, stands(gate.state.as_str(), verb)),
     )
     .detail("gate_id", gate.gate_id.to_string())
     .detail("state", gate.state.as_str())
@@ -340,12 +335,7 @@ fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()
     match answer {
         Answer::Answer { text } if !gate.options.is_empty() => {
             if !gate.options.iter().any(|option| option.as_str() == text.as_str()) {
-                let options: Vec<_> = gate.options.iter().map(Label::as_str).collect();
-                return Err(Error::new(
-                    Code::InvalidArgument,
-                    format!("the answer is not an option of {gate_id}"),
-                )
-                .detail("options", options));
+                return Err(no_option(&gate));
             }
         }
         Answer::Defer { until } if *until <= draft.now() => {
@@ -363,6 +353,19 @@ fn resolve(draft: &mut Draft<'_>, gate_id: GateId, answer: &Answer) -> Result<()
         turn::stop_denied(draft, turn_id, reason.clone(), gate.accepts == Some(turn_id))?;
     }
     Ok(())
+}
+
+/// The refusal of an answer that a question does not offer, with those it does.
+fn no_option(gate: &Gate) -> Error {
+    let options: Vec<_> = gate.options.iter().map(Label::as_str).collect();
+    let offered: Vec<_> = options.iter().map(|option| format!("`{option}`")).collect();
+    let message = format!("the answer is not an option of {}: {}", gate.gate_id, offered.join(", "));
+    Error::new(Code::InvalidArgument, message).detail("options", options).hint(answer_command(
+        &gate.gate_id.to_string(),
+        gate.kind,
+        &gate.options,
+        false,
+    ))
 }
 
 /// The held Turns that have this gate among their causes: it blocks their Todo or the Goal, or asks about them.

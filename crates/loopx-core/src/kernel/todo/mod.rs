@@ -17,7 +17,7 @@ pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
-use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, turn};
+use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, stands, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -305,10 +305,9 @@ pub(super) fn same_goal(draft: &Draft<'_>, todo_id: &TodoId) -> Result<()> {
 fn no_move(todo: &Todo, verb: &str) -> Error {
     let code =
         if todo.is_done() && verb == "complete" { Code::TodoAlreadyDone } else { Code::InvalidTransition };
-    let error =
-        Error::new(code, format!("the Todo {} is {}; it cannot {verb}", todo.todo_id, todo.state.as_str()))
-            .detail("todo_id", todo.todo_id.to_string())
-            .detail("state", todo.state.as_str());
+    let error = Error::new(code, format!("the Todo {} {}", todo.todo_id, stands(todo.state.as_str(), verb)))
+        .detail("todo_id", todo.todo_id.to_string())
+        .detail("state", todo.state.as_str());
     if todo.is_live() { error } else { error.hint(format!("todo reopen {}", todo.todo_id)) }
 }
 

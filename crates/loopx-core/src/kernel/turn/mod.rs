@@ -22,7 +22,7 @@ pub(super) use end::{
     ownership, running, stop, stop_denied,
 };
 
-use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim, stands};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -135,7 +135,7 @@ pub(super) fn named_gate(draft: &Draft<'_>, turn_id: TurnId) -> Result<Option<Ga
 fn no_move(turn: &Turn, verb: &str) -> Error {
     Error::new(
         Code::InvalidTransition,
-        format!("the Turn {} is {}; it cannot {verb}", turn.turn_id, turn.state.as_str()),
+        format!("the Turn {} {}", turn.turn_id, stands(turn.state.as_str(), verb)),
     )
     .detail("turn_id", turn.turn_id.to_string())
     .detail("state", turn.state.as_str())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Attention, seen::Seen, waiting::Wait};
 use crate::{
-    error::{Code, Result},
+    error::{Code, Result, echo},
     kernel::{
         Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, unresolved_ask, waits_for_person,
     },
@@ -175,9 +175,11 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
     let (kind, text) = match ask.why {
         "no_todo" => ("goal", format!("{about} has no Todo yet")),
         "ready_to_close" => ("goal", format!("{about} can be closed")),
-        "acceptance_gap" => match seen.goal.acceptance.iter().position(|criterion| criterion.state.is_open())
-        {
-            Some(place) => ("goal", format!("criterion {} of {about} is not shown yet", place + 1)),
+        "acceptance_gap" => match seen.goal.acceptance.iter().zip(1..).find(|(one, _)| one.state.is_open()) {
+            Some((one, place)) => {
+                let text = echo(one.text.as_str());
+                ("goal", format!("criterion {place} of {about} is not shown yet: {text}"))
+            }
             None => ("goal", format!("{about} cannot be closed yet")),
         },
         "capability" => ("agent", format!("{about} needs what no agent has")),

@@ -10,5 +10,5 @@ mod folders;
 mod kills;
 mod output;
 mod parallel;
-mod place;
+pub(crate) mod place;
 mod verbs;
