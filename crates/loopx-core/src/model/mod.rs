@@ -9,6 +9,7 @@ mod evidence;
 mod gate;
 mod goal;
 mod id;
+mod json;
 mod operation;
 mod quota;
 mod text;
@@ -29,6 +30,7 @@ pub use id::{
     AgentId, AuthorityId, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance, IncarnationId,
     MachineId, OperationId, OwnId, ProfileId, TodoId, TokenId, TurnId,
 };
+pub(crate) use json::json_value;
 pub use operation::{Expected, Operation, Receipt};
 pub use quota::{Bucket, MeterScope, Slot};
 pub use text::{Checked, Label, ShortText, Text, Title};

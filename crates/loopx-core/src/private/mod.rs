@@ -117,6 +117,13 @@ impl PrivateStore {
         Self { path: path.to_owned(), writer: None, reader: None }
     }
 
+    /// Makes the file where there is none, so that the first Turn of a profile does not have to.
+    ///
+    /// Errors: `disk_full`, `schema_*`, `store_*`.
+    pub fn create(path: &Path) -> Result<()> {
+        Writer::open_or_create(path, &SCHEMA).map(drop)
+    }
+
     /// Stores all bodies in one durable commit.
     ///
     /// A body that is there already, by kind, id and digest, is left as it is; another content under the same

@@ -5,9 +5,11 @@
 use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::Value;
 
+use crate::model::json_value;
+
 /// Serialises a row with the unit in the name of each of its moments.
 pub(super) fn named<T: Serialize, S: Serializer>(row: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    let value = serde_json::to_value(row).map_err(S::Error::custom)?;
+    let value = json_value(row).map_err(|e| S::Error::custom(e.message()))?;
     with_units(value).serialize(serializer)
 }
 

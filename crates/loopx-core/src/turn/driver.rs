@@ -19,6 +19,7 @@ use crate::{
     error::{Code, Error, Result},
     failpoint,
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, TurnCommand, claim::Claim},
+    model::json_value,
     model::{
         Actor, AgentId, Attempt, Cause, Duration, EndpointId, Executor, Expected, GoalId, Operation,
         OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
@@ -151,7 +152,7 @@ pub fn negative(receipt: &Receipt) -> Error {
             .hint(format!("gate show {gate_id}")),
         None => Error::from(code),
     };
-    error.detail("receipt", serde_json::to_value(receipt).unwrap_or_default())
+    error.detail("receipt", json_value(receipt).unwrap_or_default())
 }
 
 /// The last receipt that a verb has about a Turn, when it is given again.

@@ -15,7 +15,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::Terms,
     model::{GoalId, ProfileId, Timestamp, uuid_v7},
-    private::Tokens,
+    private::{PrivateStore, Tokens},
     turn::Trees,
 };
 
@@ -96,6 +96,7 @@ impl Desk {
         let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
         let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
         let authority = Authority::create(&profile, &env)?;
+        PrivateStore::create(&profile.place().private_db())?;
         Ok((Self::of(context, settings, project, profile, authority), made))
     }
 

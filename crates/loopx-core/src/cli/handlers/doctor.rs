@@ -30,6 +30,7 @@ use crate::{
     cli::{Args, Context, Document, Format, Project, Rendered},
     error::{Code, Error, Result},
     kernel::Terms,
+    model::json_value,
     model::{Assurance, Goal},
     private::PrivateStore,
     projection::Attention,
@@ -145,7 +146,7 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
     look(context, args, &mut findings)?;
     let bad = findings.iter().filter(|finding| finding.standing == Standing::Bad).count();
     let error = || {
-        let shown = serde_json::to_value(&findings).unwrap_or_default();
+        let shown = json_value(&findings).unwrap_or_default();
         Error::new(Code::CheckFailed, format!("{bad} of {} checks failed", findings.len()))
             .detail("findings", shown)
     };

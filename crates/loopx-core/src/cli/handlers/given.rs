@@ -13,6 +13,7 @@ use crate::{
     authority::{Envelope, EventFilter},
     cli::{Args, Context, Var, When, parse::Wake as WakeWord},
     error::{Code, Error, Result, echo},
+    model::json_value,
     model::{Duration, OperationId, Timestamp, Validator, Wake},
 };
 
@@ -75,8 +76,7 @@ fn asked_before(view: &mut dyn crate::authority::View, id: &OperationId) -> Resu
         if envelope.operation_id != *id {
             continue;
         }
-        let body =
-            serde_json::to_value(&envelope.body).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        let body = json_value(&envelope.body)?;
         if let Some(found) = named_moment(&body) {
             return Ok(Some(found));
         }

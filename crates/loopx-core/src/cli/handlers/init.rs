@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::{
     caller::{Caller, caller},
@@ -17,6 +17,7 @@ use crate::{
     cli::{Args, Context, Document, Project, Rendered, bind},
     error::{Code, Error, Result},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
+    model::json_value,
     model::{Actor, Assurance, Door, Goal, GoalId, GoalState, Provenance, Text},
 };
 
@@ -222,9 +223,7 @@ impl Done {
         let mut body = Map::new();
         let receipt =
             self.started.as_ref().and_then(|started| started.written.as_ref()).map(|done| &done.receipt);
-        let value =
-            |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
-        body.insert("receipt".to_owned(), value(serde_json::to_value(receipt))?);
+        body.insert("receipt".to_owned(), json_value(&receipt)?);
         body.insert("created".to_owned(), created.into());
         if let Some(goal) = &self.bound.goal {
             let made = self.started.as_ref().is_some_and(|started| started.created);

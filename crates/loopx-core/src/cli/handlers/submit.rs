@@ -16,6 +16,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
     kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person},
+    model::json_value,
     model::{
         Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt,
         uuid_v7,
@@ -278,10 +279,9 @@ pub(in crate::cli) fn written(
     more: &[(&str, Value)],
     document: Document,
 ) -> Result<Rendered> {
-    let value = |value: serde_json::Result<Value>| value.map_err(|e| Error::from(Code::Internal).internal(e));
     let mut body = Map::new();
-    body.insert("receipt".to_owned(), value(serde_json::to_value(&written.receipt))?);
-    body.insert(noun.to_owned(), value(serde_json::to_value(object))?);
+    body.insert("receipt".to_owned(), json_value(&written.receipt)?);
+    body.insert(noun.to_owned(), json_value(object)?);
     body.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     if let Some(verb) = &written.verb {
         body.insert("operation_id".to_owned(), verb.to_string().into());

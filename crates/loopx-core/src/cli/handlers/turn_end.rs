@@ -9,6 +9,7 @@ use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Outcome, recover_command},
+    model::json_value,
     model::{FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState},
     projection::{TurnRow, plain},
     turn::Done,
@@ -57,8 +58,7 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
 /// What programs are told of a Turn.
 pub(super) fn object(done: &Done) -> Result<Value> {
     let turn = done.turn();
-    let mut object =
-        serde_json::to_value(TurnRow::of(turn)).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut object = json_value(&TurnRow::of(turn))?;
     if let Value::Object(fields) = &mut object {
         fields.insert("attempts".to_owned(), turn.attempts.len().into());
         let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
@@ -205,7 +205,7 @@ fn failed(done: &Done, how: FailedBy) -> Error {
 fn with(done: &Done, verb: &OperationId, error: Error) -> Error {
     error
         .detail("operation_id", verb.as_str())
-        .detail("receipt", serde_json::to_value(&done.receipt).unwrap_or_default())
+        .detail("receipt", json_value(&done.receipt).unwrap_or_default())
         .detail("turn", object(done).unwrap_or_default())
 }
 

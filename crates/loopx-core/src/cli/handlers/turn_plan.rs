@@ -20,6 +20,7 @@ use crate::{
         claim::{self, Claim, admissible_reads},
         validators,
     },
+    model::json_value,
     model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
     projection::{plain, should, with_units},
@@ -52,7 +53,7 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
         }
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
-    let body = serde_json::to_value(&decided).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let body = json_value(&decided)?;
     let body = with_units(body);
     let why = explain(&decided, context.program);
     shown(&mut desk, context, &agent, decided.action.name(), todo.as_ref(), body, why)

@@ -8,8 +8,9 @@ use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
 use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
-    error::{Code, Error, Result},
+    error::Result,
     kernel::{Seen, recover_command},
+    model::json_value,
     model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
@@ -98,7 +99,7 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
     let document = page(&turn, words, &log, &kept, now, context.program, next);
-    let body = serde_json::to_value(&turn).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
         fields.insert("state".to_owned(), turn.state.as_str().into());

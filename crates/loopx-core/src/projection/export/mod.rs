@@ -19,8 +19,9 @@ use super::{
 use crate::{
     authority::{Envelope, EventFilter, GateFilter, TodoFilter, TurnFilter, View},
     boundary::{Public, screen},
-    error::{Code, Error, Result},
+    error::Result,
     kernel::{Facts, Read, Terms},
+    model::json_value,
     model::{Digest, GoalId, GoalInstance, OperationId, OwnId, Todo, TodoText},
 };
 
@@ -186,7 +187,7 @@ fn public(row: &(impl Public + Serialize)) -> Result<Value> {
 }
 
 fn printed(row: &impl Serialize) -> Result<Value> {
-    let mut value = serde_json::to_value(row).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let mut value = json_value(row)?;
     close(&mut value);
     Ok(value)
 }

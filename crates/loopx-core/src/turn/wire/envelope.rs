@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::strict;
 use crate::{
     error::{Code, Error, Result},
+    model::json_value,
     model::{
         AgentId, Digest, Duration, GateId, GateKind, GoalId, Key, Label, Priority, ScopePath, ShortText,
         Text, Title, TodoId, TodoKind,
@@ -209,7 +210,7 @@ pub struct ActionSignature {
 impl Envelope {
     /// The digest of all but the signature, over the canonical encoding.
     pub fn content_hash(&self) -> Result<Digest> {
-        let mut value = serde_json::to_value(self).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        let mut value = json_value(self)?;
         if let Value::Object(fields) = &mut value {
             fields.remove("action_signature");
         }
