@@ -23,12 +23,13 @@ impl Programs {
     /// Builds all.
     pub(super) fn build(root: &Path, limits: &Limits) -> io::Result<Self> {
         let mut found = BTreeMap::new();
-        // Built together, so that core is compiled once: `tier` says what may be named, not what is linked.
-        let mut selection =
-            vec!["--package", "loopx-core", "--package", "loopx", "--features", "loopx-core/tier"];
-        selection.extend(["--bin", "loopx-core", "--bin", "loopx"]);
-        selection.extend(WORKERS.iter().flat_map(|name| ["--bench", name]));
-        build(root, &selection, limits, &mut found)?;
+        let mut workers = vec!["--package", "loopx-core", "--features", "loopx-core/tier"];
+        workers.extend(WORKERS.iter().flat_map(|name| ["--bench", name]));
+        build(root, &workers, limits, &mut found)?;
+        // Apart and last: beside the workers they would be linked with features of what only tests need.
+        let shipped =
+            ["--package", "loopx-core", "--package", "loopx", "--bin", "loopx-core", "--bin", "loopx"];
+        build(root, &shipped, limits, &mut found)?;
         Ok(Self { found })
     }
 
