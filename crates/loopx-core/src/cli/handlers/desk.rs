@@ -96,7 +96,9 @@ impl Desk {
         let new = NewProfile { profile_id: id.to_string(), created_at_ms: now.as_ms() };
         let (profile, made) = Profile::open_or_create(&place, &env, &HostFilesystem, &new)?;
         let authority = Authority::create(&profile, &env)?;
-        PrivateStore::create(&profile.place().private_db())?;
+        if made {
+            PrivateStore::create(&profile.place().private_db())?;
+        }
         Ok((Self::of(context, settings, project, profile, authority), made))
     }
 

@@ -6,6 +6,7 @@
 mod causes;
 mod end;
 mod event;
+mod prove;
 mod settle;
 mod steps;
 

@@ -7,7 +7,9 @@ use serde::{Serialize, Serializer};
 use super::{
     Event,
     causes::{self, causes},
-    end, may_live_until, named, no_move, settle, turn_reads,
+    end, named, no_move,
+    prove::{lose, prove, recover},
+    settle, turn_reads,
 };
 use crate::{
     error::{Code, Error, Result},
@@ -349,7 +351,12 @@ fn may_have_result(turn: &Turn) -> bool {
 }
 
 /// Records a result, and ends the Turn at once where there is nothing to validate.
-fn record(draft: &mut Draft<'_>, turn: &Turn, candidate: &Candidate, wake: Option<&Wake>) -> Result<()> {
+pub(super) fn record(
+    draft: &mut Draft<'_>,
+    turn: &Turn,
+    candidate: &Candidate,
+    wake: Option<&Wake>,
+) -> Result<()> {
     let todo = todo_of(draft, turn)?.clone();
     let is_monitor = todo.kind == TodoKind::Monitor;
     // An attached agent chose the wrong verb; a host's result is wrong in itself, and costs it the result.
@@ -484,133 +491,13 @@ fn attempt_ended(
         draft.emit(Event::AttemptEnded { turn_id, failure })?;
     }
     let Some(failure) = failure.filter(|_| turn.stop_wish.is_none()) else {
-        return end::finish(draft, turn_id, End::Stopped(Stopped::Stop), note.cloned(), false);
+        return match note {
+            Some(note) => end::finish(draft, turn_id, End::Stopped(Stopped::Stop), Some(note.clone()), false),
+            None => end::stop(draft, turn_id, Stopped::Stop),
+        };
     };
     if retry && failure.is_retried() && turn.attempts.len() < Turn::ATTEMPTS_MAX {
         return Ok(());
     }
     end::finish(draft, turn_id, End::Failed(FailedBy::Host(failure)), note.cloned(), false)
-}
-
-fn prove(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool, tree: Option<Digest>) -> Result<()> {
-    let turn_id = turn.turn_id;
-    if executor_gone && turn.open_attempt().is_some() {
-        draft.emit(Event::ExecutorGone { turn_id })?;
-    }
-    match turn.state {
-        TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {
-            if turn.stop_wish.is_some() && executor_gone {
-                return end::stop(draft, turn_id, Stopped::Stop);
-            }
-            if end::has_lapsed(draft.facts(), turn)? {
-                return end::lapse(draft, turn_id);
-            }
-            // An attached executor is nobody's to prove gone while its ownership lives.
-            if executor_gone && turn.is_driven() { Ok(()) } else { Err(nothing_to_prove(turn)) }
-        }
-        TurnState::Unresolved { executor_gone: known, .. } => {
-            if executor_gone && !known && turn.open_attempt().is_none() {
-                draft.emit(Event::ExecutorGone { turn_id })?;
-            }
-            if executor_gone { Ok(()) } else { Err(nothing_to_prove(turn)) }
-        }
-        TurnState::Held { .. } => prove_held(draft, turn, tree),
-        TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
-            Err(no_move(turn, "be proved"))
-        }
-    }
-}
-
-fn nothing_to_prove(turn: &Turn) -> Error {
-    let error = Error::new(Code::NotReady, format!("nothing can be proved of the Turn {} yet", turn.turn_id))
-        .detail("state", turn.state.as_str());
-    match may_live_until(turn) {
-        Some(until) => error.detail("until_ms", Timestamp::as_ms(until)),
-        None => error,
-    }
-}
-
-fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Result<()> {
-    let turn_id = turn.turn_id;
-    let mut causes = causes(draft.facts(), turn)?;
-    let tree_busy = causes.remove(&Cause::TreeBusy);
-    // What is as it was validated settles, whatever its agent does meanwhile.
-    let agent_busy = causes.remove(&Cause::AgentBusy);
-    if tree_busy && workspace_busy(draft, turn)? {
-        causes.insert(Cause::TreeBusy);
-    }
-    if !causes.is_empty() {
-        causes.extend(agent_busy.then_some(Cause::AgentBusy));
-        return Err(Error::new(Code::Held, format!("the Turn {turn_id} is held"))
-            .detail("causes", serde_json::to_value(&causes).unwrap_or_default())
-            .hint(format!("turn show {turn_id}")));
-    }
-    let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
-    let as_validated = !tree_busy && turn.verdict.is_some() && tree == seen;
-    if as_validated || settle::looked(turn).is_some() {
-        return settle::settle(draft, turn_id);
-    }
-    if let Some(other) = causes::busy_with(draft.facts(), turn)? {
-        return Err(Error::new(
-            Code::Held,
-            format!("the Turn {turn_id} is held: its agent executes another"),
-        )
-        .detail("causes", serde_json::json!([Cause::AgentBusy]))
-        .detail("turn_id", other.turn_id.to_string())
-        .hint(format!("turn show {turn_id}")));
-    }
-    let expires_at = end::rearmed(draft.facts(), turn)?;
-    draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
-}
-
-/// Whether another Turn executes in the same work tree, of whatever Goal; of this one also a Turn whose ownership has
-/// ended while its executor may live.
-fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
-    let facts = draft.facts();
-    let mut others = facts.live_turns(draft.goal_id())?;
-    if let Some(workspace) = &turn.workspace {
-        others.extend(facts.turns_in(workspace)?);
-    }
-    for other in others {
-        let same = turn.shares_tree(other) && other.turn_id != turn.turn_id;
-        if same && end::executes(facts, other)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn lose(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool) -> Result<()> {
-    if !matches!(turn.state, TurnState::Dispatched) || !turn.is_driven() {
-        return Err(no_move(turn, "be lost"));
-    }
-    let (turn_id, why) = (turn.turn_id, Unresolved::Lost);
-    draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership: true })
-}
-
-fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found, wake: Option<&Wake>) -> Result<()> {
-    let TurnState::Unresolved { why, executor_gone } = turn.state else {
-        return Err(no_move(turn, "be recovered"));
-    };
-    let turn_id = turn.turn_id;
-    match found {
-        Found::Nothing(failure) => {
-            if !executor_gone && may_live_until(turn).is_some_and(|until| until > draft.now()) {
-                return Err(nothing_to_prove(turn));
-            }
-            end::finish(draft, turn_id, End::Failed(FailedBy::Host(*failure)), None, false)
-        }
-        Found::Result(candidate) => {
-            causes::check_agent_free(draft.facts(), turn)?;
-            record(draft, turn, candidate, wake)
-        }
-        Found::Again => {
-            causes::check_agent_free(draft.facts(), turn)?;
-            if why != Unresolved::Inconclusive || turn.candidate.is_none() {
-                return Err(no_move(turn, "be validated again"));
-            }
-            let expires_at = end::rearmed(draft.facts(), turn)?;
-            draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
-        }
-    }
 }

@@ -241,7 +241,7 @@ fn stop_when(bench: &Bench, is_so: fn(&Turn) -> bool) -> std::thread::JoinHandle
                     command: Command::Turn(TurnCommand::Stop {
                         turn_id: turn.turn_id,
                         own_id: None,
-                        reason: None,
+                        reason: Some(text("too slow")),
                     }),
                     expected: Expected::default(),
                 };
@@ -263,6 +263,18 @@ fn regress_a_wish_to_stop_between_two_attempts_ends_the_turn() {
     asking.join().unwrap();
     assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop });
     assert_eq!(done.turn().attempts.len(), 1, "no other host is started after the wish");
+    assert_eq!(end_note(&mut bench).as_deref(), Some("too slow"));
+}
+
+/// What the end of the one Turn says.
+fn end_note(bench: &mut Bench) -> Option<String> {
+    let goal = text("g");
+    let filter = EventFilter { goal: &goal, after: 0 };
+    let events = bench.authority.read(|view| view.events(&filter, usize::MAX)).unwrap();
+    events.iter().find_map(|record| match Envelope::decode(&record.payload).unwrap().body {
+        Event::Turn(TurnEvent::Ended { note, .. }) => note.map(|note| note.to_string()),
+        _ => None,
+    })
 }
 
 /// A host that has its Turn stopped by somebody else, at the first question after which it is as told.
@@ -285,7 +297,11 @@ impl StoppedAt<'_> {
         let Some(turn) = found.filter(|_| !self.asked.replace(true)) else {
             return self.asked.set(false);
         };
-        let stop = Command::Turn(TurnCommand::Stop { turn_id: turn.turn_id, own_id: None, reason: None });
+        let stop = Command::Turn(TurnCommand::Stop {
+            turn_id: turn.turn_id,
+            own_id: None,
+            reason: Some(text("too slow")),
+        });
         let operation = Operation::embedded(text("stop-1"), text("user:ana"), text("g"), stop);
         Authority::new(Box::new(self.ledger.clone())).submit(operation).unwrap();
     }
@@ -335,6 +351,7 @@ fn regress_a_wish_to_stop_that_comes_between_a_look_and_a_commit_ends_the_turn()
         let host = StoppedAt { host: bench.host(&work, |_| {}), ledger: &ledger, is_so, asked: false.into() };
         let done = run(&mut bench.site(), &start, &host, &|| false).unwrap();
         assert_eq!(done.turn().state, TurnState::Stopped { why: Stopped::Stop }, "moment {at}");
+        assert_eq!(end_note(&mut bench).as_deref(), Some("too slow"), "moment {at}");
         assert!(bench.todo_row(&todo_id).ownership.is_none());
         // given again, it returns what it returned
         let again = run(&mut bench.site(), &start, &host, &|| false).unwrap();
