@@ -10,6 +10,7 @@ use super::{
     examine::examine,
     host::Host,
     lock::DriverLock,
+    prove::let_go,
     site::{Around, Site},
     tree::Tree,
     watch::{Phase, Watcher},
@@ -247,9 +248,7 @@ impl Driver<'_> {
                 .detail("state", around.turn.state.as_str())
                 .hint(format!("turn show {turn_id}"))
         })?;
-        if around.turn.is_terminal() {
-            lock.close();
-        }
+        let_go(site, lock, &around.turn);
         Ok(Done { receipt, around, left: self.left })
     }
 

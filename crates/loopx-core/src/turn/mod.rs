@@ -10,10 +10,12 @@ mod contract;
 mod criteria;
 mod driver;
 mod examine;
+mod guard;
 mod host;
 mod lock;
 mod prove;
 mod resume;
+mod shift;
 mod site;
 mod spool;
 mod tree;
@@ -28,10 +30,12 @@ pub use attempt::find_program;
 pub use command::CommandHost;
 pub use criteria::{Checked, check_criteria};
 pub use driver::{Admitted, Start, admit, drive, negative};
+pub use guard::{GUARD_WORD, Guarding, guardian};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
 pub use prove::{
     end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each,
+    prove_ended,
 };
 pub use resume::resume;
 pub use site::{Around, Machine, PASSED_ON, Site};

@@ -255,7 +255,7 @@ pub(in crate::cli) fn abandon(context: &mut Context<'_, '_>, args: &Args) -> Res
         turn::end_validators(turn_id)?;
     } else if row.open_attempt().is_some() {
         let proof = turn::minted_id()?;
-        let proved = turn::prove(&mut bench.site(&mut desk), turn_id, &proof);
+        let proved = turn::prove_ended(&mut bench.site(&mut desk), turn_id, &proof);
         if let Some(error) = proved.err().filter(|error| error.code().class() == Class::Store) {
             return Err(error);
         }

@@ -6,6 +6,7 @@
 )]
 
 mod folders;
+mod guardians;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
 mod output;
