@@ -6,10 +6,13 @@
 )]
 
 mod folders;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
 mod output;
 mod parallel;
 pub(crate) mod place;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod sweeps;
 mod verbs;
