@@ -150,7 +150,7 @@ fn v04_a_driver_killed_while_its_validator_runs_leaves_one_verdict() {
 }
 
 #[test]
-fn e06_a_host_that_nobody_drives_is_ended_within_its_time() {
+fn fault_e06_a_host_that_nobody_drives_is_ended_within_its_time() {
     let place = ready(&until_let_go("touch answer"));
     let run = place.start("user:ana", &place.run("op"), &[]);
     until("the host began", || place.root().join("began").exists());
@@ -181,4 +181,57 @@ fn a_guardian_that_its_driver_left_stopped_before_the_dispatch_is_ended_by_the_n
     brought_on(&place, "left stopped");
     assert_eq!((state(left), place.runs()), (None, 1));
     over(&place, "left stopped");
+}
+
+/// A small filesystem in memory at a folder, gone with the value.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    /// `None`, said aloud, where mounting is not permitted.
+    fn at(folder: std::path::PathBuf) -> Option<Self> {
+        fs::create_dir_all(&folder).unwrap();
+        let small = Self(folder);
+        if small.run("mount", &["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"]) {
+            return Some(small);
+        }
+        println!("skipped: mounting is not permitted");
+        None
+    }
+
+    fn run(&self, program: &str, words: &[&str]) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "a test prepares its own place")]
+        let mut command = std::process::Command::new(program);
+        command
+            .args(words)
+            .arg(&self.0)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        self.run("umount", &["-l"]);
+    }
+}
+
+#[test]
+fn a_result_that_meets_a_full_disk_is_kept_once_there_is_room() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(place.root().join("home/profiles/default/spool")) else { return };
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let filler = small.0.join("filler");
+    // As much as goes in; the last write says that it is full.
+    fs::write(&filler, vec![0_u8; 1 << 20]).unwrap_err();
+    fs::write(place.root().join("go"), "").unwrap();
+    until("the host has ended", || place.survivors().is_empty());
+    let guardian = guardian(&place).unwrap();
+    assert!(state(guardian).is_some(), "it waits for room");
+    fs::remove_file(&filler).unwrap();
+    answer(&run.wait_with_output().unwrap()).ok();
+    assert_eq!(place.runs(), 1);
+    drop(small);
+    over(&place, "a full disk");
 }
