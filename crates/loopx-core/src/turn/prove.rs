@@ -3,18 +3,24 @@
 //! Knows no rule; it finds out what is true and submits that. Invariant: a driven Turn is touched only with its
 //! driver's lock in hand, on the machine of its attempt, after whatever carries its mark was ended.
 
+use std::collections::BTreeSet;
+
 use super::{
-    attached::Done,
+    again,
+    attached::{Done, proving},
     driver::is_of,
     examine::scopes,
     lock::{DriverLock, Driverless},
     site::{Around, Site, attempt_token, sweep, validator_token},
 };
 use crate::{
-    authority::{Authority, TurnFilter, random},
+    authority::{Authority, TurnFilter, View, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{self, AgentCommand, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
+    kernel::{
+        self, AgentCommand, ClaimCommand, Command, Facts, GRACE, Outcome, Read, Step, TodoCommand,
+        TurnCommand,
+    },
     model::{
         Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7,
     },
@@ -40,20 +46,31 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
         let step = Step::Prove { turn_id, executor_gone: gone, tree };
-        let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step))?;
+        let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step));
+        let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
         return finished(site, lock, receipt);
     }
     let tree = present_tree(site, &around)?;
     let step = Step::Prove { turn_id, executor_gone: false, tree };
     let right = Driverless::of(&around.turn)?;
-    let receipt = site.authority.submit_step(&right, around.proof(proof_id, step))?;
+    let receipt = site.authority.submit_step(&right, around.proof(proof_id, step));
+    let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
+}
+
+/// A Turn that was proved, and where it stood before.
+#[derive(Debug)]
+pub struct Proved {
+    /// As it was found.
+    pub was: Turn,
+    /// Where the proof left it.
+    pub done: Done,
 }
 
 /// Proves every Turn of this machine that waits for a proof, of one Goal or of all; what cannot be proved stays.
 ///
 /// Errors: `store_*`.
-pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>> {
+pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Proved>> {
     let mut goals = Vec::new();
     match goal {
         Some(goal) => goals.push(goal.clone()),
@@ -68,8 +85,9 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>
     }
     let mut done = Vec::new();
     for goal in goals {
-        for turn in live(site, &goal)? {
-            done.extend(try_prove(site, &turn)?);
+        for was in live(site, &goal)? {
+            let proved = try_prove(site, &was)?;
+            done.extend(proved.map(|done| Proved { was, done }));
         }
     }
     clear_locks(site)?;
@@ -172,13 +190,16 @@ pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
     Ok(done)
 }
 
-/// Settles the held Turns of a Goal that a write has freed, after its commit: those that nothing holds any more.
+/// Settles the held Turns that a write has freed, after its commit: those of its Goal that nothing holds any more, and
+/// those of any Goal that wait for the work tree of the Turn it moved.
 ///
 /// Errors: `store_*`. What cannot be proved stays as it is.
 pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> {
     let mut done = Vec::new();
     let Some(goal) = receipt.goal_id() else { return Ok(done) };
-    for turn in live(site, goal)? {
+    let mut turns = live(site, goal)?;
+    turns.extend(beside(site, receipt)?);
+    for turn in turns {
         if matches!(turn.state, TurnState::Held { .. }) {
             let causes = site.around(turn.turn_id)?.causes;
             if kernel::is_provable(&causes) {
@@ -187,6 +208,29 @@ pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> 
         }
     }
     Ok(done)
+}
+
+/// The held Turns of other Goals in the work tree of the Turn that a write moved.
+fn beside(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Turn>> {
+    const LOOKED_AT: usize = 256;
+    let Some(turn_id) = receipt.outcome::<Outcome>()?.turn_id else { return Ok(Vec::new()) };
+    let terms = site.authority.present()?;
+    site.authority.read(|view| {
+        let load = |view: &mut dyn View, ids: BTreeSet<TurnId>| {
+            let mut facts = Facts::new(terms.clone());
+            view.load(&ids.iter().copied().map(Read::Turn).collect(), &mut facts)?;
+            Ok(facts.rows().turns.values().filter(|turn| ids.contains(&turn.turn_id)).cloned().collect())
+        };
+        let moved: Vec<Turn> = load(view, [turn_id].into())?;
+        let Some((turn, tree)) = moved.first().and_then(|turn| Some((turn, turn.workspace.as_ref()?.tree())))
+        else {
+            return Ok(Vec::new());
+        };
+        let owned = view.owned_in(&tree, LOOKED_AT)?;
+        let elsewhere = owned.iter().filter(|todo| *todo.todo_id.goal() != turn.goal_id);
+        let frozen = elsewhere.filter_map(|todo| todo.ownership.as_ref()).filter(|own| own.frozen);
+        load(view, frozen.map(|own| own.turn_id).collect())
+    })
 }
 
 /// Proves what stands in the way of one agent or one Todo, before a claim decides.
@@ -247,14 +291,42 @@ pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
     DriverLock::take(&site.machine.locks, turn.turn_id)
 }
 
-/// Ends the validators of an attached Turn that a process which died has left.
+/// Ends what a Turn that is given up has left on this machine, and records that it is gone where an attempt is open.
 ///
-/// Errors: `executor_active` when one cannot be ended.
-pub fn end_validators(turn_id: TurnId) -> Result<()> {
-    if sweep(&validator_token(turn_id)?)? {
+/// Elsewhere nothing can be ended, and the rule waits for the attempt's time. Errors: `executor_active` while its driver
+/// lives here, or where something cannot be ended; `store_*`.
+pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
+    let turn_id = turn.turn_id;
+    let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
+    if turn.is_terminal() || turn.is_driven() && !is_here {
         return Ok(());
     }
-    Err(Error::new(Code::ExecutorActive, format!("a validator of the Turn {turn_id} cannot be ended")))
+    if !turn.is_driven() {
+        let lock = proving(site, turn)?;
+        let is_swept = sweep(&validator_token(turn_id)?);
+        lock.close();
+        if is_swept? {
+            return Ok(());
+        }
+        return Err(Error::new(
+            Code::ExecutorActive,
+            format!("a validator of the Turn {turn_id} cannot be ended"),
+        ));
+    }
+    let lock = take(site, turn).map_err(|error| match error.code() {
+        Code::ExecutorActive => error.hint(format!("turn stop {turn_id}")),
+        _ => error, // wildcard: every other error stands as it is
+    })?;
+    let around = site.around(turn_id)?;
+    if !end_tree(site, &around.turn)? {
+        return Err(may_live(&around.turn));
+    }
+    if around.turn.open_attempt().is_none() {
+        return Ok(());
+    }
+    let step = Step::Prove { turn_id, executor_gone: true, tree: None };
+    let operation = around.proof(minted_id()?.step("prove")?, step);
+    site.authority.submit_step(&lock, operation).map(drop)
 }
 
 /// Ends whatever carries a mark of the Turn; whether its executor is proved gone.

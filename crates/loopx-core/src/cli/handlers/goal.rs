@@ -68,6 +68,19 @@ pub(in crate::cli) fn workspace(
     Ok(workspace)
 }
 
+/// Whether a Goal's work tree is gone from where it was, and this one, which the Goal is bound to, was never seen.
+///
+/// Errors: `store_*`.
+pub(in crate::cli) fn was_moved(desk: &mut Desk, goal_id: &GoalId, tree: &std::path::Path) -> Result<bool> {
+    let (here, _) = turn::identify(&desk.profile.machine_id()?.parse()?, tree)?;
+    if desk.trees().knows(&here)? {
+        return Ok(false);
+    }
+    let goals = names::goal_row(desk, goal_id)?.workspace;
+    let was = goals.map_or(Ok(None), |workspace| desk.trees().folder(&workspace))?;
+    Ok(was.is_some_and(|was| !was.is_dir()))
+}
+
 /// Names a work tree, and says where it lies; nothing is written.
 pub(in crate::cli) fn work_tree(
     context: &Context<'_, '_>,

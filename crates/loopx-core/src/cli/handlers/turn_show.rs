@@ -162,7 +162,10 @@ fn page(
             .add("kind", word(&candidate.kind))
             .maybe("summary", candidate.summary.as_ref())
             .maybe("next", candidate.next_action.as_ref())
-            .list("outside its scopes", &candidate.outside)
+            .list(
+                if candidate.shared { "outside its scopes, shared" } else { "outside its scopes" },
+                &candidate.outside,
+            )
             .add("digest", candidate.digest);
         document = document.heading("Result").with(facts.block());
     }

@@ -2,12 +2,15 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "what a test's place cannot do fails the test"
 )]
 
 mod folders;
+mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;
