@@ -85,9 +85,11 @@ pub(super) fn with_agent(context: &Context<'_, '_>, args: &Args, desk: &mut Desk
     let todo = args.text("id").and_then(|word| names::todo(desk, word).ok());
     let found = todo.and_then(|todo| desk.look(|view, _| view.agents(todo.goal())).ok()).unwrap_or_default();
     let agent = found.into_iter().find(Agent::is_registered);
-    // Whom the call names is not replaced in it.
-    let agent = agent.filter(|_| args.text("as").is_none());
-    let hint = agent.and_then(|agent| context.again("--as", &format!("agent:{}", agent.agent_id)));
+    let hint = agent.and_then(|agent| {
+        let named = format!("agent:{}", agent.agent_id);
+        // Whom the call itself names is not replaced in it.
+        context.again("--as", &named).filter(|call| call.contains(&named))
+    });
     error.hint(hint.unwrap_or_else(|| "agent list".to_owned()))
 }
 

@@ -68,7 +68,8 @@ pub(in crate::cli) fn workspace(
     Ok(workspace)
 }
 
-/// Whether a Goal's work tree is gone from where it was, and this one, which the Goal is bound to, was never seen.
+/// Whether a Goal's work tree is not where it was, or was never on this machine, and this one, which the Goal is bound
+/// to, was not seen yet.
 ///
 /// Errors: `store_*`.
 pub(in crate::cli) fn was_moved(desk: &mut Desk, goal_id: &GoalId, tree: &std::path::Path) -> Result<bool> {
@@ -76,9 +77,8 @@ pub(in crate::cli) fn was_moved(desk: &mut Desk, goal_id: &GoalId, tree: &std::p
     if desk.trees().knows(&here)? {
         return Ok(false);
     }
-    let goals = names::goal_row(desk, goal_id)?.workspace;
-    let was = goals.map_or(Ok(None), |workspace| desk.trees().folder(&workspace))?;
-    Ok(was.is_some_and(|was| !was.is_dir()))
+    let Some(workspace) = names::goal_row(desk, goal_id)?.workspace else { return Ok(false) };
+    Ok(desk.trees().folder(&workspace)?.is_none_or(|was| !was.is_dir()))
 }
 
 /// Names a work tree, and says where it lies; nothing is written.

@@ -14,8 +14,8 @@ const WAITS: &str = "echo . >> ../began; while [ ! -f ../go ]; do sleep 0.02; do
 /// A hosted Turn whose host is at work.
 pub(super) struct Working {
     pub(super) place: Place,
-    run: Child,
-    turn_id: String,
+    pub(super) run: Child,
+    pub(super) turn_id: String,
 }
 
 impl Working {
@@ -36,6 +36,11 @@ impl Working {
     pub(super) fn over(self) -> (Place, Answer) {
         fs::write(self.place.root().join("go"), "").unwrap();
         (self.place, answer(&self.run.wait_with_output().unwrap()))
+    }
+
+    /// The place alone; its run is over already.
+    pub(super) fn into_place(self) -> Place {
+        self.place
     }
 
     /// A write from elsewhere that is accepted.

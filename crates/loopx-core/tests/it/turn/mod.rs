@@ -10,6 +10,8 @@ mod folders;
 mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod machines;
 mod midrun;
 mod output;
 mod parallel;

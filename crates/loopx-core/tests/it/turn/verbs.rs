@@ -237,7 +237,10 @@ fn v04_interrupted_restarted_proved_and_read_back_once() {
     let next = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
     assert_eq!(next.code(), "reconciliation_required", "{}", next.json);
     let turn_id = place.turn_id();
-    let done = place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
+    let output = place.command("user:ana", &["turn", "recover", &turn_id, "--resume"], &[]).output().unwrap();
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(said.contains("the host was started again: sh host.sh"), "{said}");
+    let done = answer(&output).ok();
     assert_eq!((done.text("/turn/state"), done.json.pointer("/turn/attempts")), ("settled", Some(&2.into())));
     assert!(place.survivors().is_empty());
     let again = place.call("user:ana", &place.run("r1"));
@@ -261,6 +264,11 @@ fn a_proof_of_all_frees_what_a_crash_left_with_a_wish() {
     let proved = place.call("user:ana", &["turn", "recover", "--prove"]).ok();
     assert_eq!(proved.json["items"].as_array().map(Vec::len), Some(1), "{}", proved.json);
     assert!(place.survivors().is_empty());
+    // From where to where, what was found out, and what leads on.
+    let item = &proved.json["items"][0];
+    assert_eq!((&item["was"], &item["state"]), (&"dispatched".into(), &"dispatched".into()));
+    assert_eq!(item["proved"], "its driver is gone, and nothing that it started is left");
+    assert_eq!(item["next"], format!("turn recover {} --resume", place.turn_id()));
     let words = ["turn", "stop", &place.turn_id(), "--reason", "too slow"];
     let stopped = place.call("user:ana", &words).ok();
     assert_eq!(stopped.text("/turn/state"), "stopped");
