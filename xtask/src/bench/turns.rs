@@ -1,5 +1,5 @@
-//! Owns the bars of one governed Turn: a host that does nothing, `true` as validator, an empty folder; the whole
-//! process with its close.
+//! Owns the bars of one governed Turn: a host that does nothing, `true` as validator, an empty folder; and of looking
+//! for Turns that a crash left. Always the whole process with its close.
 
 use std::{
     fs, io,
@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    fixtures::{PAST, copied},
     numbers::{float, median, ms},
     report::{Limit, Row},
     stage::{Stage, output, timed},
@@ -25,6 +26,19 @@ pub(super) fn turn(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     }
     let wall = Row::of("one Turn", median(&all), "ms", Limit::AtMost(40.0));
     Ok(vec![wall, fsyncs(stage)?])
+}
+
+/// The bar of a recovery that finds nothing: every Turn is past, and the whole process looks through all Goals.
+pub(super) fn recovery(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
+    let home = copied(stage, PAST, "recovery")?;
+    let mut all = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut scan = stage.program("loopx", &home)?;
+        scan.args(["turn", "recover", "--prove", "--json"]);
+        all.push(ms(timed(scan, &[0])?));
+    }
+    let bar = format!("recovery scan, {} past Turns", PAST.turns);
+    Ok(vec![Row::of(bar, median(&all), "ms", Limit::AtMost(5.0))])
 }
 
 fn fsyncs(stage: &Stage<'_>) -> io::Result<Row> {
