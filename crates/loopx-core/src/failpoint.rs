@@ -19,6 +19,14 @@ pub(crate) use reach;
 #[cfg(feature = "failpoints")]
 pub use active::{Point, Spec, injected_filesystem, shift_clock, visit};
 
+/// What a process of ours hands on to one that it starts, so that both are steered alike.
+pub(crate) fn passed_on() -> Vec<(&'static str, String)> {
+    #[cfg(feature = "failpoints")]
+    return active::passed_on();
+    #[cfg(not(feature = "failpoints"))]
+    Vec::new()
+}
+
 #[cfg(feature = "failpoints")]
 mod active {
     use std::{
@@ -75,6 +83,12 @@ mod active {
         OwnerCandidate "owner.candidate": "An owner's candidate is recorded; nothing was validated.";
         OwnerJudged "owner.judged": "The validators of an owner's verb spoke; their verdict is nowhere but here.";
         OwnerVerdict "owner.verdict": "The verdict of an owner's verb is recorded; nobody was told.";
+        GuardLocked "guard.locked": "A guardian has its lock; nobody was told, and nothing was started.";
+        GuardReady "guard.ready": "A guardian has said that it is ready; nobody let its host go.";
+        GuardLetGo "guard.go": "A guardian was let go; its host was not started.";
+        GuardStarted "guard.started": "A guardian's host works.";
+        GuardEnded "guard.ended": "A guardian's tree has ended; how is nowhere but here.";
+        GuardSpooled "guard.spooled": "How a guardian's tree ended is kept; its driver was not told.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 
@@ -183,6 +197,14 @@ mod active {
             std::thread::park_timeout(stopped.left());
         }
         Ok(())
+    }
+
+    /// What steers this process, for one that it starts.
+    pub(super) fn passed_on() -> Vec<(&'static str, String)> {
+        ["LOOPX_FAILPOINT", "LOOPX_FAILPOINT_LOG", "LOOPX_FAILPOINT_CLOCK"]
+            .into_iter()
+            .filter_map(|name| Some((name, variable(name)?)))
+            .collect()
     }
 
     /// The filesystem a test pretends to be on, by `LOOPX_FAILPOINT_FILESYSTEM` (a name of the probe's table).

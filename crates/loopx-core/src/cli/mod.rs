@@ -27,7 +27,12 @@ pub use self::{
     render::{Block, Document, Format, Look, Page, Rendered, Stdio},
     table::{Access, Arg, CORE, Command, Example, Group, Kind, Place, example},
 };
-use crate::error::{Code, Error, Result};
+use crate::{
+    error::{Code, Error, Result},
+    process,
+    registry::Composition,
+    turn,
+};
 
 /// What a verb does: parsed arguments in, an answer out.
 pub type Handler = fn(&mut Context<'_, '_>, &Args) -> Result<Rendered>;
@@ -61,7 +66,7 @@ impl Preset {
             handlers::NOUNS,
             handlers::TURNS,
         ],
-        inner: &[("__reference", reference)],
+        inner: &[("__reference", reference), (turn::GUARD_WORD, guard), (process::EXEC_WORD, exec)],
     };
 
     fn handler(&self, path: &str) -> Option<Handler> {
@@ -138,6 +143,16 @@ struct Version {
 #[derive(serde::Serialize)]
 struct Help {
     help: String,
+}
+
+/// `__guard`: the guardian of one attempt of a host.
+fn guard(_: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
+    Composition::linked().map_or(1, |hosts| turn::guardian(&hosts))
+}
+
+/// `__exec GUARDIAN LEAF`: the last step before a guarded program.
+fn exec(argv: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
+    process::exec(argv)
 }
 
 /// `__reference [errors]`: a reference page.

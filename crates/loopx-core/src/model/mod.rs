@@ -40,7 +40,7 @@ pub use todo::{
     Todo, TodoKind, TodoState, TodoText, Validator, Wake,
 };
 pub use turn::{
-    Attempt, AttemptEnd, Candidate, Cause, End, Executor, FailedBy, HostFailure, Pointer, ResultKind,
-    StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
+    Attempt, AttemptEnd, Candidate, Cause, End, Executor, FailedBy, Guarantee, HostFailure, Pointer,
+    ResultKind, StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
 };
 pub use usage::Usage;

@@ -133,6 +133,37 @@ impl Turn {
     }
 }
 
+/// By what a process tree is held together, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guarantee {
+    /// A guardian and a control group, which nothing leaves.
+    Cgroup,
+    /// A guardian that adopts whatever loses its parent.
+    SubReaper,
+    /// The process group and the mark that it carries: what leaves both is not seen. Nobody guards it.
+    GroupOnly,
+}
+
+impl Guarantee {
+    /// The spelling in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cgroup => "cgroup",
+            Self::SubReaper => "sub_reaper",
+            Self::GroupOnly => "group_only",
+        }
+    }
+
+    /// Whether a guardian holds it.
+    pub const fn is_guarded(self) -> bool {
+        match self {
+            Self::Cgroup | Self::SubReaper => true,
+            Self::GroupOnly => false,
+        }
+    }
+}
+
 /// What a Turn is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -368,6 +399,9 @@ pub struct Attempt {
     /// What its whole process tree carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Label>,
+    /// By what its process tree is held together; none where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
     /// When it was dispatched.
     pub dispatched_at: Timestamp,
     /// When it is ended at the latest, if LoopX runs it.

@@ -9,7 +9,10 @@ use rustix::{
     io::{Errno, read},
 };
 
-use super::spec::{Capture, Overflow};
+use super::{
+    spec::{Capture, Overflow},
+    spool::Sink,
+};
 
 /// Read in one go before the loop looks at its deadlines again, so that a flood cannot starve them.
 const PULL_MAX_BYTES: usize = 256 * 1024;
@@ -22,16 +25,17 @@ pub(super) struct Stream {
     kept: Vec<u8>,
     seen_bytes: u64,
     overflowed: bool,
+    sink: Option<Sink>,
 }
 
 impl Stream {
-    /// Takes our end of the pipe and makes its reads non-blocking.
-    pub(super) fn open(pipe: Option<OwnedFd>, limit: Capture) -> Self {
+    /// Takes our end of the pipe and makes its reads non-blocking. What is kept is also written to `sink`, as it comes.
+    pub(super) fn open(pipe: Option<OwnedFd>, limit: Capture, sink: Option<Sink>) -> Self {
         let pipe = pipe.filter(|fd| {
             let flags = fcntl_getfl(fd);
             flags.and_then(|flags| fcntl_setfl(fd, flags | OFlags::NONBLOCK)).is_ok()
         });
-        Self { pipe, limit, kept: Vec::new(), seen_bytes: 0, overflowed: false }
+        Self { pipe, limit, kept: Vec::new(), seen_bytes: 0, overflowed: false, sink }
     }
 
     /// The descriptor to wait on, while the stream is open.
@@ -88,14 +92,30 @@ impl Stream {
                     // Nobody reads on: the flood meets a closed pipe instead of our memory.
                     self.pipe = None;
                 }
-                self.kept.extend(bytes.iter().take(room));
+                let bytes = bytes.get(..room.min(bytes.len())).unwrap_or_default();
+                self.kept.extend_from_slice(bytes);
+                self.spool(bytes);
             }
             Overflow::KeepTail => {
+                self.spool(bytes);
                 self.kept.extend_from_slice(bytes.get(bytes.len().saturating_sub(max)..).unwrap_or_default());
                 if self.kept.len() > max.saturating_mul(2) {
                     self.kept.drain(..self.kept.len() - max);
                 }
             }
+        }
+    }
+
+    fn spool(&mut self, bytes: &[u8]) {
+        if let Some(sink) = self.sink.as_mut() {
+            sink.write(bytes);
+        }
+    }
+
+    /// Makes what was spooled so far survive the machine.
+    pub(super) fn keep_for_good(&mut self) {
+        if let Some(sink) = self.sink.as_mut() {
+            sink.sync();
         }
     }
 

@@ -5,20 +5,26 @@
 //! Invariant: when `run` returns, nothing that descends from the program is alive, or `Outcome::survivors`
 //! names it. What "descends" can be proved against is `Outcome::containment`: the process group, every process
 //! that carries the containment token in its environment, and the children of both. A program that clears its
-//! environment *and* leaves its group *and* loses its parent before it is looked at is beyond this module; the
-//! guardian of a hosted attempt catches that one from above, as a sub-reaper.
+//! environment *and* leaves its group *and* loses its parent before it is looked at is beyond `run`; `run_guarded`,
+//! in a process that does nothing else, catches that one too: it adopts what loses its parent, and puts the program
+//! into a control group where it may.
 //!
-//! It is synchronous and global-free: no thread, no signal handler, no sub-reaper flag on the caller. Linux is
+//! `run` is synchronous and global-free: no thread, no signal handler, no sub-reaper flag on the caller. Linux is
 //! qualified; other Unix systems fall back to the process group alone and say so.
 
 mod above;
 mod capture;
 mod census;
+mod channel;
 mod clock;
+mod exec;
+mod guarded;
+mod leaf;
 mod program;
 mod recover;
 mod run;
 mod spec;
+mod spool;
 mod stdin;
 mod tree;
 
@@ -26,11 +32,16 @@ mod tree;
 mod tests;
 
 pub use above::token_above;
+pub use channel::Channel;
 pub use clock::{boot_ms, pause};
+pub use exec::{EXEC_WORD, exec};
+pub use guarded::{Charge, Companion, Identity, Launcher};
+pub use leaf::Leaf;
 pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};
-pub use run::run;
+pub use run::{run, run_guarded};
 pub use spec::{
     Capture, Containment, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec, Tick,
     Token,
 };
+pub use spool::Spool;

@@ -6,6 +6,7 @@ use crate::error::{Code, Error, Result};
 
 use super::{
     clock::{boot_ms, pause},
+    leaf::Leaf,
     spec::{Containment, Process, Token},
     tree::{Ending, Stage, Tree},
 };
@@ -23,19 +24,17 @@ pub struct Swept {
 ///
 /// `unsupported_platform` where the process table cannot be read: then nothing is known.
 pub fn alive_by_token(token: &Token) -> Result<Vec<Process>> {
-    let mut tree = Tree::carrying(token);
+    let mut tree = Tree::carrying(token, None);
     let alive = tree.survey_settled();
-    match tree.containment() {
-        Containment::Group => Err(blind()),
-        Containment::Token | Containment::Children => Ok(alive),
-    }
+    seen(&tree).map(|()| alive)
 }
 
-/// Ends whatever carries the token: TERM, `grace_ms`, KILL, until two looks in a row find nobody.
+/// Ends whatever carries the token or is in the leaf: TERM, `grace_ms`, KILL, until two looks in a row find nobody. Then
+/// the leaf is removed.
 ///
 /// `unsupported_platform` where the process table cannot be read: then nothing is proved.
-pub fn end_by_token(token: &Token, grace_ms: u64) -> Result<Swept> {
-    let mut tree = Tree::carrying(token);
+pub fn end_by_token(token: &Token, leaf: Option<&Leaf>, grace_ms: u64) -> Result<Swept> {
+    let mut tree = Tree::carrying(token, leaf.cloned());
     let mut ending = Ending::new(boot_ms(), grace_ms);
     let survivors = loop {
         match ending.step(&mut tree, boot_ms()) {
@@ -43,9 +42,18 @@ pub fn end_by_token(token: &Token, grace_ms: u64) -> Result<Swept> {
             Stage::Over(survivors) => break survivors,
         }
     };
+    seen(&tree)?;
+    if survivors.is_empty() {
+        tree.clear();
+    }
+    Ok(Swept { found: ending.into_found(), survivors })
+}
+
+/// Whether the tree could be seen at all.
+fn seen(tree: &Tree) -> Result<()> {
     match tree.containment() {
         Containment::Group => Err(blind()),
-        Containment::Token | Containment::Children => Ok(Swept { found: ending.into_found(), survivors }),
+        Containment::Leaf | Containment::Adopted | Containment::Token | Containment::Children => Ok(()),
     }
 }
 

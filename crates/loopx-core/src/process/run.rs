@@ -3,8 +3,12 @@
 //! Knows nothing of what runs, nor how a tree is found and ended.
 
 use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    io,
     os::fd::{AsFd, OwnedFd},
     os::unix::process::CommandExt,
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -17,8 +21,11 @@ use rustix::{
 use super::{
     capture::Stream,
     clock::{boot_ms, timeout},
+    exec::Go,
+    guarded::Charge,
     program,
     spec::{Containment, Control, Ended, NotStarted, Outcome, Process, Spec, TOKEN_VARIABLE, Tick},
+    spool::Spool,
     stdin,
     tree::{Ending, Exit, Stage, Tree},
 };
@@ -34,9 +41,28 @@ const UNANNOUNCED_MS: u64 = 20;
 /// and tells the wish to stop. It must return quickly: nothing is read meanwhile. Nothing here fails by an error:
 /// a program that does not start is an [`Ended::NotStarted`].
 pub fn run(spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
-    let started_ms = boot_ms();
-    match launch(spec) {
-        Ok((tree, stdout, stderr)) => Run {
+    watched(spec, boot_ms(), launch(spec), tick)
+}
+
+/// As [`run`], of a program whose process is prepared: what it prints goes to `spool` as it comes, too, and whatever
+/// descends from it and loses its parent is this process's.
+pub fn run_guarded(
+    spec: &Spec,
+    charge: Charge,
+    spool: &Spool,
+    tick: &mut dyn FnMut(Tick) -> Control,
+) -> Outcome {
+    watched(spec, boot_ms(), release(spec, charge, spool), tick)
+}
+
+fn watched(
+    spec: &Spec,
+    started_ms: u64,
+    launched: Result<Launched, NotStarted>,
+    tick: &mut dyn FnMut(Tick) -> Control,
+) -> Outcome {
+    match launched {
+        Ok(Launched { tree, stdout, stderr }) => Run {
             spec,
             tree,
             stdout,
@@ -51,6 +77,12 @@ pub fn run(spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
         .drive(tick),
         Err(kind) => nothing(kind),
     }
+}
+
+struct Launched {
+    tree: Tree,
+    stdout: Stream,
+    stderr: Stream,
 }
 
 fn nothing(kind: NotStarted) -> Outcome {
@@ -68,36 +100,78 @@ fn nothing(kind: NotStarted) -> Outcome {
     }
 }
 
-fn launch(spec: &Spec) -> Result<(Tree, Stream, Stream), NotStarted> {
+fn launch(spec: &Spec) -> Result<Launched, NotStarted> {
     let (name, arguments) = spec.argv.split_first().ok_or(NotStarted::Missing)?;
-    if !spec.cwd.is_dir() || access(&spec.cwd, Access::EXEC_OK).is_err() {
-        return Err(NotStarted::FolderUnavailable);
-    }
-    let path = program::find(name, &spec.cwd, &spec.env)?;
-    let refused = |error: std::io::Error| match error.raw_os_error() {
-        Some(errno) if errno == Errno::NOEXEC.raw_os_error() => NotStarted::NotExecutable,
-        errno => NotStarted::Other(errno),
-    };
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    let path = findable(spec)?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that spawns what is not LoopX's own"
+    )]
     let mut command = Command::new(path);
     command
         .arg0(name)
         .args(arguments)
         .current_dir(&spec.cwd)
         .env_clear()
-        .envs(&spec.env)
+        .envs(environment(spec))
         .stdin(stdin::feed(&spec.stdin).map_err(refused)?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    if let Some(token) = &spec.containment {
-        command.env(TOKEN_VARIABLE, token.as_str());
-    }
     let mut child = command.spawn().map_err(refused)?;
-    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout);
-    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr);
+    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, None);
+    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, None);
     let tree = Tree::below(child, spec.containment.as_ref()).ok_or(NotStarted::Other(None))?;
-    Ok((tree, stdout, stderr))
+    Ok(Launched { tree, stdout, stderr })
+}
+
+/// Lets a prepared process become the program; nothing is left of it where it cannot.
+fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, NotStarted> {
+    let begun = findable(spec).and_then(|program| {
+        let go = Go {
+            program: program.into(),
+            argv: spec.argv.clone(),
+            cwd: spec.cwd.clone().into(),
+            env: environment(spec).into_iter().collect(),
+            stdin: spec.stdin.clone(),
+        };
+        charge.go(&go).map_err(refused)
+    });
+    if let Err(why) = begun {
+        charge.give_up();
+        return Err(why);
+    }
+    let Charge { mut child, leaf, .. } = charge;
+    let (out, err) = spool.sinks();
+    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, Some(out));
+    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, Some(err));
+    let tree = Tree::guarded(child, spec.containment.as_ref(), leaf).ok_or(NotStarted::Other(None))?;
+    Ok(Launched { tree, stdout, stderr })
+}
+
+/// Where the program is, once what can be told beforehand is told.
+fn findable(spec: &Spec) -> Result<PathBuf, NotStarted> {
+    let name = spec.argv.first().ok_or(NotStarted::Missing)?;
+    if !spec.cwd.is_dir() || access(&spec.cwd, Access::EXEC_OK).is_err() {
+        return Err(NotStarted::FolderUnavailable);
+    }
+    program::find(name, &spec.cwd, &spec.env)
+}
+
+fn environment(spec: &Spec) -> BTreeMap<OsString, OsString> {
+    let mut env = spec.env.clone();
+    if let Some(token) = &spec.containment {
+        env.insert(TOKEN_VARIABLE.into(), token.as_str().into());
+    }
+    env
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn refused(error: io::Error) -> NotStarted {
+    match error.raw_os_error() {
+        Some(errno) if errno == Errno::NOEXEC.raw_os_error() => NotStarted::NotExecutable,
+        errno => NotStarted::Other(errno),
+    }
 }
 
 #[derive(Debug)]
@@ -128,8 +202,12 @@ impl Run<'_> {
             let now_ms = boot_ms();
             self.read(now_ms);
             self.tree.note_exit();
-            let stop = self.tick(now_ms, tick) == Control::Stop;
-            if let Some(survivors) = self.advance(now_ms, stop) {
+            let wish = match self.tick(now_ms, tick) {
+                Control::Continue => None,
+                Control::Stop => Some(Ended::Stopped),
+                Control::Abandon => Some(Ended::Abandoned).filter(|_| self.result_at_ms.is_none()),
+            };
+            if let Some(survivors) = self.advance(now_ms, wish) {
                 return self.finish(survivors);
             }
             self.wait();
@@ -145,6 +223,9 @@ impl Run<'_> {
         if out && self.result_at_ms.is_none() {
             let complete = self.spec.result.filter(|rule| (rule.is_complete)(self.stdout.so_far()));
             self.result_at_ms = complete.map(|_| now_ms);
+            if complete.is_some() {
+                self.stdout.keep_for_good();
+            }
         }
     }
 
@@ -153,25 +234,27 @@ impl Run<'_> {
             return Control::Continue;
         }
         self.tick_at_ms = now_ms.saturating_add(self.spec.tick_ms.max(1));
+        self.tree.reap();
         tick(Tick {
             pid: self.tree.pid(),
             elapsed_ms: now_ms.saturating_sub(self.started_ms),
             stdout_seen_bytes: self.stdout.seen_bytes(),
             stderr_seen_bytes: self.stderr.seen_bytes(),
             ending: matches!(self.phase, Phase::Ending(_)),
+            result_complete: self.result_at_ms.is_some(),
         })
     }
 
     /// Moves to the next phase where one is due; the survivors once everything is over.
-    fn advance(&mut self, now_ms: u64, stop: bool) -> Option<Vec<Process>> {
+    fn advance(&mut self, now_ms: u64, wish: Option<Ended>) -> Option<Vec<Process>> {
         if !matches!(self.phase, Phase::Ending(_)) {
             let exited = self.tree.exit().is_some();
             if !exited {
-                self.cause = self.due(now_ms, stop);
+                self.cause = self.due(now_ms, wish);
             }
             let silent = !self.stdout.is_open() && !self.stderr.is_open();
             self.phase = match self.phase {
-                _ if self.cause.is_some() || (exited && (silent || stop)) => {
+                _ if self.cause.is_some() || (exited && (silent || wish.is_some())) => {
                     Phase::Ending(Ending::new(now_ms, self.spec.grace_ms))
                 }
                 Phase::Draining(until) if now_ms >= until => {
@@ -189,13 +272,13 @@ impl Run<'_> {
     }
 
     /// Why a program that still runs has to be ended now.
-    fn due(&self, now_ms: u64, stop: bool) -> Option<Ended> {
+    fn due(&self, now_ms: u64, wish: Option<Ended>) -> Option<Ended> {
         let passed = |since_ms: u64, limit_ms: u64| now_ms.saturating_sub(since_ms) >= limit_ms;
         if self.stdout.overflowed() || self.stderr.overflowed() {
             return Some(Ended::OutputTooLarge);
         }
-        if stop {
-            return Some(Ended::Stopped);
+        if wish.is_some() {
+            return wish;
         }
         if let (Some(at_ms), Some(rule)) = (self.result_at_ms, self.spec.result) {
             let over = passed(at_ms, rule.linger_ms) || passed(self.started_ms, self.spec.wall_ms);
@@ -256,6 +339,10 @@ impl Run<'_> {
             _ => Vec::new(),
         };
         let containment = self.tree.containment();
+        if survivors.is_empty() {
+            self.tree.clear();
+        }
+        self.stdout.keep_for_good();
         let (stdout, stdout_seen_bytes) = self.stdout.close();
         let (stderr, stderr_seen_bytes) = self.stderr.close();
         Outcome {

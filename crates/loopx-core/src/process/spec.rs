@@ -4,6 +4,8 @@
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Code, Error, Result};
 
 /// The name of the environment variable that carries a [`Token`] through a tree.
@@ -134,6 +136,8 @@ pub struct Tick {
     pub stderr_seen_bytes: u64,
     /// Whether the tree is already being ended, so that a wish to stop changes nothing.
     pub ending: bool,
+    /// Whether stdout holds a complete result.
+    pub result_complete: bool,
 }
 
 /// What the caller wants after a tick.
@@ -143,10 +147,13 @@ pub enum Control {
     Continue,
     /// End the tree; the outcome is [`Ended::Stopped`].
     Stop,
+    /// End the tree, unless its result is complete; the outcome is [`Ended::Abandoned`].
+    Abandon,
 }
 
 /// Why a program did not start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NotStarted {
     /// There is no such program.
     Missing,
@@ -171,7 +178,8 @@ impl fmt::Display for NotStarted {
 }
 
 /// How the run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// The program exited by itself.
     Exited(i32),
@@ -189,6 +197,8 @@ pub enum Ended {
     OutputTooLarge,
     /// The caller asked.
     Stopped,
+    /// Nobody waited for it any more.
+    Abandoned,
     /// Nothing ran.
     NotStarted(NotStarted),
 }
@@ -205,13 +215,15 @@ impl fmt::Display for Ended {
             Self::IdleDeadline => f.write_str("ended by LoopX, because it was silent for too long"),
             Self::OutputTooLarge => f.write_str("ended by LoopX, because it printed more than its limit"),
             Self::Stopped => f.write_str("ended by LoopX on a wish"),
+            Self::Abandoned => f.write_str("ended by LoopX, because nobody waited for it any more"),
             Self::NotStarted(why) => why.fmt(f),
         }
     }
 }
 
 /// A process as a person would look for it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Process {
     /// Its process id.
     pub pid: i32,
@@ -220,8 +232,13 @@ pub struct Process {
 }
 
 /// What the end of a tree was proved against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Containment {
+    /// A control group of its own, which nothing leaves, and all that the others name.
+    Leaf,
+    /// All that descends from the program, also what lost its parent, and the token's carriers.
+    Adopted,
     /// The process group, the token's carriers and their children.
     Token,
     /// The process group and the children of its members: no token was given.

@@ -7,13 +7,15 @@ use std::{fs::File, io, io::Seek, io::Write, process::Stdio};
 
 /// The program's stdin: an anonymous file that holds exactly `bytes`, or nothing at all.
 pub(super) fn feed(bytes: &[u8]) -> io::Result<Stdio> {
-    if bytes.is_empty() {
-        return Ok(Stdio::null());
-    }
+    if bytes.is_empty() { Ok(Stdio::null()) } else { Ok(file(bytes)?.into()) }
+}
+
+/// An anonymous file that holds exactly `bytes`, to be read from its beginning.
+pub(super) fn file(bytes: &[u8]) -> io::Result<File> {
     let mut file = anonymous()?;
     file.write_all(bytes)?;
     file.rewind()?;
-    Ok(file.into())
+    Ok(file)
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

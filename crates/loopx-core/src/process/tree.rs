@@ -19,6 +19,8 @@ use rustix::{
 use super::{
     census::{self, Mark, Row},
     clock::{boot_ms, pause},
+    guarded,
+    leaf::Leaf,
     spec::{Containment, Process, Token},
 };
 
@@ -54,6 +56,10 @@ struct Leader {
 pub(super) struct Tree {
     leader: Option<Leader>,
     entry: Option<Vec<u8>>,
+    /// The control group of all that descends from the leader.
+    leaf: Option<Leaf>,
+    /// Whether this process is the parent of whatever loses its own below it, so that every child of it is a member.
+    adopts: bool,
     /// Nothing that started earlier can descend from the leader.
     born_at: u64,
     members: Vec<Row>,
@@ -70,21 +76,34 @@ impl Tree {
         // A program that is already over still has its row: nobody has collected it.
         let born_at = census::any(pid.as_raw_pid()).map_or(0, |row| row.started);
         let leader = Leader { child, pid, pidfd, exit: None, reaped: false };
-        let entry = token.map(Token::entry);
-        Some(Self {
-            leader: Some(leader),
-            entry,
-            born_at,
+        let mut tree = Self::of(token, None);
+        (tree.leader, tree.born_at) = (Some(leader), born_at);
+        Some(tree)
+    }
+
+    /// As [`Tree::below`], where this process adopts whatever loses its parent, in a control group if there is one.
+    pub(super) fn guarded(child: Child, token: Option<&Token>, leaf: Option<Leaf>) -> Option<Self> {
+        let mut tree = Self::below(child, token)?;
+        (tree.leaf, tree.adopts) = (leaf, true);
+        Some(tree)
+    }
+
+    /// All that carries a token or is in a control group, whoever started it.
+    pub(super) fn carrying(token: &Token, leaf: Option<Leaf>) -> Self {
+        Self::of(Some(token), leaf)
+    }
+
+    fn of(token: Option<&Token>, leaf: Option<Leaf>) -> Self {
+        Self {
+            leader: None,
+            entry: token.map(Token::entry),
+            leaf,
+            adopts: false,
+            born_at: 0,
             members: Vec::new(),
             blind: false,
             unsettled: false,
-        })
-    }
-
-    /// All that carries a token, whoever started it.
-    pub(super) fn carrying(token: &Token) -> Self {
-        let entry = Some(token.entry());
-        Self { leader: None, entry, born_at: 0, members: Vec::new(), blind: false, unsettled: false }
+        }
     }
 
     /// The leader's process id; 0 without one.
@@ -125,6 +144,8 @@ impl Tree {
     pub(super) fn containment(&self) -> Containment {
         match (&self.entry, self.blind) {
             (_, true) => Containment::Group,
+            (_, false) if self.leaf.is_some() => Containment::Leaf,
+            (_, false) if self.adopts => Containment::Adopted,
             (Some(_), false) => Containment::Token,
             (None, false) => Containment::Children,
         }
@@ -142,8 +163,23 @@ impl Tree {
         }
     }
 
+    /// Collects what was adopted and has ended.
+    pub(super) fn reap(&self) {
+        if self.adopts {
+            guarded::reap_adopted(self.pid());
+        }
+    }
+
+    /// Removes the control group, once the tree is empty.
+    pub(super) fn clear(&mut self) {
+        if let Some(leaf) = self.leaf.as_ref() {
+            leaf.remove();
+        }
+    }
+
     /// Looks who of the tree is alive.
     pub(super) fn survey(&mut self) -> Vec<Process> {
+        self.reap();
         if let Ok(rows) = census::living() {
             self.blind = false;
             (self.members, self.unsettled) = self.select(rows);
@@ -160,8 +196,9 @@ impl Tree {
         let group =
             self.leader.as_ref().filter(|leader| !leader.reaped).map(|leader| leader.pid.as_raw_pid());
         let known: BTreeSet<(i32, u64)> = self.members.iter().map(|row| (row.pid, row.started)).collect();
+        let confined: BTreeSet<i32> = self.leaf.iter().flat_map(Leaf::members).collect();
         let mut rest: Vec<Row> = rows.into_iter().filter(|row| row.started >= self.born_at).collect();
-        let mut parents = BTreeSet::new();
+        let mut parents: BTreeSet<i32> = self.adopts.then_some(me).into_iter().collect();
         let mut members = Vec::new();
         let mut unsettled = false;
         rest.retain(|row| {
@@ -175,7 +212,10 @@ impl Tree {
             let ours = if own {
                 self.leader.is_none() && marked()
             } else {
-                Some(row.group) == group || known.contains(&(row.pid, row.started)) || marked()
+                Some(row.group) == group
+                    || confined.contains(&row.pid)
+                    || known.contains(&(row.pid, row.started))
+                    || marked()
             };
             if ours {
                 members.push(row.clone());
@@ -217,6 +257,9 @@ impl Tree {
         if let Some(leader) = self.leader.as_ref().filter(|leader| self.blind || !leader.reaped) {
             // An empty group is no error here: the next survey says what is left.
             let _ = kill_process_group(leader.pid, signal);
+        }
+        if let Some(leaf) = self.leaf.as_ref().filter(|_| signal == Signal::KILL) {
+            leaf.kill();
         }
         let me = i32::try_from(std::process::id()).unwrap_or(0);
         for row in self.members.iter().filter(|row| row.pid > 1 && row.pid != me && only(row)) {

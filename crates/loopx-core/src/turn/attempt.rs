@@ -11,25 +11,26 @@ use std::{
 
 use super::{
     beside, contract,
-    driver::{Driver, Flow, stop_is_wished},
+    driver::{Driver, Flow},
     examine::scopes,
+    guard::{self, Order, Remains, Ward},
     host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
-    site::{Around, Machine, Site, attempt_token, sweep},
+    shift::Shift,
+    site::{Around, Machine, Site, attempt_token, emptied},
     spool,
-    watch::Phase,
     wire::TurnResult,
 };
 use crate::{
-    error::{Class, Code, Result},
+    error::{Class, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, Step},
+    kernel::Step,
     model::{
-        Attempt, Candidate, Digest, Duration, HostFailure, OperationId, ScopePath, ShortText, Timestamp,
-        TodoKind, Turn, TurnId, Wake,
+        Attempt, Candidate, Digest, Duration, Guarantee, HostFailure, ScopePath, ShortText, Timestamp,
+        TodoKind, TurnId, Wake,
     },
     private::Kind,
-    process::{self, Control, Outcome, Tick},
+    process,
 };
 
 /// The longest note that an attempt's end takes.
@@ -55,6 +56,8 @@ impl Driver<'_> {
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
+        // It gets ready while the attempt is; nothing is started before it is let go.
+        let mut ward = guarded(site, around, host, number, &token)?;
         let now = site.picture(turn)?;
         let tree = match &now {
             Some(tree) => Some(tree.digest(&[].into())),
@@ -65,7 +68,6 @@ impl Driver<'_> {
             self.before = now;
             self.beside = beside::is_shared(site, around, None)?;
         }
-        let attempt = attempt_row(site, host, token.as_str(), tree)?;
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
         let terms = contract::Terms {
             attempt: number,
@@ -81,28 +83,99 @@ impl Driver<'_> {
             }
             return Err(error);
         }
-        let step = Step::Dispatch {
-            turn_id: turn.turn_id,
-            own_id: turn.own_id,
-            attempt: Box::new(attempt),
-            wall_ms,
+        let guarantee = match &mut ward {
+            Some(ward) => match ward.ready() {
+                Ok(guarantee) => guarantee,
+                Err(error) => {
+                    // What nothing can guard is given back, not kept waiting.
+                    if turn.attempts.is_empty() {
+                        self.stop(site, lock, around)?;
+                    }
+                    return Err(error);
+                }
+            },
+            None => Guarantee::GroupOnly,
         };
+        let attempt = Box::new(attempt_row(site, host, token.as_str(), guarantee, tree)?);
+        let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt, wall_ms };
         self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;
         failpoint::reach!(TurnDispatched);
         let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
-        let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
-        let outcome = self.work(site, &around, host, &job, number);
+        let mut shift = self.shift(&around, number, wall_ms.as_ms());
+        let remains = if let Some(mut ward) = ward {
+            ward.go(request, wall_ms.as_ms());
+            shift.watch(site, &mut ward)?;
+            remains(site, &around, host, number)?
+        } else {
+            let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
+            let spec = host.spec(&job);
+            Remains::Ended(Box::new(process::run(&spec, &mut |tick| shift.tick(site, tick))))
+        };
         failpoint::reach!(TurnHostEnded);
-        spool::keep(site, turn.turn_id, number, &outcome)?;
-        failpoint::reach!(TurnSpooled);
-        self.left.clone_from(&outcome.survivors);
-        if !outcome.survivors.is_empty() || !sweep(&token)? {
+        self.ended(site, lock, &around, number, remains)
+    }
+
+    /// Takes in what an attempt came to that has just ended: first what was said is kept, and the tree is proved empty.
+    fn ended(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        number: u8,
+        remains: Remains,
+    ) -> Result<Flow> {
+        let turn = &around.turn;
+        if let Remains::Ended(outcome) = &remains {
+            spool::keep(site, turn.turn_id, number, outcome)?;
+            failpoint::reach!(TurnSpooled);
+            self.left.clone_from(&outcome.survivors);
+        }
+        if !self.left.is_empty() || !emptied(site.machine, turn.turn_id, number)? {
             let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: false };
-            self.submit(site, lock, &around, &format!("end.{number}"), step)?;
+            self.submit(site, lock, around, &format!("end.{number}"), step)?;
             return Ok(Flow::Rest);
         }
-        self.take_in(site, lock, &around, number, host.judge(&outcome, &turn.turn_key))
+        let judged = match (remains, self.host) {
+            (Remains::Ended(outcome), Some(host)) => host.judge(&outcome, &turn.turn_key),
+            (Remains::NeverStarted, _) => return self.lost(site, lock, around, number, false),
+            (Remains::Unknown | Remains::Ended(_), _) => return self.lost(site, lock, around, number, true),
+        };
+        self.take_in(site, lock, around, number, judged)
+    }
+
+    /// Records that an attempt left no result: another may follow where nothing can have changed.
+    pub(super) fn lost(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        number: u8,
+        may_have_begun: bool,
+    ) -> Result<Flow> {
+        let turn = &around.turn;
+        let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);
+        let unchanged = match attempt {
+            Some(attempt) if may_have_begun => unchanged(site, around, attempt)?,
+            Some(_) | None => true,
+        };
+        if unchanged {
+            let failure = Some(HostFailure::Crashed);
+            return self.end(site, lock, around, number, failure, self.has_attempts_after(number), None);
+        }
+        let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: true };
+        self.submit(site, lock, around, &format!("end.{number}"), step)?;
+        Ok(Flow::Rest)
+    }
+
+    /// Whether the host may be started again after this attempt.
+    fn has_attempts_after(&self, number: u8) -> bool {
+        self.host.is_some_and(|host| number < host.hosting().attempts_max)
+    }
+
+    /// The watch over one attempt.
+    pub(super) fn shift<'s>(&'s self, around: &'s Around, attempt: u8, wall_ms: u64) -> Shift<'s> {
+        Shift::of(&self.base, self.watcher, around, attempt, wall_ms)
     }
 
     /// Records what a host's end means.
@@ -136,9 +209,7 @@ impl Driver<'_> {
             }
             Judged::Stopped => self.end(site, lock, around, number, None, false, None),
             Judged::Failed { failure, retry, note } => {
-                let left =
-                    self.host.map_or(Turn::ATTEMPTS_MAX, |host| usize::from(host.hosting().attempts_max));
-                let retry = retry && usize::from(number) < left;
+                let retry = retry && (self.host.is_none() || self.has_attempts_after(number));
                 self.end(site, lock, around, number, Some(failure), retry, note)
             }
         }
@@ -164,48 +235,6 @@ impl Driver<'_> {
         self.submit(site, lock, around, &format!("end.{number}"), step)?;
         failpoint::reach!(TurnAttemptEnded);
         Ok(Flow::Again)
-    }
-
-    /// Lets the host work, keeping the ownership and listening for the wish to stop.
-    fn work(
-        &self,
-        site: &mut Site<'_>,
-        around: &Around,
-        host: &dyn Host,
-        job: &Job<'_>,
-        attempt: u8,
-    ) -> Outcome {
-        let turn = &around.turn;
-        let ttl_ms = around
-            .todo
-            .as_ref()
-            .and_then(|todo| todo.ownership.as_ref())
-            .map_or(u64::MAX, |own| own.ttl_ms.as_ms());
-        let every_ms = (ttl_ms / 3).max(1);
-        let (mut renewed_at_ms, mut renewals) = (0, 0_u32);
-        let (watcher, wall_ms) = (self.watcher, host.hosting().wall_ms);
-        let mut tick = |tick: Tick| {
-            watcher.sees(Phase::Working { attempt, elapsed_ms: tick.elapsed_ms, wall_ms });
-            if tick.ending {
-                return Control::Continue;
-            }
-            if watcher.wants_stop() {
-                return Control::Stop;
-            }
-            // A store that does not answer now does not end the work; the fence is checked at every commit.
-            if site.authority.read(|view| stop_is_wished(view, turn.turn_id)).unwrap_or(false) {
-                return Control::Stop;
-            }
-            if tick.elapsed_ms.saturating_sub(renewed_at_ms) >= every_ms {
-                renewed_at_ms = tick.elapsed_ms;
-                renewals += 1;
-                if !renew(site, &self.base, around, renewals) {
-                    return Control::Stop;
-                }
-            }
-            Control::Continue
-        };
-        host.work(job, &mut tick)
     }
 
     /// What a result becomes as a fact.
@@ -254,7 +283,35 @@ fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()
     site.private.put_all(&[body])
 }
 
-fn attempt_row(site: &Site<'_>, host: &dyn Host, token: &str, tree: Option<Digest>) -> Result<Attempt> {
+/// Starts what will guard an attempt; none where this machine has no guardians.
+fn guarded(
+    site: &Site<'_>,
+    around: &Around,
+    host: &dyn Host,
+    number: u8,
+    token: &process::Token,
+) -> Result<Option<Ward>> {
+    let Some(guarding) = &site.machine.guarding else { return Ok(None) };
+    let order = Order {
+        home: guarding.home.clone().into(),
+        profile: guarding.profile.clone(),
+        locks: site.machine.locks.clone().into(),
+        spool: site.machine.spool.clone().into(),
+        turn_id: around.turn.turn_id,
+        attempt: number,
+        host: KeptHost::of(host),
+        env: host_env(site, around, token.as_str()).into_iter().collect(),
+    };
+    Ward::start(guarding, &order).map(Some)
+}
+
+fn attempt_row(
+    site: &Site<'_>,
+    host: &dyn Host,
+    token: &str,
+    guarantee: Guarantee,
+    tree: Option<Digest>,
+) -> Result<Attempt> {
     Ok(Attempt {
         number: 0,
         host: host.name().parse()?,
@@ -263,6 +320,7 @@ fn attempt_row(site: &Site<'_>, host: &dyn Host, token: &str, tree: Option<Diges
         boot_id: site.machine.boot_id().cloned(),
         pid_namespace: site.machine.pid_namespace().cloned(),
         containment: Some(token.parse()?),
+        guarantee: Some(guarantee),
         dispatched_at: Timestamp::default(),
         deadline_at: None,
         tree,
@@ -278,21 +336,6 @@ fn host_env(site: &Site<'_>, around: &Around, token: &str) -> BTreeMap<OsString,
     env
 }
 
-/// Renews the ownership of a Turn whose host is alive; no, when somebody took it over.
-fn renew(site: &mut Site<'_>, base: &OperationId, around: &Around, number: u32) -> bool {
-    let Some(todo) = &around.todo else { return true };
-    let attempt = around.turn.attempts.len();
-    let Ok(id) = base.step(&format!("renew.{attempt}.{number}")) else { return true };
-    let command = Command::Claim(ClaimCommand::Renew {
-        todo_id: todo.todo_id.clone(),
-        own_id: Some(around.turn.own_id),
-    });
-    match site.authority.submit(around.step(id, command)) {
-        Ok(receipt) => receipt.negative().is_none(),
-        Err(error) => !matches!(error.code(), Code::OwnershipSuperseded | Code::OwnershipExpired),
-    }
-}
-
 /// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
 fn declared(around: &Around) -> Result<Vec<ScopePath>> {
     let own: Vec<_> = scopes(around).into_iter().collect();
@@ -302,6 +345,26 @@ fn declared(around: &Around) -> Result<Vec<ScopePath>> {
         Some(workspace) => goals.iter().map(|scope| workspace.from_root(scope)).collect(),
         None => Ok(goals.clone()),
     }
+}
+
+/// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.
+pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number: u8) -> Result<Remains> {
+    let machine = site.machine;
+    let attempt = around.turn.attempts.iter().find(|attempt| attempt.number == number);
+    let Some(attempt) = attempt.filter(|attempt| attempt.guarantee.is_some_and(Guarantee::is_guarded)) else {
+        return Ok(Remains::Unknown);
+    };
+    let is_complete = |stdout: &[u8]| host.is_complete(stdout);
+    let remains = guard::remains(&machine.spool, around.turn.turn_id, number, &is_complete)?;
+    // What a crash of the machine has taken may have been there.
+    let same_boot = attempt.boot_id.as_ref() == machine.boot_id();
+    Ok(if matches!(remains, Remains::NeverStarted) && !same_boot { Remains::Unknown } else { remains })
+}
+
+/// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
+pub(super) fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
+    let Some(before) = attempt.tree else { return Ok(false) };
+    Ok(site.whole(&around.turn)? == Some(before))
 }
 
 /// Where a program of this name would be found for a host; none when it is nowhere.

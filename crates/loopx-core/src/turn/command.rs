@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     model::{Digest, HostFailure},
-    process::{self, Control, Ended, NotStarted, Outcome, ResultRule, Spec, Tick},
+    process::{Ended, NotStarted, Outcome, ResultRule, Spec},
 };
 
 /// How long a program may go on after its result.
@@ -49,7 +49,7 @@ impl Host for CommandHost {
         &self.hosting
     }
 
-    fn work(&self, job: &Job<'_>, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
+    fn spec(&self, job: &Job<'_>) -> Spec {
         let argv = self.hosting.argv.iter().map(OsString::from).collect();
         let mut spec = Spec::new(argv, self.hosting.folder.clone());
         spec.env.clone_from(&job.env);
@@ -57,7 +57,11 @@ impl Host for CommandHost {
         spec.wall_ms = self.hosting.wall_ms;
         spec.containment = Some(job.token.clone());
         spec.result = Some(ResultRule { is_complete, linger_ms: LINGER_MS });
-        process::run(&spec, tick)
+        spec
+    }
+
+    fn is_complete(&self, stdout: &[u8]) -> bool {
+        is_complete(stdout)
     }
 
     fn judge(&self, outcome: &Outcome, turn_key: &Digest) -> Judged {
@@ -68,7 +72,9 @@ impl Host for CommandHost {
                 self.reread(&outcome.stdout, turn_key)
             }
             Ended::Exited(0) => self.reread(&outcome.stdout, turn_key),
-            Ended::Exited(_) | Ended::Signalled(_) | Ended::ExitUnknown => failed(HostFailure::Crashed, true),
+            Ended::Exited(_) | Ended::Signalled(_) | Ended::ExitUnknown | Ended::Abandoned => {
+                failed(HostFailure::Crashed, true)
+            }
             Ended::WallDeadline | Ended::Lingered => failed(HostFailure::Timeout, false),
             Ended::IdleDeadline => failed(HostFailure::IdleTimeout, false),
             Ended::OutputTooLarge => failed(HostFailure::OutputTooLarge, false),

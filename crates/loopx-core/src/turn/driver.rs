@@ -11,6 +11,7 @@ use super::{
     examine::examine,
     host::Host,
     lock::DriverLock,
+    prove::let_go,
     site::{Around, Site},
     tree::Tree,
     watch::{Phase, Watcher},
@@ -249,9 +250,7 @@ impl Driver<'_> {
         }
         let around = site.around(turn_id)?;
         let receipt = self.last.take().ok_or_else(|| again::nothing_to_do(&around))?;
-        if around.turn.is_terminal() {
-            lock.close();
-        }
+        let_go(site, lock, &around.turn);
         Ok(Done { receipt, around, left: self.left })
     }
 

@@ -10,7 +10,7 @@ use super::wire::TurnResult;
 use crate::{
     error::{Code, Error, Result},
     model::{Digest, HostFailure, ShortText},
-    process::{Control, Outcome, Tick, Token},
+    process::{Outcome, Spec, Token},
 };
 
 /// How the host of a Turn is started. Private: it holds paths of this machine.
@@ -66,7 +66,7 @@ pub trait Hosts: fmt::Debug {
 }
 
 /// What the private store keeps of a Turn's host, so that a recovery starts the same one.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeptHost {
     /// The name that attempts carry.
@@ -83,8 +83,11 @@ pub trait Host: fmt::Debug {
     /// How it is started.
     fn hosting(&self) -> &Hosting;
 
-    /// Works until its end, within its bounds; `tick` is asked several times a second.
-    fn work(&self, job: &Job<'_>, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome;
+    /// The one program that does a job, and its bounds.
+    fn spec(&self, job: &Job<'_>) -> Spec;
+
+    /// Whether this stdout holds all that the host has to say, so that its result stands however it ends.
+    fn is_complete(&self, stdout: &[u8]) -> bool;
 
     /// Says what an end means.
     fn judge(&self, outcome: &Outcome, turn_key: &Digest) -> Judged;

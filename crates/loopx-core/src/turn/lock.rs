@@ -1,14 +1,17 @@
-//! Owns the driver's lock: one file a Turn, held for the life of its driver.
+//! Owns the locks of Turns: one file a Turn, held for the life of its driver, and one an attempt, held by its guardian.
 //!
-//! Knows nothing of what a driver does. Invariant: a [`DriverLock`] exists only while its file is locked by this
+//! Knows nothing of what either does. Invariant: a [`DriverLock`] exists only while its file is locked by this
 //! process, and only with one, or for a [`Driverless`] Turn, can a step be submitted.
 
 use std::{
     fs::{File, TryLockError, read_dir, remove_file},
+    io::Write as _,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     authority::{
@@ -19,7 +22,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::Seen,
     model::{Turn, TurnId},
-    process,
+    process::{self, Identity, Leaf},
 };
 
 /// How long somebody who only looks may be in the way of somebody who takes.
@@ -27,14 +30,62 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What stands around the id in the name of a lock file.
 const PREFIX: &str = "turn-";
 const SUFFIX: &str = ".lock";
+const GUARD_SUFFIX: &str = ".guard";
+/// The most that a guardian says of itself.
+const GUARDIAN_MAX_BYTES: u64 = 16 * 1024;
+
+/// A file that is locked as long as this value lives.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    /// Its being open is the lock.
+    file: File,
+}
+
+impl Held {
+    /// Takes it, past whoever only looks; none while another process has it, stopped or not.
+    fn take(path: PathBuf) -> Result<Option<Self>> {
+        let deadline = Deadline::after(LOOK);
+        loop {
+            let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
+            match file.try_lock() {
+                // The file may have been removed by whoever had it, between our opening and our locking.
+                Ok(()) if is_still(&path, &file) => return Ok(Some(Self { path, file })),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Ok(None),
+                Err(TryLockError::WouldBlock) => process::pause(10),
+                Err(TryLockError::Error(e)) => return Err(unreachable_lock(&e)),
+            }
+        }
+    }
+
+    /// Lets go of it, and of its file.
+    fn close(self) {
+        // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
+        let _ = remove_file(&self.path);
+        drop(self.file);
+    }
+}
+
+/// Whether somebody has a lock; looked at, never taken. None where that cannot be told.
+fn seen(path: &Path) -> Option<Seen> {
+    let file = match open(path, false) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(Seen::Gone),
+        Err(_) => return None,
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Some(Seen::Gone),
+        Err(TryLockError::WouldBlock) => Some(Seen::Alive),
+        Err(TryLockError::Error(_)) => None,
+    }
+}
 
 /// The right to drive one Turn on this machine.
 #[derive(Debug)]
 pub struct DriverLock {
     turn_id: TurnId,
-    path: PathBuf,
-    /// Its being open is the lock.
-    file: File,
+    held: Held,
 }
 
 impl DriverLock {
@@ -42,33 +93,15 @@ impl DriverLock {
     ///
     /// Errors: `executor_active` while another process has it, stopped or not; `store_unavailable`.
     pub fn take(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        let path = path_of(locks, turn_id);
-        let deadline = Deadline::after(LOOK);
-        loop {
-            let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
-            match file.try_lock() {
-                // The file may have been removed by the driver that had it, between our opening and our locking.
-                Ok(()) if is_still(&path, &file) => return Ok(Self { turn_id, path, file }),
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Err(taken(turn_id)),
-                Err(TryLockError::WouldBlock) => process::pause(10),
-                Err(TryLockError::Error(e)) => return Err(unreachable_lock(&e)),
-            }
+        match Held::take(path_of(locks, turn_id))? {
+            Some(held) => Ok(Self { turn_id, held }),
+            None => Err(taken(turn_id)),
         }
     }
 
     /// Whether the driver of a Turn of this machine lives; looked at, never taken.
     pub fn seen(locks: &Path, turn_id: TurnId) -> Option<Seen> {
-        let file = match open(&path_of(locks, turn_id), false) {
-            Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(Seen::Gone),
-            Err(_) => return None,
-        };
-        match file.try_lock_shared() {
-            Ok(()) => Some(Seen::Gone),
-            Err(TryLockError::WouldBlock) => Some(Seen::Alive),
-            Err(TryLockError::Error(_)) => None,
-        }
+        seen(&path_of(locks, turn_id))
     }
 
     /// The Turns that have a lock file, whether it is held or was left behind; none where the folder cannot be read.
@@ -85,11 +118,79 @@ impl DriverLock {
 
     /// Lets go of a Turn that has ended, and of its file.
     pub(super) fn close(self) {
-        let Self { path, file, .. } = self;
-        // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
-        let _ = remove_file(&path);
-        drop(file);
+        self.held.close();
     }
+}
+
+/// The lock of the guardian of one attempt: held until all that it guards has ended.
+#[derive(Debug)]
+pub(super) struct GuardLock(Held);
+
+impl GuardLock {
+    /// Takes it; none while the guardian has it, stopped or not.
+    pub(super) fn take(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Option<Self>> {
+        Ok(Held::take(guard_path(locks, turn_id, attempt))?.map(Self))
+    }
+
+    /// As [`GuardLock::take`], of an attempt that a guardian may have left; none as well when there is no trace of one.
+    pub(super) fn left(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Left> {
+        let path = guard_path(locks, turn_id, attempt);
+        match path.try_exists() {
+            Ok(false) => Ok(Left::Nothing),
+            Ok(true) => match Held::take(path.clone())? {
+                Some(held) => Ok(Left::Lock(Self(held))),
+                None => Ok(Left::Taken(noted(&path))),
+            },
+            Err(e) => Err(unreachable_lock(&e)),
+        }
+    }
+
+    /// Writes into the file who holds it; whoever comes later reads it there.
+    pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
+        let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        (&self.0.file).write_all(&text).map_err(|e| unreachable_lock(&e))
+    }
+
+    /// The control group of what its last holder guarded, where it is still there.
+    pub(super) fn leaf(&self) -> Option<Leaf> {
+        noted(&self.0.path).and_then(|guardian| Leaf::at(&guardian.leaf?))
+    }
+
+    /// Lets go of it, and of its file.
+    pub(super) fn close(self) {
+        self.0.close();
+    }
+}
+
+/// What a guardian has left of its lock.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// There is no file: none ever had it, or it ended in order.
+    Nothing,
+    /// It is gone, and this is its lock.
+    Lock(GuardLock),
+    /// It lives, stopped or not; who it is, where it said so.
+    Taken(Option<Guardian>),
+}
+
+/// Who guards an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Guardian {
+    /// Its process.
+    pub(super) process: Identity,
+    /// The control group of what it guards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) leaf: Option<PathBuf>,
+}
+
+fn noted(path: &Path) -> Option<Guardian> {
+    let text = file::read_ours(path, GUARDIAN_MAX_BYTES).ok()??;
+    serde_json::from_str(&text).ok()
+}
+
+fn guard_path(locks: &Path, turn_id: TurnId, attempt: u8) -> PathBuf {
+    locks.join(format!("{PREFIX}{turn_id}.{attempt}{GUARD_SUFFIX}"))
 }
 
 impl StepRight for DriverLock {
@@ -171,6 +272,8 @@ mod tests {
         let first = DriverLock::take(dir.path(), turn()).unwrap();
         remove_file(path_of(dir.path(), turn())).unwrap();
         let second = DriverLock::take(dir.path(), turn()).unwrap();
-        assert!(is_still(&second.path, &second.file) && !is_still(&first.path, &first.file));
+        assert!(
+            is_still(&second.held.path, &second.held.file) && !is_still(&first.held.path, &first.held.file)
+        );
     }
 }

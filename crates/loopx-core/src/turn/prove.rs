@@ -10,8 +10,9 @@ use super::{
     attached::{Done, proving},
     driver::is_of,
     examine::scopes,
+    guard::{self, Presence},
     lock::{DriverLock, Driverless},
-    site::{Around, Site, attempt_token, sweep, validator_token},
+    site::{Around, Site, emptied, sweep, validator_token},
 };
 use crate::{
     authority::{Authority, TurnFilter, View, random},
@@ -22,7 +23,8 @@ use crate::{
         TurnCommand,
     },
     model::{
-        Actor, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7,
+        Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState,
+        uuid_v7,
     },
 };
 
@@ -42,6 +44,10 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
     if around.turn.is_driven() && !around.turn.is_terminal() {
         let lock = take(site, &around.turn)?;
         let around = site.around(turn_id)?;
+        // A host that goes on under its guardian is left to whoever drives the Turn next.
+        if around.turn.stop_wish.is_some() || around.has_expired() {
+            end_guardians(site, &around.turn)?;
+        }
         let gone = end_tree(site, &around.turn)?;
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
@@ -98,13 +104,10 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Prove
 fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     for turn_id in DriverLock::files(&site.machine.locks) {
         let Ok(lock) = DriverLock::take(&site.machine.locks, turn_id) else { continue };
-        let is_over = match site.around(lock.turn_id()) {
-            Ok(around) => around.turn.is_terminal(),
-            Err(error) if error.code() == Code::NotFound => true,
+        match site.around(lock.turn_id()) {
+            Ok(around) => let_go(site, lock, &around.turn),
+            Err(error) if error.code() == Code::NotFound => lock.close(),
             Err(error) => return Err(error),
-        };
-        if is_over {
-            lock.close();
         }
     }
     Ok(())
@@ -303,7 +306,7 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     }
     if !turn.is_driven() {
         let lock = proving(site, turn)?;
-        let is_swept = sweep(&validator_token(turn_id)?);
+        let is_swept = sweep(&validator_token(turn_id)?, None);
         lock.close();
         if is_swept? {
             return Ok(());
@@ -318,6 +321,7 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
         _ => error, // wildcard: every other error stands as it is
     })?;
     let around = site.around(turn_id)?;
+    end_guardians(site, &around.turn)?;
     if !end_tree(site, &around.turn)? {
         return Err(may_live(&around.turn));
     }
@@ -330,18 +334,56 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
 }
 
 /// Ends whatever carries a mark of the Turn; whether its executor is proved gone.
+///
+/// Errors: `executor_active` while a host goes on under its guardian; then nothing of it is touched.
 pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
-    let mut gone = sweep(&validator_token(turn.turn_id)?)?;
-    for attempt in &turn.attempts {
-        let same_boot = attempt.boot_id.as_ref() == site.machine.boot_id();
-        if !same_boot {
-            continue;
-        }
+    if let Some(attempt) = turn.open_attempt()
+        && let Some(Presence::Alive(_)) = guardian_of(site, turn, attempt)?
+    {
+        return Err(guarded(turn));
+    }
+    let mut gone = sweep(&validator_token(turn.turn_id)?, None)?;
+    for attempt in turn.attempts.iter().filter(|attempt| is_of_this_boot(site, attempt)) {
         // Another namespace's processes cannot be seen from here, so nothing is proved about them.
-        let visible = attempt.pid_namespace.as_ref() == site.machine.pid_namespace();
-        gone &= sweep(&attempt_token(turn.turn_id, attempt.number)?)? && visible;
+        gone &= emptied(site.machine, turn.turn_id, attempt.number)? && is_visible(site, attempt);
     }
     Ok(gone)
+}
+
+/// Ends the guardians of a Turn's attempts, with all that they guard.
+///
+/// Errors: `executor_active` where one does not end, or cannot be seen from here.
+fn end_guardians(site: &Site<'_>, turn: &Turn) -> Result<()> {
+    for attempt in &turn.attempts {
+        if let Some(Presence::Alive(alive)) = guardian_of(site, turn, attempt)? {
+            alive.end()?;
+        }
+    }
+    Ok(())
+}
+
+/// What stands of the guardian of an attempt; none for one of an earlier boot, which nothing of survived.
+pub(super) fn guardian_of(site: &Site<'_>, turn: &Turn, attempt: &Attempt) -> Result<Option<Presence>> {
+    if !is_of_this_boot(site, attempt) {
+        return Ok(None);
+    }
+    guard::find(site.machine, turn.turn_id, attempt.number, is_visible(site, attempt)).map(Some)
+}
+
+fn is_of_this_boot(site: &Site<'_>, attempt: &Attempt) -> bool {
+    attempt.boot_id.as_ref() == site.machine.boot_id()
+}
+
+fn is_visible(site: &Site<'_>, attempt: &Attempt) -> bool {
+    attempt.pid_namespace.as_ref() == site.machine.pid_namespace()
+}
+
+/// The error while a host goes on under its guardian, without a driver.
+fn guarded(turn: &Turn) -> Error {
+    let id = turn.turn_id;
+    Error::new(Code::ExecutorActive, format!("the host of the Turn {id} works on; its driver is gone"))
+        .detail("turn_id", id.to_string())
+        .hint(kernel::recover_command(id))
 }
 
 /// The tree of a Turn as it is now, for a proof that settles.
@@ -363,10 +405,19 @@ pub(super) fn present_tree(site: &mut Site<'_>, around: &Around) -> Result<Optio
 
 pub(super) fn finished(site: &mut Site<'_>, lock: DriverLock, receipt: Receipt) -> Result<Done> {
     let around = site.around(lock.turn_id())?;
-    if around.turn.is_terminal() {
+    let_go(site, lock, &around.turn);
+    Ok(Done { receipt, around, left: Vec::new() })
+}
+
+/// Lets go of a Turn; of one that has ended, also of all that was kept to bring it on.
+pub(super) fn let_go(site: &Site<'_>, lock: DriverLock, turn: &Turn) {
+    if turn.is_terminal() {
+        // One more than there are: a guardian may have died before its attempt was recorded.
+        for number in (1..).take(turn.attempts.len() + 1) {
+            guard::clear(site.machine, turn.turn_id, number);
+        }
         lock.close();
     }
-    Ok(Done { receipt, around, left: Vec::new() })
 }
 
 pub(super) fn may_live(turn: &Turn) -> Error {

@@ -5,11 +5,13 @@
 use super::{
     again,
     attached::{self, Done},
-    driver::{Driver, last_receipt, unused},
+    attempt::{remains, unchanged},
+    driver::{Driver, Flow, last_receipt, unused},
     examine::examine,
+    guard::{Presence, Remains},
     host::{Host, Hosting, Judged, KeptHost},
     lock::{DriverLock, Driverless},
-    prove::{end_tree, finished, may_live, present_tree, prove, take},
+    prove::{end_tree, finished, guardian_of, may_live, present_tree, prove, take},
     site::{Around, Site},
     spool, tries,
     watch::{Phase, Watcher},
@@ -18,7 +20,7 @@ use crate::{
     error::{Class, Code, Error, Result},
     failpoint,
     kernel::{self, Found, Step},
-    model::{Attempt, HostFailure, OperationId, Turn, TurnId, TurnState, Unresolved},
+    model::{Attempt, HostFailure, OperationId, Timestamp, Turn, TurnId, TurnState, Unresolved},
     private::Kind,
 };
 
@@ -86,11 +88,6 @@ pub(super) fn go_on(
     if around.turn.is_terminal() {
         return Err(ended(&around.turn));
     }
-    let gone = end_tree(site, &around.turn)?;
-    failpoint::reach!(RecoverSwept);
-    if !gone {
-        return Err(may_live(&around.turn));
-    }
     let kept = match host {
         Some(_) => None,
         None => kept_host(site, turn_id)?,
@@ -105,22 +102,48 @@ pub(super) fn go_on(
         beside: false,
         left: Vec::new(),
     };
-    let mut recovery = Recovery { driver, lock };
+    let stopped = adopt(site, &driver, &around)?;
+    // A wish that came meanwhile counts.
+    let around = site.around(turn_id)?;
+    let gone = end_tree(site, &around.turn)?;
+    failpoint::reach!(RecoverSwept);
+    if !gone {
+        return Err(may_live(&around.turn));
+    }
+    let mut recovery = Recovery { driver, lock, stopped };
     let goes_on = match recovery.settle_past(site, &around) {
         Err(refused) => recovery.driver.overtaken(site, &recovery.lock, refused).map(|_| true)?,
         Ok(goes_on) => goes_on,
     };
     if goes_on {
-        let Recovery { driver, lock } = recovery;
+        let Recovery { driver, lock, .. } = recovery;
         return driver.drive(site, lock);
     }
     let receipt = recovery.driver.last.take().ok_or_else(|| unresolved(&around.turn))?;
     finished(site, recovery.lock, receipt)
 }
 
+/// Waits for a host that goes on under its guardian, as the driver that is gone would have; whether it was asked to stop.
+/// Nothing is started beside it.
+fn adopt(site: &mut Site<'_>, driver: &Driver<'_>, around: &Around) -> Result<bool> {
+    let Some(attempt) = around.turn.open_attempt() else { return Ok(false) };
+    let Some(Presence::Alive(mut alive)) = guardian_of(site, &around.turn, attempt)? else {
+        return Ok(false);
+    };
+    if around.has_expired() {
+        return alive.end().map(|()| false);
+    }
+    let deadline_ms = attempt.deadline_at.map_or(0, Timestamp::as_ms);
+    let left_ms = deadline_ms.saturating_sub(site.authority.present()?.now.as_ms());
+    let wall_ms = u64::try_from(left_ms).unwrap_or(0);
+    driver.shift(around, attempt.number, wall_ms).watch(site, &mut alive)
+}
+
 struct Recovery<'h> {
     driver: Driver<'h>,
     lock: DriverLock,
+    /// Whether whoever recovers asked the host to stop.
+    stopped: bool,
 }
 
 impl Recovery<'_> {
@@ -174,37 +197,23 @@ impl Recovery<'_> {
         if attempt.end.as_ref().is_some_and(|end| end.failure.is_some()) {
             return Ok(true);
         }
-        if let Some(judged) = self.kept_result(site, around, attempt)? {
-            self.driver.take_in(site, &self.lock, around, attempt.number, judged)?;
+        let never = match self.kept(site, around, attempt)? {
+            KeptOf::Said(judged) => {
+                self.driver.take_in(site, &self.lock, around, attempt.number, judged)?;
+                return Ok(true);
+            }
+            KeptOf::NeverStarted => true,
+            KeptOf::Nothing => false,
+        };
+        if self.stopped {
+            self.driver.end(site, &self.lock, around, attempt.number, None, false, None)?;
             return Ok(true);
         }
         if around.has_expired() {
             self.prove(site, around)?;
             return Ok(false);
         }
-        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
-        if unchanged(site, around, attempt)? {
-            let failure = Some(HostFailure::Crashed);
-            self.driver.end(
-                site,
-                &self.lock,
-                around,
-                attempt.number,
-                failure,
-                self.driver.host.is_some(),
-                None,
-            )?;
-            return Ok(true);
-        }
-        let name = format!("end.{}", attempt.number);
-        self.driver.submit(
-            site,
-            &self.lock,
-            around,
-            &name,
-            Step::Lose { turn_id, own_id, executor_gone: true },
-        )?;
-        Ok(false)
+        Ok(self.driver.lost(site, &self.lock, around, attempt.number, !never)? == Flow::Again)
     }
 
     fn unresolved(&mut self, site: &mut Site<'_>, around: &Around, why: Unresolved) -> Result<bool> {
@@ -214,17 +223,20 @@ impl Recovery<'_> {
         let found = match (why, attempt) {
             (Unresolved::Inconclusive, _) if turn.candidate.is_some() => Found::Again,
             (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, Some(attempt)) => {
-                match self.kept_result(site, around, attempt)? {
-                    Some(Judged::Result(result)) if why == Unresolved::Lost => {
+                match self.kept(site, around, attempt)? {
+                    KeptOf::Said(Judged::Result(result)) if why == Unresolved::Lost => {
                         let (candidate, woken_by) = self.driver.candidate(site, around, &result)?;
                         wake = woken_by;
                         Found::Result(Box::new(candidate))
                     }
-                    Some(Judged::Failed { failure, .. }) => Found::Nothing(failure),
-                    Some(Judged::Result(_) | Judged::Stopped) | None if unchanged(site, around, attempt)? => {
+                    KeptOf::Said(Judged::Failed { failure, .. }) => Found::Nothing(failure),
+                    KeptOf::NeverStarted => Found::Nothing(HostFailure::Crashed),
+                    KeptOf::Said(Judged::Result(_) | Judged::Stopped) | KeptOf::Nothing => {
+                        if !unchanged(site, around, attempt)? {
+                            return Err(unresolved(turn));
+                        }
                         Found::Nothing(HostFailure::Crashed)
                     }
-                    Some(Judged::Result(_) | Judged::Stopped) | None => return Err(unresolved(turn)),
                 }
             }
             (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, None) => {
@@ -255,16 +267,36 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// What the last attempt said, if it was kept.
-    fn kept_result(&self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<Option<Judged>> {
+    /// What is kept of the last attempt: in the private store, else where its guardian left it.
+    fn kept(&self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<KeptOf> {
         let turn = &around.turn;
-        let Some(body) = spool::result(site, turn.turn_id, attempt.number)? else { return Ok(None) };
-        let judged = match self.driver.host {
-            Some(host) => host.reread(&body.bytes, &turn.turn_key),
-            None => site.hosts.host(attempt.host.as_str(), reader())?.reread(&body.bytes, &turn.turn_key),
+        let reader = match self.driver.host {
+            Some(_) => None,
+            None => Some(site.hosts.host(attempt.host.as_str(), reader())?),
         };
-        Ok(Some(judged))
+        let Some(host) = self.driver.host.or(reader.as_deref()) else { return Ok(KeptOf::Nothing) };
+        if let Some(body) = spool::result(site, turn.turn_id, attempt.number)? {
+            return Ok(KeptOf::Said(host.reread(&body.bytes, &turn.turn_key)));
+        }
+        Ok(match remains(site, around, host, attempt.number)? {
+            Remains::Ended(outcome) => {
+                spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
+                KeptOf::Said(host.judge(&outcome, &turn.turn_key))
+            }
+            Remains::NeverStarted => KeptOf::NeverStarted,
+            Remains::Unknown => KeptOf::Nothing,
+        })
     }
+}
+
+/// What is kept of an attempt.
+enum KeptOf {
+    /// What it said, or how it failed.
+    Said(Judged),
+    /// That it never began.
+    NeverStarted,
+    /// Nothing that would tell.
+    Nothing,
 }
 
 /// The start of a host that is only asked to read, and never started.
@@ -344,12 +376,6 @@ fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host
 pub fn starts_again(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<String>> {
     let host = kept_host(site, turn_id)?;
     Ok(host.map(|host| super::validate::named(&host.hosting().argv)))
-}
-
-/// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
-fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
-    let Some(before) = attempt.tree else { return Ok(false) };
-    Ok(site.whole(&around.turn)? == Some(before))
 }
 
 fn ended(turn: &Turn) -> Error {

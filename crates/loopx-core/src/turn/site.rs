@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    guard::{self, Guarding, Presence},
     host::Hosts,
     tree::{self, Tree},
     tries,
@@ -19,16 +20,17 @@ use crate::{
     authority::{
         Authority, View,
         clock::{Clock as _, SystemClock},
+        last_terms,
         profile::Profile,
     },
     error::{Code, Error, Result},
-    kernel::{self, Ask, Facts, READ_ROUNDS},
+    kernel::{self, Ask, Facts, READ_ROUNDS, Read},
     model::{
         Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId,
         Provenance, Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
     },
     private::{Body, PrivateStore},
-    process::{self, Token},
+    process::{self, Launcher, Leaf, Token},
 };
 
 /// The variables of its environment that LoopX passes on to a host.
@@ -43,6 +45,10 @@ pub struct Machine {
     pub locks: PathBuf,
     /// Where its work trees lie.
     pub trees: Trees,
+    /// Where guardians keep what hosts say, until it is kept elsewhere.
+    pub spool: PathBuf,
+    /// How attempts are guarded; none where the binary has no guardian, and the process group has to do.
+    pub guarding: Option<Guarding>,
     /// What is passed on of the environment.
     pub env: BTreeMap<OsString, OsString>,
     boot_id: Option<Label>,
@@ -52,18 +58,27 @@ pub struct Machine {
 impl Machine {
     /// Describes this machine for a profile; of `env` only what is passed on to hosts is kept.
     ///
-    /// Errors: `not_ready` where the machine has lost its name.
-    pub fn of(profile: &Profile, env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self> {
+    /// With a `launcher`, attempts are guarded. Errors: `not_ready` where the machine has lost its name.
+    pub fn of(
+        profile: &Profile,
+        launcher: Option<Launcher>,
+        env: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self> {
         let place = profile.place();
         let mut machine =
             Self::new(profile.machine_id()?.parse()?, place.locks(), Trees::at(place.trees()), env)?;
         let home = place.dir().parent().and_then(Path::parent);
+        machine.guarding = launcher.zip(home).map(|(launcher, home)| Guarding {
+            launcher,
+            home: home.to_owned(),
+            profile: place.name().to_owned(),
+        });
         machine.env.extend(home.map(|home| (OsString::from("LOOPX_HOME"), home.as_os_str().to_owned())));
         machine.env.insert("LOOPX_PROFILE".into(), place.name().into());
         Ok(machine)
     }
 
-    /// Describes this machine by its parts.
+    /// Describes this machine by its parts; guardians keep what hosts say beside the locks.
     pub fn new(
         machine_id: MachineId,
         locks: PathBuf,
@@ -75,8 +90,10 @@ impl Machine {
         let namespace = read_link("/proc/self/ns/pid").ok();
         Ok(Self {
             machine_id,
+            spool: locks.with_file_name("spool"),
             locks,
             trees,
+            guarding: None,
             env: env.into_iter().filter(kept).collect(),
             boot_id: boot_id.parse().ok(),
             pid_namespace: namespace.and_then(|link| link.to_string_lossy().parse().ok()),
@@ -260,11 +277,35 @@ pub(super) fn validator_token(turn_id: TurnId) -> Result<Token> {
     Token::parse(&format!("{turn_id}.v"))
 }
 
-/// Ends what carries a mark; whether the tree is proved empty then.
-pub(super) fn sweep(token: &Token) -> Result<bool> {
+/// Ends what carries a mark, or is in a leaf; whether the tree is proved empty then.
+pub(super) fn sweep(token: &Token, leaf: Option<&Leaf>) -> Result<bool> {
     const GRACE_MS: u64 = 2000;
-    if process::alive_by_token(token)?.is_empty() {
+    if leaf.is_none() && process::alive_by_token(token)?.is_empty() {
         return Ok(true);
     }
-    Ok(process::end_by_token(token, GRACE_MS)?.survivors.is_empty())
+    Ok(process::end_by_token(token, leaf, GRACE_MS)?.survivors.is_empty())
+}
+
+/// Ends what an attempt has left, once its guardian is gone; whether the tree is proved empty then. No, as well, while
+/// the guardian lives.
+pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result<bool> {
+    let token = attempt_token(turn_id, attempt)?;
+    match guard::find(machine, turn_id, attempt, true)? {
+        Presence::Alive(_) => Ok(false),
+        Presence::Gone(None) => sweep(&token, None),
+        Presence::Gone(Some(lock)) => {
+            let is_empty = sweep(&token, lock.leaf().as_ref())?;
+            if is_empty {
+                lock.close();
+            }
+            Ok(is_empty)
+        }
+    }
+}
+
+/// A Turn as a view has it.
+pub(super) fn turn(view: &mut dyn View, turn_id: TurnId) -> Result<Option<Turn>> {
+    let mut facts = Facts::new(last_terms(view)?);
+    view.load(&[Read::Turn(turn_id)].into(), &mut facts)?;
+    Ok(facts.turn(&turn_id)?.cloned())
 }

@@ -159,6 +159,7 @@ fn judge(outcome: &Outcome, progress_exit: Option<u8>) -> Said {
         | Ended::IdleDeadline
         | Ended::OutputTooLarge
         | Ended::Stopped
+        | Ended::Abandoned
         | Ended::NotStarted(_) => Said::Inconclusive,
     }
 }

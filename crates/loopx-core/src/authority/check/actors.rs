@@ -296,6 +296,7 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
         boot_id: None,
         pid_namespace: None,
         containment: None,
+        guarantee: None,
         dispatched_at: Timestamp::default(),
         deadline_at: None,
         tree: None,

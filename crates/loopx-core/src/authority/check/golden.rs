@@ -188,6 +188,7 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
         boot_id: Some(text("boot")),
         pid_namespace: Some(text("4026531836")),
         containment: Some(text("token")),
+        guarantee: None,
         dispatched_at: at(),
         deadline_at: Some(at()),
         tree: Some(Digest::of(b"tree")),

@@ -131,6 +131,7 @@ impl World {
             boot_id: None,
             pid_namespace: None,
             containment: Some(text("c1")),
+            guarantee: None,
             dispatched_at: Timestamp::default(),
             deadline_at: None,
             tree: None,

@@ -32,6 +32,12 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::OwnerCandidate
         | Point::OwnerJudged
         | Point::OwnerVerdict
+        | Point::GuardLocked
+        | Point::GuardReady
+        | Point::GuardLetGo
+        | Point::GuardStarted
+        | Point::GuardEnded
+        | Point::GuardSpooled
         | Point::RecoverSwept => return None,
     })
 }

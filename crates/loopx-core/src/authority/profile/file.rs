@@ -122,6 +122,23 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
+/// As [`replace`], but a power cut may undo it: for what says nothing any more after one.
+///
+/// Errors: `disk_full`, `store_*`.
+pub(crate) fn replace_for_now(path: &Path, bytes: &[u8]) -> Result<()> {
+    let unfinished = folder(path).join(format!(".{}{UNFINISHED}{:016x}", name(path), random::number()?));
+    let write = || -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600).open(&unfinished)?.write_all(bytes)?;
+        fs::rename(&unfinished, path)
+    };
+    write().map_err(|e| {
+        // The failure to report is the write's.
+        let _ = fs::remove_file(&unfinished);
+        unwritable(path, &e)
+    })
+}
+
 /// Puts a first file in place, for its owner alone; says `false` where another process was first, and leaves its file.
 ///
 /// Errors: `disk_full`, `store_*`.

@@ -118,7 +118,7 @@ impl Trial<'_, '_, '_> {
         Ok(())
     }
 
-    /// 3: the driver is killed while its host works, and the Turn is brought to its end.
+    /// 3: the driver is killed while its host works, then the host, and the Turn is brought to its end.
     fn killed_and_recovered(&mut self) -> Result<String> {
         let ended = self.run_and_kill()?;
         self.expect(ended == Ended::Signalled(rustix::process::Signal::KILL.as_raw()))?;
@@ -127,17 +127,18 @@ impl Trial<'_, '_, '_> {
             self.last.pointer("/items/0/turn_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let state = self.text(&["items", "0", "state"]);
         self.expect(state == "dispatched" && !turn_id.is_empty())?;
+        let token = process::Token::parse(&format!("{turn_id}.1"))?;
+        self.expect(!process::end_by_token(&token, None, 0)?.found.is_empty())?;
         self.must(&["turn", "recover", &turn_id, "--resume"])?;
         self.expect(self.text(&["turn", "state"]) == "settled")?;
-        let token = process::Token::parse(&format!("{turn_id}.1"))?;
         self.expect(process::alive_by_token(&token)?.is_empty())?;
         self.must(&["turn", "show", &turn_id])?;
         let attempts = self.last.pointer("/turn/attempts").and_then(Value::as_array).map_or(0, Vec::len);
         self.expect(attempts == 2)?;
         self.tell("A kill in the middle, and a recovery", vec![
-            "The host `worker.sh` was at work when LoopX itself was killed with SIGKILL.".to_owned(),
+            "The host `worker.sh` was at work when LoopX itself was killed with SIGKILL, and then the host.".to_owned(),
             format!("The ledger still said what was going on: Turn {turn_id}, dispatched, no result."),
-            format!("`turn recover --resume` ended what the first attempt had left running, saw that no file had changed, \
+            format!("The host's guardian had outlived LoopX and kept how the host ended. `turn recover --resume` took that in, \
                      and started attempt {attempts}. The check passed; one commit made it true: `greet.1` is done."),
         ]);
         Ok(turn_id)

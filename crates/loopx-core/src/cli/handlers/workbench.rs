@@ -12,6 +12,7 @@ use crate::{
     cli::Context,
     error::{Code, Error, Result},
     private::PrivateStore,
+    process::Launcher,
     registry::Composition,
     turn::{Host, Hosting, Hosts as _, Machine, PASSED_ON, Site},
 };
@@ -30,7 +31,7 @@ impl Workbench {
     pub(in crate::cli) fn of(context: &Context<'_, '_>, desk: &Desk) -> Result<Self> {
         let env =
             PASSED_ON.iter().filter_map(|name| Some(((*name).into(), context.env.named(name)?.to_owned())));
-        let machine = Machine::of(&desk.profile, env)?;
+        let machine = Machine::of(&desk.profile, Some(Launcher::this_binary()), env)?;
         let private = PrivateStore::at(&desk.profile.place().private_db());
         Ok(Self { machine, private, hosts: Composition::linked()? })
     }

@@ -361,6 +361,7 @@ fn attached_attempt(endpoint: &EndpointId, now: crate::model::Timestamp) -> Resu
         boot_id: None,
         pid_namespace: None,
         containment: None,
+        guarantee: None,
         dispatched_at: now,
         deadline_at: None,
         tree: None,

@@ -152,7 +152,7 @@ fn fault_e06_the_tree_of_a_dead_driver_is_ended_by_its_token() {
     bystander.await_alive(1);
     assert!(alive_by_token(&tree.token()).unwrap().len() >= 5);
 
-    let swept = end_by_token(&tree.token(), 100).unwrap();
+    let swept = end_by_token(&tree.token(), None, 100).unwrap();
 
     assert_eq!(swept.survivors, []);
     assert!(swept.found.len() >= 5, "{:?}", swept.found);
@@ -173,10 +173,10 @@ fn a_token_matches_whole_or_not_at_all() {
     let shorter = Token::parse(&token.as_str()[..token.as_str().len() - 1]).unwrap();
     let longer = Token::parse(&format!("{token}0")).unwrap();
     for near in [shorter, longer] {
-        assert_eq!(end_by_token(&near, 0).unwrap().found, []);
+        assert_eq!(end_by_token(&near, None, 0).unwrap().found, []);
     }
     assert_eq!(tree.alive().len(), 1);
-    assert_eq!(end_by_token(&token, 0).unwrap().found.len(), 1);
+    assert_eq!(end_by_token(&token, None, 0).unwrap().found.len(), 1);
     child.wait().unwrap();
 }
 

@@ -317,12 +317,12 @@ impl turn::Host for StoppedAt<'_> {
         self.host.hosting()
     }
 
-    fn work(
-        &self,
-        job: &turn::Job<'_>,
-        tick: &mut dyn FnMut(process::Tick) -> process::Control,
-    ) -> process::Outcome {
-        self.host.work(job, tick)
+    fn spec(&self, job: &turn::Job<'_>) -> process::Spec {
+        self.host.spec(job)
+    }
+
+    fn is_complete(&self, stdout: &[u8]) -> bool {
+        self.host.is_complete(stdout)
     }
 
     fn judge(&self, outcome: &process::Outcome, turn_key: &Digest) -> turn::Judged {

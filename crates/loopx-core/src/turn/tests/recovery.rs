@@ -45,6 +45,7 @@ fn dispatched(bench: &mut Bench, todo_id: &TodoId, script: &str) -> (TurnId, Own
         boot_id: bench.machine.boot_id().cloned(),
         pid_namespace: bench.machine.pid_namespace().cloned(),
         containment: Some(text(&format!("{turn_id}.1"))),
+        guarantee: None,
         dispatched_at: Timestamp::default(),
         deadline_at: None,
         tree,

@@ -7,6 +7,7 @@
 )]
 
 mod folders;
+mod guardians;
 mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;

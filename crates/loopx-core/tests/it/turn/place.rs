@@ -203,6 +203,11 @@ pub(crate) fn answer(output: &Output) -> Answer {
     Answer { exit: output.status.code(), json }
 }
 
+/// A host's work that says it began, and goes on once the file `go` is beside the tree.
+pub(crate) fn until_let_go(work: &str) -> String {
+    format!("touch ../began; until [ -e ../go ]; do sleep 0.02; done; {work}")
+}
+
 /// How long something may take to come true.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked at.

@@ -59,6 +59,7 @@ impl Player {
             boot_id: None,
             pid_namespace: None,
             containment: None,
+            guarantee: None,
             dispatched_at: Timestamp::default(),
             deadline_at: None,
             tree: None,

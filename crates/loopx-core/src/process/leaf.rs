@@ -1,0 +1,161 @@
+//! Owns the control group that holds all that descends from a guarded program, where this system offers one.
+//!
+//! Knows nothing of who is guarded. Only version 2 is used, below the caller's own group, wherever that is mounted: what
+//! is in a leaf stays in it, whatever it forks, whatever session or parent it takes. Source: the kernel's `cgroup-v2`.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Access, access};
+
+/// What the names of our leaves begin with.
+const PREFIX: &str = "loopx-";
+/// Where a group's processes are listed, and joined.
+const PROCS: &str = "cgroup.procs";
+
+/// A control group of one guarded program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf(PathBuf);
+
+impl Leaf {
+    /// Makes a leaf of this name; none where this process may not.
+    pub(super) fn make(name: &str) -> Option<Self> {
+        let path = own_group()?.join(format!("{PREFIX}{name}"));
+        // A name that is taken is another's leaf.
+        fs::create_dir(&path).ok()?;
+        let leaf = Self(path);
+        if access(leaf.0.join(PROCS), Access::WRITE_OK).is_err() {
+            leaf.remove();
+            return None;
+        }
+        Some(leaf)
+    }
+
+    /// The leaf at a path that was recorded; none when there is no group of ours.
+    pub fn at(path: &Path) -> Option<Self> {
+        let named =
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX));
+        (named && path.join(PROCS).is_file()).then(|| Self(path.to_owned()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Moves this process into the leaf at a path.
+    pub(super) fn join(path: &Path) -> io::Result<()> {
+        fs::OpenOptions::new().write(true).open(path.join(PROCS))?.write_all(b"0")
+    }
+
+    /// The process ids in it, and in groups that its members made below it.
+    pub(super) fn members(&self) -> Vec<i32> {
+        let mut members = Vec::new();
+        for group in groups(&self.0) {
+            let listed = fs::read_to_string(group.join(PROCS)).unwrap_or_default();
+            members.extend(listed.lines().filter_map(|line| line.trim().parse::<i32>().ok()));
+        }
+        members
+    }
+
+    /// Kills all of it in one step, where the kernel can; a member that forks meanwhile cannot get away.
+    pub(super) fn kill(&self) {
+        // Kernels before 5.14 have no such file; then each member is signalled by its pid.
+        let kill = fs::OpenOptions::new().write(true).open(self.0.join("cgroup.kill"));
+        let _ = kill.and_then(|mut kill| kill.write_all(b"1"));
+    }
+
+    /// Removes it, and what was made below it, once nothing is in it.
+    pub fn remove(&self) {
+        for group in groups(&self.0).into_iter().rev() {
+            // A group that is not empty stays, and the next look finds it.
+            let _ = fs::remove_dir(group);
+        }
+    }
+}
+
+/// A group and all below it, each before what is in it.
+fn groups(top: &Path) -> Vec<PathBuf> {
+    let (mut found, mut next) = (vec![top.to_owned()], 0);
+    while let Some(group) = found.get(next).cloned() {
+        next += 1;
+        let below = fs::read_dir(group).into_iter().flatten().flatten();
+        found.extend(
+            below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()),
+        );
+    }
+    found
+}
+
+/// The folder of this process's own group, where version 2 is mounted.
+fn own_group() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    folder_of(&groups, &mounts)
+}
+
+fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    mounts.lines().find_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        if source.split(' ').next() != Some("cgroup2") {
+            return None;
+        }
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
+        let below = Path::new(own).strip_prefix(&root).ok()?;
+        Some(Path::new(&point).join(below))
+    })
+}
+
+/// A path of mountinfo, in which spaces and the like stand as `\040`.
+fn unescaped(field: &str) -> String {
+    let mut text = String::new();
+    let mut rest = field;
+    while let Some((before, after)) = rest.split_once('\\') {
+        text.push_str(before);
+        let code = after.get(..3).and_then(|code| u8::from_str_radix(code, 8).ok());
+        if let Some(code) = code {
+            text.push(char::from(code));
+            rest = after.get(3..).unwrap_or_default();
+        } else {
+            text.push('\\');
+            rest = after;
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_group_is_found_wherever_version_2_is_mounted() {
+        let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                      41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+        let of = |groups: &str, mounts: &str| folder_of(groups, mounts);
+        assert_eq!(of("4:memory:/x\n0::/\n", hybrid), Some("/sys/fs/cgroup/unified".into()));
+        assert_eq!(of("0::/a/b\n", hybrid), Some("/sys/fs/cgroup/unified/a/b".into()));
+        let inside = "9 1 0:2 /pod /mnt/c\\040g rw shared:4 - cgroup2 cgroup rw\n";
+        assert_eq!(of("0::/pod/x\n", inside), Some("/mnt/c g/x".into()));
+        for (groups, mounts) in
+            [("0::/elsewhere\n", inside), ("4:memory:/x\n", hybrid), ("0::/\n", ""), ("", hybrid)]
+        {
+            assert_eq!(of(groups, mounts), None, "{groups:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_leaf_of_ours_is_not_taken_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let named = dir.path().join("loopx-1");
+        assert_eq!(Leaf::at(&named), None);
+        fs::create_dir(&named).unwrap();
+        assert_eq!(Leaf::at(&named), None, "no group");
+        assert_eq!(Leaf::at(Path::new("/sys/fs/cgroup/unified")), None, "not ours");
+    }
+}

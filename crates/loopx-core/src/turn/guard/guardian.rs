@@ -1,0 +1,232 @@
+//! Owns the guardian process: it starts a host when it is told to, watches it, ends all that descends from it, and keeps
+//! what it said.
+//!
+//! Knows no rule and writes no fact. It lives in a session of its own, so that no terminal's signal reaches it, and does
+//! one attempt. Invariant: it lets go of its lock only when its tree has ended and how is kept.
+
+use std::{
+    fs::DirBuilder,
+    io,
+    os::unix::fs::DirBuilderExt as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{
+    order::{Order, Report, Word},
+    record,
+};
+use crate::{
+    authority::{
+        Authority,
+        profile::{self, HostFilesystem, Place, Profile},
+    },
+    error::{Code, Error, Result},
+    failpoint,
+    kernel::Seen,
+    model::{Guarantee, TurnState},
+    process::{self, Channel, Charge, Control, Identity, Launcher, Outcome, Spec, Spool, Tick, boot_ms},
+    turn::{
+        host::{Hosts, Job},
+        lock::{DriverLock, GuardLock, Guardian},
+        site::attempt_token,
+    },
+};
+
+/// The word that makes a binary of ours a guardian.
+pub const GUARD_WORD: &str = "__guard";
+
+/// How long nobody may hold the driver's lock before the host is ended, in milliseconds.
+const ORPHANED_MS: u64 = 30_000;
+/// How often the driver's lock is looked at, in milliseconds.
+const LOOK_MS: u64 = 1000;
+/// How often the driver's words are listened for, in milliseconds.
+const TICK_MS: u64 = 100;
+/// How long a full disk is waited for before how a tree ended is given up, in milliseconds.
+const KEEP_MS: u64 = 60_000;
+/// Between two tries to keep it.
+const KEEP_PAUSE_MS: u64 = 250;
+
+/// Guards one attempt, as the process at the other end of stdin orders; an exit code.
+///
+/// `hosts` makes the host that the order names. It is the whole `main` of a process.
+pub fn guardian(hosts: &dyn Hosts) -> u8 {
+    // Without a session of its own, the end of a terminal would end it with its driver.
+    let _ = rustix::process::setsid();
+    let Ok(mut channel) = Channel::inherited() else { return 2 };
+    let Ok(Some(order)) = channel.receive::<Order>() else { return 0 };
+    match guard(&order, &mut channel, hosts) {
+        Ok(()) => 0,
+        Err(error) => {
+            // Nobody may be there to hear it; then the driver's successor finds that nothing was started.
+            let _ = channel.send(&Report::Refused { why: error.to_string() });
+            1
+        }
+    }
+}
+
+fn guard(order: &Order, channel: &mut Channel, hosts: &dyn Hosts) -> Result<()> {
+    let ended = listen()?;
+    let taken = || Error::new(Code::ExecutorActive, "another guardian has this attempt");
+    let lock = GuardLock::take(order.locks.as_ref(), order.turn_id, order.attempt)?.ok_or_else(taken)?;
+    failpoint::reach!(GuardLocked);
+    let host = hosts.host(&order.host.name, order.host.hosting.clone())?;
+    let own = Identity::own();
+    let leaf = format!("{}-{}", own.pid, own.started);
+    let mut charge = Charge::prepare(&Launcher::this_binary(), &leaf).map_err(unstarted)?;
+    let guardian = Guardian { process: own, leaf: charge.leaf().map(|leaf| leaf.path().to_owned()) };
+    let guarantee = if charge.leaf().is_some() { Guarantee::Cgroup } else { Guarantee::SubReaper };
+    let noted = lock.note(&guardian);
+    let told = noted.and_then(|()| channel.send(&Report::Ready { guarantee }).map_err(unstarted));
+    failpoint::reach!(GuardReady);
+    let go = told.and_then(|()| channel.receive::<Word>().map_err(unstarted));
+    // What was said before a stop is not go.
+    let Ok(Some(Word::Go { request })) = go else {
+        charge.give_up();
+        lock.close();
+        return Ok(());
+    };
+    failpoint::reach!(GuardLetGo);
+    let token = attempt_token(order.turn_id, order.attempt)?;
+    let spec = host.spec(&Job { request, env: order.env.iter().cloned().collect(), token: &token });
+    let spec = Spec { tick_ms: TICK_MS, ..spec };
+    let spool = is_current(order).and_then(|current| if current { spool(order, &spec) } else { Err(late()) });
+    let spool = match spool {
+        Ok(spool) => spool,
+        Err(error) => {
+            charge.give_up();
+            lock.close();
+            return Err(error);
+        }
+    };
+    let mut watch =
+        Watch { order, channel, ended: &ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
+    let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
+    failpoint::reach!(GuardEnded);
+    keep(order, &outcome)?;
+    failpoint::reach!(GuardSpooled);
+    if outcome.survivors.is_empty() {
+        lock.close();
+    }
+    Ok(())
+}
+
+/// Listens for the signals by which somebody who recovers, or a system that goes down, ends the attempt.
+fn listen() -> Result<Arc<AtomicBool>> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&asked)).map_err(unstarted)?;
+    }
+    Ok(asked)
+}
+
+fn unstarted(error: io::Error) -> Error {
+    Error::new(Code::HostUnavailable, "the guardian of a host could not do its work").internal(error)
+}
+
+fn late() -> Error {
+    Error::new(Code::InvalidTransition, "the attempt is not the present one")
+}
+
+/// Whether the ledger still says that this attempt is to be made.
+fn is_current(order: &Order) -> Result<bool> {
+    let env = profile::Env {
+        loopx_home: Some(order.home.clone().into()),
+        profile: Some(order.profile.clone()),
+        allow_filesystem: true,
+        ..profile::Env::default()
+    };
+    let profile = Profile::open(&Place::resolve(&env)?, &env, &HostFilesystem)?;
+    let mut authority = Authority::open(&profile, &env)?;
+    let turn = authority.read(|view| crate::turn::site::turn(view, order.turn_id))?;
+    Ok(turn.is_some_and(|turn| {
+        let is_open = turn.open_attempt().is_some_and(|attempt| attempt.number == order.attempt);
+        is_open && turn.state == TurnState::Dispatched
+    }))
+}
+
+fn spool(order: &Order, spec: &Spec) -> Result<Spool> {
+    let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&order.spool);
+    made.and_then(|()| Spool::make(&folder, spec))
+        .map_err(|e| Error::new(Code::StoreUnavailable, "what a host says cannot be kept").internal(e))
+}
+
+/// Keeps how the tree ended; a disk that is full is waited for, since what the host said is nowhere else.
+fn keep(order: &Order, outcome: &Outcome) -> Result<()> {
+    let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
+    let until_ms = boot_ms().saturating_add(KEEP_MS);
+    loop {
+        match record::write(&folder, outcome) {
+            Err(error) if error.code() == Code::DiskFull && boot_ms() < until_ms => {
+                process::pause(KEEP_PAUSE_MS);
+            }
+            written => return written,
+        }
+    }
+}
+
+/// What a guardian looks at while its host works.
+struct Watch<'a> {
+    order: &'a Order,
+    channel: &'a mut Channel,
+    /// Whether a signal came.
+    ended: &'a AtomicBool,
+    started: bool,
+    looked_at_ms: u64,
+    /// When somebody was last seen to drive the Turn.
+    driven_at_ms: u64,
+}
+
+impl Watch<'_> {
+    fn tick(&mut self, tick: Tick) -> Control {
+        if !self.started {
+            self.started = true;
+            let _ = started();
+        }
+        if tick.ending {
+            return Control::Continue;
+        }
+        if self.is_told_to_stop() {
+            return Control::Stop;
+        }
+        // What was said stands; who went on after it is ended in its time.
+        if self.ended.load(Ordering::SeqCst) || self.is_orphaned() {
+            return Control::Abandon;
+        }
+        Control::Continue
+    }
+
+    fn is_told_to_stop(&mut self) -> bool {
+        if !self.channel.is_due(0) {
+            return false;
+        }
+        match self.channel.receive::<Word>() {
+            Ok(Some(Word::Stop)) => true,
+            // A driver that died says nothing more, and its channel stays due for ever.
+            Ok(Some(Word::Go { .. }) | None) | Err(_) => false,
+        }
+    }
+
+    /// Whether nobody has driven the Turn for too long.
+    fn is_orphaned(&mut self) -> bool {
+        let now_ms = boot_ms();
+        if now_ms.saturating_sub(self.looked_at_ms) >= LOOK_MS {
+            self.looked_at_ms = now_ms;
+            // What cannot be told is not held against whoever drives.
+            if DriverLock::seen(self.order.locks.as_ref(), self.order.turn_id) != Some(Seen::Gone) {
+                self.driven_at_ms = now_ms;
+            }
+        }
+        now_ms.saturating_sub(self.driven_at_ms) >= ORPHANED_MS
+    }
+}
+
+/// The point at which a host works.
+#[cfg_attr(not(feature = "failpoints"), expect(clippy::unnecessary_wraps, reason = "a failpoint may fail"))]
+fn started() -> Result<()> {
+    failpoint::reach!(GuardStarted);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Owns what a guardian leaves behind of an attempt: the host's output as it came, and at the end how it ended.
+//!
+//! Knows nothing of what either means. Source of the two-step: a result is there from the moment its last byte came, so
+//! that neither the guardian's death nor the driver's loses it. Invariant: without the folder nothing was started, within
+//! one life of the machine.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    authority::profile::file,
+    error::{Code, Error, Result},
+    model::TurnId,
+    process::{Containment, Ended, Outcome, Process, Spool},
+    turn::{
+        lock::{GuardLock, Left},
+        site::Machine,
+        wire::RESULT_MAX_BYTES,
+    },
+};
+
+const END: &str = "end.json";
+const END_MAX_BYTES: u64 = 256 * 1024;
+/// As much of stderr is kept; the rest was over its limit.
+const STDERR_MAX_BYTES: u64 = 1024 * 1024;
+
+/// What is left of an attempt whose guardian is gone.
+#[derive(Debug)]
+pub(in crate::turn) enum Remains {
+    /// No host was ever started.
+    NeverStarted,
+    /// How it ended; or that it was cut off after it had said all it had to say.
+    Ended(Box<Outcome>),
+    /// It was started, and how it ended is nowhere.
+    Unknown,
+}
+
+/// How a run ended, without its output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    ended: Ended,
+    stdout_seen_bytes: u64,
+    stderr_seen_bytes: u64,
+    result_complete: bool,
+    wall_ms: u64,
+    outlived: Vec<Process>,
+    survivors: Vec<Process>,
+    containment: Containment,
+}
+
+/// The folder of one attempt.
+pub(super) fn folder(spool: &Path, turn_id: TurnId, attempt: u8) -> PathBuf {
+    spool.join(format!("{turn_id}.{attempt}"))
+}
+
+/// Writes how a run ended; the output is there already, or is written anew where it was lost.
+///
+/// Errors: `disk_full`, `store_*`.
+pub(super) fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
+    let kept = Spool::read(folder, outcome.stdout.len() as u64 + 1, 0);
+    if !matches!(kept, Ok(Some((stdout, _))) if stdout == outcome.stdout) {
+        file::replace(&folder.join("stdout"), &outcome.stdout, 0o600)?;
+    }
+    let end = End {
+        ended: outcome.ended,
+        stdout_seen_bytes: outcome.stdout_seen_bytes,
+        stderr_seen_bytes: outcome.stderr_seen_bytes,
+        result_complete: outcome.result_complete,
+        wall_ms: outcome.wall_ms,
+        outlived: outcome.outlived.iter().take(64).cloned().collect(),
+        survivors: outcome.survivors.iter().take(64).cloned().collect(),
+        containment: outcome.containment,
+    };
+    let text = serde_json::to_vec(&end).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    file::replace_for_now(&folder.join(END), &text)
+}
+
+/// Reads what is left of an attempt. `is_complete` says whether a stdout holds all that its host had to say.
+///
+/// Only once its guardian is gone. Errors: `store_*`.
+pub(in crate::turn) fn remains(
+    spool: &Path,
+    turn_id: TurnId,
+    attempt: u8,
+    is_complete: &dyn Fn(&[u8]) -> bool,
+) -> Result<Remains> {
+    let folder = folder(spool, turn_id, attempt);
+    let unreadable = |e| Error::new(Code::StoreUnreadable, "what a host left cannot be read").internal(e);
+    let max = RESULT_MAX_BYTES as u64;
+    let Some((stdout, stderr)) = Spool::read(&folder, max, STDERR_MAX_BYTES).map_err(unreadable)? else {
+        let was = folder.try_exists().map_err(unreadable)?;
+        return Ok(if was { Remains::Unknown } else { Remains::NeverStarted });
+    };
+    let end = file::read_ours(&folder.join(END), END_MAX_BYTES)?
+        .and_then(|text| serde_json::from_str::<End>(&text).ok());
+    let seen = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let outcome = match end {
+        Some(End { ended: Ended::Abandoned, .. }) => return Ok(Remains::Unknown),
+        Some(end) => Outcome {
+            ended: end.ended,
+            stdout,
+            stderr,
+            stdout_seen_bytes: end.stdout_seen_bytes,
+            stderr_seen_bytes: end.stderr_seen_bytes,
+            result_complete: end.result_complete,
+            wall_ms: end.wall_ms,
+            outlived: end.outlived,
+            survivors: end.survivors,
+            containment: end.containment,
+        },
+        None if is_complete(&stdout) => Outcome {
+            ended: Ended::ExitUnknown,
+            stdout_seen_bytes: seen(&stdout),
+            stderr_seen_bytes: seen(&stderr),
+            stdout,
+            stderr,
+            result_complete: true,
+            wall_ms: 0,
+            outlived: Vec::new(),
+            survivors: Vec::new(),
+            containment: Containment::Token,
+        },
+        None => return Ok(Remains::Unknown),
+    };
+    Ok(Remains::Ended(Box::new(outcome)))
+}
+
+/// Removes what is left of an attempt, once it is kept elsewhere or counts no more.
+pub(in crate::turn) fn clear(machine: &Machine, turn_id: TurnId, attempt: u8) {
+    // What stays behind is clutter, which the next proof of all Turns removes.
+    let _ = fs::remove_dir_all(folder(&machine.spool, turn_id, attempt));
+    if let Ok(Left::Lock(lock)) = GuardLock::left(&machine.locks, turn_id, attempt) {
+        if let Some(leaf) = lock.leaf() {
+            leaf.remove();
+        }
+        lock.close();
+    }
+}

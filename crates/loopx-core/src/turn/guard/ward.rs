@@ -1,0 +1,198 @@
+//! Owns the other side of a guardian: a driver's, which starts it and lets it go, and that of whoever recovers, which finds
+//! it at work.
+//!
+//! Knows nothing of what is done with a host's end.
+
+use rustix::process::Signal;
+
+use super::{
+    Guarding,
+    guardian::GUARD_WORD,
+    order::{Order, Report, Word},
+};
+use crate::{
+    error::{Code, Error, Result},
+    model::{Guarantee, TurnId},
+    process::{Companion, Identity, boot_ms},
+    turn::{
+        lock::{GuardLock, Guardian, Left},
+        site::Machine,
+    },
+};
+
+/// How long a guardian may take to be ready, in milliseconds.
+const READY_MS: u64 = 20_000;
+/// How long a guardian has to end its tree before it is ended itself, in milliseconds: TERM, 5 s, KILL, 5 s, and writing.
+const END_MS: u64 = 15_000;
+
+/// A guardian that this process started.
+#[derive(Debug)]
+pub(in crate::turn) struct Ward {
+    companion: Companion,
+    stopped_at_ms: Option<u64>,
+    until_ms: u64,
+}
+
+impl Ward {
+    /// Starts a guardian and tells it what to guard.
+    ///
+    /// Errors: `host_unavailable`; then nothing is left.
+    pub(in crate::turn) fn start(guarding: &Guarding, order: &Order) -> Result<Self> {
+        let mut companion = Companion::start(&guarding.launcher, GUARD_WORD).map_err(|e| unguarded(&e))?;
+        if let Err(error) = companion.channel.send(order) {
+            companion.kill();
+            return Err(unguarded(&error));
+        }
+        Ok(Self { companion, stopped_at_ms: None, until_ms: u64::MAX })
+    }
+
+    /// Waits until it is ready; by what its tree will be held together.
+    ///
+    /// Errors: `host_unavailable`; then it is gone.
+    pub(in crate::turn) fn ready(&mut self) -> Result<Guarantee> {
+        let told =
+            self.companion.channel.within(Some(READY_MS)).and_then(|()| self.companion.channel.receive());
+        match told {
+            Ok(Some(Report::Ready { guarantee })) => Ok(guarantee),
+            Ok(Some(Report::Refused { why })) => Err(unguarded(&why)),
+            Ok(None) => Err(unguarded(&"it ended")),
+            Err(error) => Err(unguarded(&error)),
+        }
+        .inspect_err(|_| self.companion.kill())
+    }
+
+    /// Lets the host go. Only after its attempt was committed.
+    ///
+    /// A guardian that is gone is no error here: what it left tells that nothing was started.
+    pub(in crate::turn) fn go(&mut self, request: Vec<u8>, wall_ms: u64) {
+        self.until_ms = boot_ms().saturating_add(wall_ms).saturating_add(2 * END_MS);
+        let _ = self.companion.channel.send(&Word::Go { request });
+    }
+
+    /// Asks it to end its host.
+    pub(in crate::turn) fn stop(&mut self) {
+        if self.stopped_at_ms.is_none() {
+            self.stopped_at_ms = Some(boot_ms());
+            let _ = self.companion.channel.send(&Word::Stop);
+        }
+    }
+
+    /// Waits for its end at most this long; whether it has ended. One that does not in its time is ended, and what it
+    /// guards dies with it.
+    pub(in crate::turn) fn wait(&mut self, wait_ms: u64) -> bool {
+        if self.companion.channel.is_due(wait_ms) && self.companion.wait(wait_ms) {
+            return true;
+        }
+        let now_ms = boot_ms();
+        let is_late = self.stopped_at_ms.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) >= END_MS);
+        if is_late || now_ms >= self.until_ms {
+            self.companion.kill();
+        }
+        self.companion.has_ended()
+    }
+}
+
+fn unguarded(why: &dyn std::fmt::Display) -> Error {
+    Error::new(Code::HostUnavailable, "the guardian of the host could not be started")
+        .hint("doctor")
+        .internal(why)
+}
+
+/// What stands of the guardian of an attempt that this process did not start.
+#[derive(Debug)]
+pub(in crate::turn) enum Presence {
+    /// It is gone, or there never was one; its lock, if it left one.
+    Gone(Option<GuardLock>),
+    /// It lives.
+    Alive(Alive),
+}
+
+/// Finds the guardian of an attempt of this machine and boot.
+///
+/// `is_near` says whether its processes can be seen from here. Errors: `store_unavailable`.
+pub(in crate::turn) fn find(
+    machine: &Machine,
+    turn_id: TurnId,
+    attempt: u8,
+    is_near: bool,
+) -> Result<Presence> {
+    Ok(match GuardLock::left(&machine.locks, turn_id, attempt)? {
+        Left::Nothing => Presence::Gone(None),
+        Left::Lock(lock) => Presence::Gone(Some(lock)),
+        Left::Taken(guardian) => Presence::Alive(Alive {
+            process: guardian.filter(|_| is_near).map(|Guardian { process, .. }| process),
+            is_near,
+            locks: machine.locks.clone(),
+            turn_id,
+            attempt,
+            stopped_at_ms: None,
+        }),
+    })
+}
+
+/// A guardian at work that another process started.
+#[derive(Debug)]
+pub(in crate::turn) struct Alive {
+    /// Who it is; none before it said so, or where it cannot be seen.
+    process: Option<Identity>,
+    is_near: bool,
+    locks: std::path::PathBuf,
+    turn_id: TurnId,
+    attempt: u8,
+    stopped_at_ms: Option<u64>,
+}
+
+impl Alive {
+    /// Asks it to end its host; the second time, long after the first, it is ended itself.
+    pub(in crate::turn) fn stop(&mut self) {
+        let now_ms = boot_ms();
+        let Some(process) = self.process else { return };
+        match self.stopped_at_ms {
+            None => {
+                self.stopped_at_ms = Some(now_ms);
+                process.signal(Signal::TERM);
+                // A stopped one hears it when it goes on.
+                process.signal(Signal::CONT);
+            }
+            Some(at_ms) if now_ms.saturating_sub(at_ms) >= END_MS => process.signal(Signal::KILL),
+            Some(_) => {}
+        }
+    }
+
+    /// Waits for its end at most this long; whether it has ended.
+    ///
+    /// Errors: `store_unavailable`.
+    pub(in crate::turn) fn wait(&mut self, wait_ms: u64) -> Result<bool> {
+        match self.process {
+            Some(process) => process.wait(wait_ms),
+            None => crate::process::pause(wait_ms.min(50)),
+        }
+        match GuardLock::left(&self.locks, self.turn_id, self.attempt)? {
+            Left::Nothing | Left::Lock(_) => Ok(true),
+            Left::Taken(guardian) => {
+                let said = guardian.filter(|_| self.is_near).map(|guardian| guardian.process);
+                self.process = self.process.or(said);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Ends it and its tree.
+    ///
+    /// Errors: `executor_active` where it does not end; `store_unavailable`.
+    pub(in crate::turn) fn end(mut self) -> Result<()> {
+        let until_ms = boot_ms().saturating_add(END_MS + END_MS / 3);
+        loop {
+            self.stop();
+            if self.wait(250)? {
+                return Ok(());
+            }
+            if boot_ms() >= until_ms {
+                let message = format!("the guardian of the Turn {} does not end", self.turn_id);
+                return Err(
+                    Error::new(Code::ExecutorActive, message).hint(format!("turn show {}", self.turn_id))
+                );
+            }
+        }
+    }
+}

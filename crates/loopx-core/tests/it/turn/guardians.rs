@@ -1,0 +1,335 @@
+//! Driver, guardian and host of a Turn, each killed or stopped at every point of the guardian's way, in every pair.
+//!
+//! Afterwards the Turn is recovered. Then there is one settlement and one spend, no accepted result is lost, no process
+//! is left, and no second host ever ran while the first might have lived.
+
+use std::{fs, path::PathBuf, process::Child};
+
+use loopx_core::failpoint::Point;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::place::{Answer, Place, answer, until, until_let_go};
+
+/// The points at which a guardian can be killed or stopped.
+fn points() -> impl Iterator<Item = &'static str> {
+    Point::ALL.iter().map(|point| point.as_str()).filter(|name| name.starts_with("guard."))
+}
+
+/// A place whose host leaves proof that it ran alone, and the words that run it.
+///
+/// The host has a lock for itself while it lives; a second one beside it would find it taken.
+fn ready(work: &str) -> Place {
+    let place = Place::new("test -f answer && ! test -e ../twice");
+    place.host(&format!("exec 9>../alone; flock -n 9 || touch ../twice; {work}"));
+    place
+}
+
+fn locks(place: &Place) -> PathBuf {
+    place.root().join("home/profiles/default/locks")
+}
+
+/// The process of the guardian at work, as its lock names it.
+fn guardian(place: &Place) -> Option<Pid> {
+    let files = fs::read_dir(locks(place)).ok()?.flatten();
+    let file =
+        files.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|kind| kind == "guard"))?;
+    let noted: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    let pid = noted.pointer("/process/pid")?.as_i64().and_then(|pid| i32::try_from(pid).ok())?;
+    Pid::from_raw(pid)
+}
+
+/// The letter of a process's state; none when it is gone or not yet collected.
+fn state(pid: Pid) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit(") ").next()?.chars().next().filter(|state| *state != 'Z')
+}
+
+fn is_stopped(pid: Pid) -> bool {
+    state(pid) == Some('T')
+}
+
+fn kill(pid: Pid) {
+    // It may have gone by itself.
+    let _ = kill_process(pid, Signal::KILL);
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// What must hold when all is over.
+fn over(place: &Place, what: &str) {
+    let turns = place.turns();
+    let settled = turns.iter().filter(|turn| turn["state"] == "settled").count();
+    assert_eq!(settled, 1, "{what}: {turns:?}");
+    let spent = turns.iter().filter(|turn| turn["state"] != "stopped").count();
+    assert_eq!(spent, 1, "{what}: one spend");
+    assert_eq!(place.todo_state(), "done", "{what}");
+    assert!(!place.root().join("twice").exists(), "{what}: two hosts at once");
+    until("no process is left", || place.survivors().is_empty());
+    place.call("user:ana", &["turn", "recover", "--prove"]).ok();
+    let left = |folder: PathBuf| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let turns =
+        |names: Vec<String>| names.into_iter().filter(|name| name.contains("trn_")).collect::<Vec<_>>();
+    assert!(turns(left(locks(place))).is_empty(), "{what}: {:?}", left(locks(place)));
+    assert!(left(place.root().join("home/profiles/default/spool")).is_empty(), "{what}");
+    assert!(leaves(place).is_empty(), "{what}: {:?}", leaves(place));
+}
+
+/// The control groups that this place's guardians were noted to have, and that are still there.
+fn leaves(place: &Place) -> Vec<PathBuf> {
+    let files = fs::read_dir(locks(place)).into_iter().flatten().flatten();
+    let leaf = |path: PathBuf| {
+        let noted: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+        noted.pointer("/leaf")?.as_str().map(PathBuf::from).filter(|path| path.exists())
+    };
+    files.filter_map(|entry| leaf(entry.path())).collect()
+}
+
+fn recover(place: &Place) -> Answer {
+    let turn_id = place.turn_id();
+    place.call("user:ana", &["turn", "recover", &turn_id, "--resume"])
+}
+
+/// Brings a Turn on as a person would: the same run again, and once, where nobody can tell what happened, a new one.
+fn brought_on(place: &Place, what: &str) {
+    let again = place.call("user:ana", &place.run("op"));
+    if again.code() == "turn_unresolved" {
+        let turn_id = place.turn_id();
+        let gone = ["turn", "abandon", &turn_id, "--reason", "looked at it"];
+        place.call("proven:ana", &gone).ok();
+        place.call("user:ana", &place.run("second")).ok();
+        return;
+    }
+    if again.text("/error/details/turn/state") == "stopped" {
+        // It never got as far as an attempt.
+        assert_eq!(place.runs(), 0, "{what}: {}", again.json);
+        place.call("user:ana", &place.run("second")).ok();
+        return;
+    }
+    assert_eq!(again.exit, Some(0), "{what}: {}", again.json);
+}
+
+#[test]
+fn v04_a_guardian_killed_at_each_point_leaves_one_settlement() {
+    for point in points() {
+        let place = ready("touch answer");
+        let spec = format!("{point}=stop");
+        let mut run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
+        // The first is killed at the point, those of later attempts go on past it.
+        let mut killed = None;
+        until(point, || {
+            for pid in stopped_guardians(&place) {
+                if killed.is_none() {
+                    kill(pid);
+                }
+                killed.get_or_insert(pid);
+                let _ = kill_process(pid, Signal::CONT);
+            }
+            run.try_wait().unwrap().is_some()
+        });
+        assert!(killed.is_some(), "{point}");
+        if !run.wait().unwrap().success() {
+            brought_on(&place, point);
+        }
+        over(&place, point);
+    }
+}
+
+#[test]
+fn v04_driver_and_guardian_killed_together_at_each_point_leave_one_settlement() {
+    for point in points() {
+        let place = ready("touch answer");
+        let spec = format!("{point}=stop");
+        let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
+        until(point, || guardian(&place).is_some_and(is_stopped) || waits_for_its_lock(&place));
+        let guardian = guardian(&place);
+        end(run);
+        match guardian {
+            Some(pid) => kill(pid),
+            None => kill_stopped_below(&place),
+        }
+        brought_on(&place, point);
+        over(&place, point);
+    }
+}
+
+/// Whether a guardian stands stopped before it said who it is.
+fn waits_for_its_lock(place: &Place) -> bool {
+    !stopped_guardians(place).is_empty()
+}
+
+fn kill_stopped_below(place: &Place) {
+    stopped_guardians(place).into_iter().for_each(kill);
+}
+
+/// Guardians of this place that are stopped: those that hold one of its lock files open.
+fn stopped_guardians(place: &Place) -> Vec<Pid> {
+    let locks = locks(place);
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    let holds = |pid: Pid| {
+        let descriptors =
+            fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).into_iter().flatten().flatten();
+        descriptors
+            .filter_map(|descriptor| fs::read_link(descriptor.path()).ok())
+            .any(|file| file.starts_with(&locks) && file.extension().is_some_and(|kind| kind == "guard"))
+    };
+    pids.filter(|pid| is_stopped(*pid) && holds(*pid)).collect()
+}
+
+#[test]
+fn a_guardian_stopped_at_each_point_is_waited_for_while_its_driver_lives() {
+    for point in points() {
+        let place = ready("touch answer");
+        let spec = format!("{point}=stop");
+        let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
+        until(point, || !stopped_guardians(&place).is_empty());
+        let turn_id = place.turn_id();
+        let refused = place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]);
+        assert_eq!(refused.code(), "executor_active", "{point}: {}", refused.json);
+        for pid in stopped_guardians(&place) {
+            kill_process(pid, Signal::CONT).unwrap();
+        }
+        answer(&run.wait_with_output().unwrap()).ok();
+        assert_eq!(place.runs(), 1, "{point}");
+        over(&place, point);
+    }
+}
+
+#[test]
+fn a_stopped_guardian_whose_driver_died_is_never_recovered_over_but_can_be_ended() {
+    let place = ready(&until_let_go("touch answer"));
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let pid = guardian(&place).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    until("it is stopped", || is_stopped(pid));
+    end(run);
+    let head = place.head();
+    let turn_id = place.turn_id();
+    let proved = place.call("user:ana", &["turn", "recover", &turn_id, "--prove"]);
+    assert_eq!((proved.exit, proved.code()), (Some(4), "executor_active"), "{}", proved.json);
+    assert_eq!(place.head(), head);
+    // A person's wish ends the guardian too, stopped or not.
+    let stopped = place.call("user:ana", &["turn", "stop", &turn_id]).ok();
+    assert_eq!(stopped.text("/turn/state"), "stopped", "{}", stopped.json);
+    until("no process is left", || place.survivors().is_empty() && state(pid).is_none());
+}
+
+#[test]
+fn a_host_killed_under_its_guardian_is_started_again_once_it_is_proved_gone() {
+    for driver_dies in [false, true] {
+        let place = ready(
+            "if [ ! -e ../began ]; then echo $$ > ../pid; mv ../pid ../began; while :; do sleep 0.02; done; fi; \
+             touch answer",
+        );
+        let run = place.start("user:ana", &place.run("op"), &[]);
+        let began = place.root().join("began");
+        until("the host began", || began.exists());
+        let host = fs::read_to_string(&began).unwrap().trim().parse().ok().and_then(Pid::from_raw).unwrap();
+        if driver_dies {
+            end(run);
+            kill(host);
+            recover(&place).ok();
+        } else {
+            kill(host);
+            answer(&run.wait_with_output().unwrap()).ok();
+        }
+        assert_eq!(place.runs(), 2);
+        over(&place, "a killed host");
+    }
+}
+
+#[test]
+fn a_host_dies_with_its_guardian_and_what_it_changed_decides() {
+    for changed in [false, true] {
+        let work = if changed { "touch half;" } else { "" };
+        let place = Place::new("test -f answer").with_git();
+        place.host(&format!(
+            "if [ ! -e ../began ]; then {work} touch ../began; while :; do sleep 0.02; done; fi; touch answer"
+        ));
+        let run = place.start("user:ana", &place.run("op"), &[]);
+        until("the host began", || place.root().join("began").exists());
+        kill(guardian(&place).unwrap());
+        let ended = answer(&run.wait_with_output().unwrap());
+        until("no process is left", || place.survivors().is_empty());
+        if changed {
+            assert_eq!((ended.exit, ended.code()), (Some(5), "turn_unresolved"), "{}", ended.json);
+            assert_eq!(place.runs(), 1);
+        } else {
+            assert_eq!((ended.exit, place.runs()), (Some(0), 2), "{}", ended.json);
+        }
+    }
+}
+
+#[test]
+fn a_result_is_there_from_its_last_byte_on() {
+    // The host reports and goes on; then driver and guardian are killed.
+    let place = Place::new("test -f answer");
+    let work = "touch answer".to_owned();
+    place.host(&work);
+    let script = fs::read_to_string(place.tree().join("host.sh")).unwrap();
+    fs::write(
+        place.tree().join("host.sh"),
+        format!("{script}\ntouch ../said; while :; do sleep 0.02; done\n"),
+    )
+    .unwrap();
+    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "guard.ended=kill")]);
+    until("it reported", || place.root().join("said").exists());
+    let pid = guardian(&place).unwrap();
+    let spool = place.root().join("home/profiles/default/spool");
+    until("the result is kept", || {
+        let folders = fs::read_dir(&spool).into_iter().flatten().flatten();
+        folders
+            .map(|entry| entry.path().join("stdout"))
+            .any(|file| fs::read_to_string(file).is_ok_and(|text| text.ends_with('}')))
+    });
+    end(run);
+    kill(pid);
+    recover(&place).ok();
+    assert_eq!(place.runs(), 1);
+    over(&place, "a kept result");
+}
+
+#[test]
+fn regress_a_terminal_s_signal_ends_the_turn_and_not_the_guardian_alone() {
+    let place = ready(&until_let_go("touch answer"));
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let pid = guardian(&place).unwrap();
+    let session = |pid: Pid| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+        stat.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap().to_owned()
+    };
+    assert_eq!(session(pid), pid.as_raw_nonzero().to_string());
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    let ended = answer(&run.wait_with_output().unwrap());
+    assert_eq!(ended.text("/error/details/turn/state"), "stopped", "{}", ended.json);
+    until("no process is left", || place.survivors().is_empty() && state(pid).is_none());
+}
+
+#[test]
+fn what_loses_its_parent_clears_its_environment_and_leaves_its_session_is_ended_all_the_same() {
+    let place = Place::new("test -f answer");
+    place.host("setsid -f env -i sh -c 'echo $$ > ../lost; while :; do sleep 0.05; done' < /dev/null > /dev/null 2>&1; until [ -s ../lost ]; do sleep 0.02; done; touch answer");
+    place.call("user:ana", &place.run("op")).ok();
+    let lost = fs::read_to_string(place.root().join("lost")).unwrap();
+    let lost = lost.trim().parse().ok().and_then(Pid::from_raw).unwrap();
+    assert_eq!(state(lost), None);
+}
+
+#[test]
+fn an_attempt_says_by_what_it_is_held_together() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    place.call("user:ana", &place.run("op")).ok();
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    let guarantee = shown.text("/turn/attempts/0/guarantee");
+    assert!(["cgroup", "sub_reaper"].contains(&guarantee), "{}", shown.json);
+}
