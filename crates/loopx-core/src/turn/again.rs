@@ -37,7 +37,7 @@ pub(super) fn rested(
     let name = receipt.operation_id().as_str().rsplit('/').next();
     let on_its_way = name.is_some_and(|name| name.starts_with("prove"));
     let rests = match state.as_deref() {
-        Some("held") => !may_try_again(around, host),
+        Some(held) if held == Code::Held.as_str() => !may_try_again(around, host),
         Some("unresolved") => !on_its_way,
         Some(_) | None => false,
     };

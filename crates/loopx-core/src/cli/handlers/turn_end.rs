@@ -69,7 +69,7 @@ fn recorded(done: &Done) -> Result<Option<Error>> {
         return Ok(None);
     };
     let code = match was.as_str() {
-        "held" => Code::Held,
+        held if held == Code::Held.as_str() => Code::Held,
         "unresolved" => Code::TurnUnresolved,
         _ => return Ok(None), // wildcard: whoever was cut off before its end is told where its Turn is
     };

@@ -232,7 +232,7 @@ fn of_two_endpoints_of_one_agent_one_acts() {
 }
 
 #[test]
-fn of_many_drivers_of_one_turn_one_acts_and_it_settles_once() {
+fn fault_h02_of_many_drivers_of_one_turn_one_acts_and_it_settles_once() {
     for _ in 0..4 {
         let mut work = Working::at(Place::new("echo . >> ../proved"));
         work.run.kill().unwrap();
