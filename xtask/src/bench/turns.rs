@@ -7,11 +7,13 @@ use std::{
     process::Command,
 };
 
+use serde_json::Value;
+
 use super::{
     fixtures::{PAST, copied},
     numbers::{float, median, ms},
     report::{Limit, Row},
-    stage::{Stage, output, timed},
+    stage::{Stage, answer, output, timed},
 };
 use crate::process;
 
@@ -25,7 +27,26 @@ pub(super) fn turn(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
         fs::remove_dir_all(&place.home)?;
     }
     let wall = Row::of("one Turn", median(&all), "ms", Limit::AtMost(40.0));
-    Ok(vec![wall, fsyncs(stage)?])
+    Ok(vec![wall, fsyncs(stage)?, guardian(stage)?])
+}
+
+/// What a guardian adds to a Turn: the same Turns of one process, each second one guarded.
+fn guardian(stage: &Stage<'_>) -> io::Result<Row> {
+    let home = stage.folder("guardian")?;
+    let tree = stage.bare_folder("guardian-tree")?;
+    let words = [
+        ("host", host(stage, &home)?),
+        ("tree", tree.to_string_lossy().into_owned()),
+        ("rounds", ROUNDS.to_string()),
+    ];
+    let told = answer(stage.worker("turns", &home, &words)?)?;
+    let took = |key: &str| -> Vec<f64> {
+        let all = told.get(key).and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(Value::as_u64).map(|ns| float(ns) / 1e6).collect()
+    };
+    let (guarded, alone) = (median(&took("guarded_ns")), median(&took("alone_ns")));
+    let row = Row::of("guardian of a Turn, p50", guarded - alone, "ms", Limit::AtMost(5.0));
+    Ok(row.with("guarded_ms", guarded).with("alone_ms", alone))
 }
 
 /// The bar of a recovery that finds nothing: every Turn is past, and the whole process looks through all Goals.

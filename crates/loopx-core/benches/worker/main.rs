@@ -7,11 +7,23 @@ mod fixture;
 mod growth;
 mod raw_sql;
 mod stage;
+mod turns;
 mod wake;
 
+use std::process::ExitCode;
+
+use loopx_core::cli::{self, Preset};
 use stage::{Outcome, Words};
 
 fn main() -> Outcome<()> {
+    // A Turn that this worker drives is guarded by the worker's own binary.
+    let first = std::env::args_os().nth(1);
+    if first.is_some_and(|word| Preset::CORE.inner.iter().any(|(inner, _)| word == *inner)) {
+        return match cli::run("worker", &Preset::CORE) {
+            ExitCode::SUCCESS => Ok(()),
+            _ => Err("a process beside a worker failed".into()),
+        };
+    }
     let mut arguments = std::env::args().skip(1);
     let role = arguments.next().unwrap_or_default();
     let words = Words::of(arguments);
@@ -20,6 +32,7 @@ fn main() -> Outcome<()> {
         "fixture" => fixture::run(&words),
         "growth" => growth::run(&words),
         "raw_sql" => raw_sql::run(&words),
+        "turns" => turns::run(&words),
         "wake" => wake::run(&words),
         other => Err(format!("no role `{other}`").into()),
     }

@@ -56,7 +56,8 @@ impl Words {
         if self.has(key) { self.get(key) } else { Ok(or) }
     }
 
-    fn env(&self) -> Outcome<Env> {
+    /// Where the profile lies.
+    pub(crate) fn env(&self) -> Outcome<Env> {
         let home: PathBuf = self.get("home")?;
         // The runtime folder is the harness's, so that a bell is rung where the product would ring it.
         Ok(Env { loopx_home: Some(home), xdg_runtime_dir: Some(self.get("run")?), ..Env::default() })

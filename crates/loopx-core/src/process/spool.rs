@@ -45,6 +45,7 @@ impl Spool {
             written_bytes: 0,
             tail_max_bytes,
             is_lost: false,
+            is_dirty: false,
         };
         (sink(STDOUT, None), sink(STDERR, Some(self.stderr_max_bytes)))
     }
@@ -86,6 +87,8 @@ pub(super) struct Sink {
     /// How much of its end counts; none where all of it does.
     tail_max_bytes: Option<usize>,
     is_lost: bool,
+    /// Whether something was written since it was last made to last.
+    is_dirty: bool,
 }
 
 impl Sink {
@@ -109,13 +112,16 @@ impl Sink {
             None => file(&self.path)?,
         };
         self.written_bytes = self.written_bytes.saturating_add(bytes.len());
+        self.is_dirty = true;
         self.file.insert(opened).write_all(bytes)
     }
 
     /// Makes what was written survive the machine.
     pub(super) fn sync(&mut self) {
         // What cannot be made to last is there as long as the machine is.
-        let _ = self.file.as_ref().map(File::sync_data);
+        if std::mem::take(&mut self.is_dirty) {
+            let _ = self.file.as_ref().map(File::sync_data);
+        }
     }
 }
 

@@ -17,6 +17,10 @@ const BOUNDARY_VIOLATION: &str = Code::BoundaryViolation.as_str();
 /// A word that needs no other is returned as it is.
 pub fn plain(code: &str) -> &str {
     match code {
+        // By what an attempt was held together.
+        "cgroup" => "control group",
+        "sub_reaper" => "guardian",
+        "group_only" => "process group alone",
         // Why a Turn was stopped.
         "released" => "its owner let go",
         "transferred" => "handed on",

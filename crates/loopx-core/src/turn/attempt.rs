@@ -13,7 +13,7 @@ use super::{
     beside, contract,
     driver::{Driver, Flow},
     examine::scopes,
-    guard::{self, Order, Remains, Ward},
+    guard::{self, Order, Presence, Remains, Ward},
     host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
     shift::Shift,
@@ -292,6 +292,10 @@ fn guarded(
     token: &process::Token,
 ) -> Result<Option<Ward>> {
     let Some(guarding) = &site.machine.guarding else { return Ok(None) };
+    // One that a driver has left which died before the attempt was on record: nobody can ever let it go.
+    if let Presence::Alive(left) = guard::find(site.machine, around.turn.turn_id, number, true)? {
+        left.end()?;
+    }
     let order = Order {
         home: guarding.home.clone().into(),
         profile: guarding.profile.clone(),

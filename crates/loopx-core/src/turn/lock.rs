@@ -5,8 +5,7 @@
 
 use std::{
     fs::{File, TryLockError, read_dir, remove_file},
-    io::Write as _,
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -145,10 +144,10 @@ impl GuardLock {
         }
     }
 
-    /// Writes into the file who holds it; whoever comes later reads it there.
+    /// Writes into the file who holds it; whoever comes later reads it there. Said again, it says more than before.
     pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
         let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;
-        (&self.0.file).write_all(&text).map_err(|e| unreachable_lock(&e))
+        self.0.file.write_all_at(&text, 0).map_err(|e| unreachable_lock(&e))
     }
 
     /// The control group of what its last holder guarded, where it is still there.

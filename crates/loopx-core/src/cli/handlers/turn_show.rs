@@ -155,7 +155,7 @@ fn page(
     let mut document = Document::new().with(facts.block());
     if turn.is_driven() && !turn.attempts.is_empty() {
         let rows = turn.attempts.iter().map(|attempt| attempt_cells(attempt, now)).collect();
-        document = document.heading("Attempts").table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE"], rows);
+        document = document.heading("Attempts").table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE", "HELD BY"], rows);
     }
     if let Some(candidate) = &turn.candidate {
         let facts = show::Facts::default()
@@ -221,6 +221,7 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
             .as_ref()
             .and_then(|end| end.failure)
             .map_or_else(String::new, |failure| plain(failure.as_str()).to_owned()),
+        attempt.guarantee.map_or_else(String::new, |guarantee| plain(guarantee.as_str()).to_owned()),
     ]
 }
 

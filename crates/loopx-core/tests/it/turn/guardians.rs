@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::place::{Answer, Place, answer, until, until_let_go};
 
 /// The points at which a guardian can be killed or stopped.
-fn points() -> impl Iterator<Item = &'static str> {
+pub(super) fn points() -> impl Iterator<Item = &'static str> {
     Point::ALL.iter().map(|point| point.as_str()).filter(|name| name.starts_with("guard."))
 }
 
 /// A place whose host leaves proof that it ran alone, and the words that run it.
 ///
 /// The host has a lock for itself while it lives; a second one beside it would find it taken.
-fn ready(work: &str) -> Place {
+pub(super) fn ready(work: &str) -> Place {
     let place = Place::new("test -f answer && ! test -e ../twice");
     place.host(&format!("exec 9>../alone; flock -n 9 || touch ../twice; {work}"));
     place
@@ -30,7 +30,7 @@ fn locks(place: &Place) -> PathBuf {
 }
 
 /// The process of the guardian at work, as its lock names it.
-fn guardian(place: &Place) -> Option<Pid> {
+pub(super) fn guardian(place: &Place) -> Option<Pid> {
     let files = fs::read_dir(locks(place)).ok()?.flatten();
     let file =
         files.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|kind| kind == "guard"))?;
@@ -40,27 +40,27 @@ fn guardian(place: &Place) -> Option<Pid> {
 }
 
 /// The letter of a process's state; none when it is gone or not yet collected.
-fn state(pid: Pid) -> Option<char> {
+pub(super) fn state(pid: Pid) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     stat.rsplit(") ").next()?.chars().next().filter(|state| *state != 'Z')
 }
 
-fn is_stopped(pid: Pid) -> bool {
+pub(super) fn is_stopped(pid: Pid) -> bool {
     state(pid) == Some('T')
 }
 
-fn kill(pid: Pid) {
+pub(super) fn kill(pid: Pid) {
     // It may have gone by itself.
     let _ = kill_process(pid, Signal::KILL);
 }
 
-fn end(mut child: Child) {
+pub(super) fn end(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 /// What must hold when all is over.
-fn over(place: &Place, what: &str) {
+pub(super) fn over(place: &Place, what: &str) {
     let turns = place.turns();
     let settled = turns.iter().filter(|turn| turn["state"] == "settled").count();
     assert_eq!(settled, 1, "{what}: {turns:?}");
@@ -97,7 +97,7 @@ fn recover(place: &Place) -> Answer {
 }
 
 /// Brings a Turn on as a person would: the same run again, and once, where nobody can tell what happened, a new one.
-fn brought_on(place: &Place, what: &str) {
+pub(super) fn brought_on(place: &Place, what: &str) {
     let again = place.call("user:ana", &place.run("op"));
     if again.code() == "turn_unresolved" {
         let turn_id = place.turn_id();
@@ -147,29 +147,17 @@ fn v04_driver_and_guardian_killed_together_at_each_point_leave_one_settlement() 
         let place = ready("touch answer");
         let spec = format!("{point}=stop");
         let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
-        until(point, || guardian(&place).is_some_and(is_stopped) || waits_for_its_lock(&place));
-        let guardian = guardian(&place);
+        until(point, || guardian(&place).is_some_and(is_stopped));
+        let guardian = guardian(&place).unwrap();
         end(run);
-        match guardian {
-            Some(pid) => kill(pid),
-            None => kill_stopped_below(&place),
-        }
+        kill(guardian);
         brought_on(&place, point);
         over(&place, point);
     }
 }
 
-/// Whether a guardian stands stopped before it said who it is.
-fn waits_for_its_lock(place: &Place) -> bool {
-    !stopped_guardians(place).is_empty()
-}
-
-fn kill_stopped_below(place: &Place) {
-    stopped_guardians(place).into_iter().for_each(kill);
-}
-
 /// Guardians of this place that are stopped: those that hold one of its lock files open.
-fn stopped_guardians(place: &Place) -> Vec<Pid> {
+pub(super) fn stopped_guardians(place: &Place) -> Vec<Pid> {
     let locks = locks(place);
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));

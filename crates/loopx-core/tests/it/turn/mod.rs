@@ -7,6 +7,7 @@
 )]
 
 mod folders;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
 mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
@@ -17,4 +18,6 @@ mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod sweeps;
 mod verbs;

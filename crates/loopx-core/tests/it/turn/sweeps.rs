@@ -1,0 +1,237 @@
+//! Each process of a Turn stopped at each point of its way, the others killed beside it, and all of it brought on.
+//!
+//! A process that is stopped lives: nobody acts over it, however late it is. What is brought on afterwards ends as if
+//! nothing had happened, or says that nobody can tell.
+
+use std::{fs, process::Child};
+
+use loopx_core::failpoint::Point;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{
+    guardians::{brought_on, end, guardian, is_stopped, kill, over, points, ready, state, stopped_guardians},
+    place::{Place, answer, until, until_let_go},
+};
+
+/// Two hours later than it is.
+const LATER: [(&str, &str); 1] = [("LOOPX_FAILPOINT_CLOCK", "boot=7200000,wall=7200000")];
+
+/// The points of a driver whose host does not crash.
+fn drivers_points() -> impl Iterator<Item = &'static str> {
+    Point::ALL
+        .iter()
+        .map(|point| point.as_str())
+        .filter(|name| name.starts_with("turn.") && *name != "turn.attempt_ended")
+}
+
+fn stopped_at(place: &Place, point: &str) -> (Child, Pid) {
+    let spec = format!("{point}=stop");
+    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
+    let pid = Pid::from_child(&run);
+    until(point, || is_stopped(pid));
+    (run, pid)
+}
+
+fn wake(pid: Pid) {
+    // It may have gone by itself.
+    let _ = kill_process(pid, Signal::CONT);
+}
+
+#[test]
+fn v04_a_driver_stopped_at_each_point_until_it_is_long_late_is_never_recovered_over() {
+    for point in drivers_points() {
+        let place = ready("touch answer");
+        let (run, pid) = stopped_at(&place, point);
+        if !place.turns().iter().any(|turn| turn["state"] == "settled") {
+            let (turn_id, head) = (place.turn_id(), place.head());
+            for words in [
+                &["turn", "recover", &turn_id, "--prove"][..],
+                &["turn", "recover", &turn_id, "--resume"],
+                &["turn", "abandon", &turn_id, "--reason", "late"],
+                &["turn", "run", "--agent", "b", "--host", "sh host.sh", "--todo", "g.1"],
+            ] {
+                let actor = if words[1] == "abandon" { "proven:ana" } else { "user:ana" };
+                let late = place.call_with(actor, words, &LATER);
+                // A driver that admitted and dispatched nothing yet lets a person give up, and no one else.
+                let by_person = words[1] == "abandon" && late.exit == Some(0);
+                assert!(late.exit == Some(4) || by_person, "{point} {words:?}: {}", late.json);
+                if by_person {
+                    break;
+                }
+                assert_eq!(place.head(), head, "{point} {words:?}");
+            }
+        }
+        kill_process(pid, Signal::CONT).unwrap();
+        let ended = answer(&run.wait_with_output().unwrap());
+        if place.turns().iter().any(|turn| turn["state"] == "settled") {
+            assert_eq!((ended.exit, place.runs()), (Some(0), 1), "{point}: {}", ended.json);
+            over(&place, point);
+        } else {
+            // A person gave it up meanwhile, and then nothing of it counts.
+            assert_eq!(place.turns()[0]["state"], "stopped", "{point}: {}", ended.json);
+            until("no process is left", || place.survivors().is_empty());
+        }
+    }
+}
+
+#[test]
+fn v04_a_guardian_killed_beside_a_stopped_driver_costs_an_attempt_at_most() {
+    for point in drivers_points() {
+        for driver_dies in [false, true] {
+            let place = ready("touch answer");
+            let (run, pid) = stopped_at(&place, point);
+            if let Some(guardian) = guardian(&place) {
+                kill(guardian);
+                until("the guardian is gone", || state(guardian).is_none());
+            }
+            if driver_dies {
+                end(run);
+                brought_on(&place, point);
+            } else {
+                kill_process(pid, Signal::CONT).unwrap();
+                answer(&run.wait_with_output().unwrap()).ok();
+            }
+            over(&place, point);
+            assert_eq!(place.runs(), 1, "{point}");
+        }
+    }
+}
+
+#[test]
+fn v04_driver_and_host_killed_beside_a_stopped_guardian_leave_one_settlement() {
+    for point in points() {
+        for (driver_dies, host_dies) in [(true, false), (false, true), (true, true)] {
+            let place = ready("touch answer");
+            let spec = format!("{point}=stop");
+            let mut run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
+            until(point, || !stopped_guardians(&place).is_empty());
+            if host_dies {
+                let hosts = place.survivors();
+                hosts.iter().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).for_each(kill);
+            }
+            if driver_dies {
+                run.kill().unwrap();
+                run.wait().unwrap();
+                stopped_guardians(&place).into_iter().for_each(wake);
+            } else {
+                // Each attempt's guardian stops there.
+                until(point, || {
+                    stopped_guardians(&place).into_iter().for_each(wake);
+                    run.try_wait().unwrap().is_some()
+                });
+            }
+            let what = format!("{point}, driver {driver_dies}, host {host_dies}");
+            if !run.wait().unwrap().success() {
+                brought_on(&place, &what);
+            }
+            over(&place, &what);
+        }
+    }
+}
+
+#[test]
+fn v04_a_driver_killed_while_its_validator_runs_leaves_one_verdict() {
+    let place = Place::new("touch ../checks; until [ -e ../go ]; do sleep 0.02; done; test -f answer");
+    place.host("touch answer");
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the validator runs", || place.root().join("checks").exists());
+    let validators = place.survivors();
+    assert!(!validators.is_empty());
+    end(run);
+    let again = place.start("user:ana", &place.run("op"), &[]);
+    let pids: Vec<Pid> =
+        validators.iter().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect();
+    until("what it left is ended", || pids.iter().all(|pid| state(*pid).is_none()));
+    fs::write(place.root().join("go"), "").unwrap();
+    answer(&again.wait_with_output().unwrap()).ok();
+    assert_eq!(place.runs(), 1);
+    assert_eq!(place.events("turn.validated").len(), 1);
+    over(&place, "a killed driver of a validator");
+}
+
+#[test]
+fn fault_e06_a_host_that_nobody_drives_is_ended_within_its_time() {
+    let place = ready(&until_let_go("touch answer"));
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let pid = guardian(&place).unwrap();
+    end(run);
+    // 30 s after its driver's death; a test waits twenty seconds for a thing.
+    let mut waits = 0;
+    while state(pid).is_some() {
+        let began = std::panic::catch_unwind(|| until("its guardian gives up", || state(pid).is_none()));
+        waits += usize::from(began.is_err());
+        assert!(waits <= 2, "the guardian goes on");
+    }
+    assert!(waits >= 1, "too soon");
+    assert!(place.survivors().is_empty());
+    // Nothing changed, so it is started anew.
+    fs::write(place.root().join("go"), "").unwrap();
+    brought_on(&place, "orphaned");
+    over(&place, "orphaned");
+}
+
+#[test]
+fn a_guardian_that_its_driver_left_stopped_before_the_dispatch_is_ended_by_the_next_driver() {
+    let place = ready("touch answer");
+    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "guard.locked=stop")]);
+    until("it is stopped", || !stopped_guardians(&place).is_empty());
+    let left = guardian(&place).unwrap();
+    end(run);
+    brought_on(&place, "left stopped");
+    assert_eq!((state(left), place.runs()), (None, 1));
+    over(&place, "left stopped");
+}
+
+/// A small filesystem in memory at a folder, gone with the value.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    /// `None`, said aloud, where mounting is not permitted.
+    fn at(folder: std::path::PathBuf) -> Option<Self> {
+        fs::create_dir_all(&folder).unwrap();
+        let small = Self(folder);
+        if small.run("mount", &["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"]) {
+            return Some(small);
+        }
+        println!("skipped: mounting is not permitted");
+        None
+    }
+
+    fn run(&self, program: &str, words: &[&str]) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "a test prepares its own place")]
+        let mut command = std::process::Command::new(program);
+        command
+            .args(words)
+            .arg(&self.0)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        self.run("umount", &["-l"]);
+    }
+}
+
+#[test]
+fn a_result_that_meets_a_full_disk_is_kept_once_there_is_room() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(place.root().join("home/profiles/default/spool")) else { return };
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let filler = small.0.join("filler");
+    // As much as goes in; the last write says that it is full.
+    fs::write(&filler, vec![0_u8; 1 << 20]).unwrap_err();
+    fs::write(place.root().join("go"), "").unwrap();
+    until("the host has ended", || place.survivors().is_empty());
+    let guardian = guardian(&place).unwrap();
+    assert!(state(guardian).is_some(), "it waits for room");
+    fs::remove_file(&filler).unwrap();
+    answer(&run.wait_with_output().unwrap()).ok();
+    assert_eq!(place.runs(), 1);
+    drop(small);
+    over(&place, "a full disk");
+}
