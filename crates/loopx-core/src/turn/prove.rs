@@ -23,8 +23,8 @@ use crate::{
         TurnCommand,
     },
     model::{
-        Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState,
-        uuid_v7,
+        Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, TodoId, Turn, TurnId,
+        TurnState, uuid_v7,
     },
 };
 
@@ -154,7 +154,8 @@ pub fn may_free(command: &Command) -> bool {
 }
 
 /// The live Turns that a command finds in its way, and that a proof may lead out of it: of a claim, those of its Todo
-/// and of its agent. What an attached agent is at work on is none of them: a claim ends it itself when it has lapsed.
+/// and of its agent; of what takes a Todo away otherwise, the one whose attempt is open. What an attached agent is at
+/// work on is none of them: a claim ends it itself when it has lapsed.
 ///
 /// Errors: `store_*`.
 pub fn in_the_way(
@@ -163,8 +164,23 @@ pub fn in_the_way(
     command: &Command,
     actor: &Actor,
 ) -> Result<Vec<Turn>> {
-    let Command::Claim(ClaimCommand::Claim(claim)) = command else { return Ok(Vec::new()) };
     let everybodys = TurnFilter { goal, todo: None, agent: None, live: true };
+    let Command::Claim(ClaimCommand::Claim(claim)) = command else {
+        let Some(todo) = takes_away(command) else { return Ok(Vec::new()) };
+        let of_todo = TurnFilter { todo: Some(todo), ..everybodys };
+        let terms = authority.present()?;
+        return authority.read(|view| {
+            let mut facts = Facts::new(terms.clone());
+            view.load(&[Read::Todo(todo.clone())].into(), &mut facts)?;
+            let own = facts.todo(todo)?.and_then(|todo| todo.ownership.as_ref());
+            // While its time lasts, the rule refuses.
+            if own.is_some_and(|own| !facts.is_expired(own)) {
+                return Ok(Vec::new());
+            }
+            let found = view.turns(&of_todo, None, 1)?;
+            Ok(found.into_iter().filter(|turn| turn.open_attempt().is_some()).collect())
+        });
+    };
     let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
     let own = actor.agent().map(|(agent, _)| TurnFilter { agent: Some(agent), ..everybodys.clone() });
     let mut found = authority.read_first(|view| {
@@ -182,12 +198,39 @@ pub fn in_the_way(
     Ok(found)
 }
 
+/// The Todo that a command takes from whoever works on it, once his time is over.
+fn takes_away(command: &Command) -> Option<&TodoId> {
+    match command {
+        Command::Claim(
+            ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. },
+        )
+        | Command::Todo(
+            TodoCommand::Cancel { todo_id, .. }
+            | TodoCommand::Defer { todo_id, .. }
+            | TodoCommand::Block { todo_id, .. }
+            | TodoCommand::Complete { todo_id, .. },
+        ) => Some(todo_id),
+        _ => None, // wildcard: every other command ends no Turn, or is refused while one runs
+    }
+}
+
 /// Proves what can be proved of Turns, before a command decides.
 ///
-/// Errors: `store_*`. What cannot be proved stays as it is.
+/// Errors: `executor_active` where the time of a Turn is over while its driver lives here, or what it started cannot be
+/// ended: nobody takes over from what may be at work; `store_*`. What else cannot be proved stays as it is.
 pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
     let mut done = Vec::new();
     for turn in turns {
+        let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
+        if is_here && turn.open_attempt().is_some() && site.around(turn.turn_id)?.has_expired() {
+            match prove(site, turn.turn_id, &minted_id()?) {
+                Err(error) if error.code() == Code::ExecutorActive => {
+                    return Err(error.hint(format!("turn stop {}", turn.turn_id)));
+                }
+                proved => done.extend(unless_plain_no(proved)?),
+            }
+            continue;
+        }
         done.extend(try_prove(site, turn)?);
     }
     Ok(done)
@@ -263,7 +306,12 @@ fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
 
 fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
     let base = minted_id()?;
-    match prove(site, turn.turn_id, &base) {
+    unless_plain_no(prove(site, turn.turn_id, &base))
+}
+
+/// What was proved; none where a plain no says that there was nothing to prove.
+fn unless_plain_no(proved: Result<Done>) -> Result<Option<Done>> {
+    match proved {
         Ok(done) => Ok(Some(done)),
         Err(error) => match error.code() {
             Code::NotReady
@@ -297,7 +345,7 @@ pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
 /// Ends what a Turn that is given up has left on this machine, and records that it is gone where an attempt is open.
 ///
 /// Elsewhere nothing can be ended, and the rule waits for the attempt's time. Errors: `executor_active` while its driver
-/// lives here, or where something cannot be ended; `store_*`.
+/// and an attempt live here, or where something cannot be ended; `store_*`.
 pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     let turn_id = turn.turn_id;
     let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
@@ -316,10 +364,15 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
             format!("a validator of the Turn {turn_id} cannot be ended"),
         ));
     }
-    let lock = take(site, turn).map_err(|error| match error.code() {
-        Code::ExecutorActive => error.hint(format!("turn stop {turn_id}")),
-        _ => error, // wildcard: every other error stands as it is
-    })?;
+    let lock = match take(site, turn) {
+        Ok(lock) => lock,
+        // A driver that lives and has no host at work finds at its next commit that it was given up.
+        Err(error) if error.code() == Code::ExecutorActive && turn.open_attempt().is_none() => return Ok(()),
+        Err(error) if error.code() == Code::ExecutorActive => {
+            return Err(error.hint(format!("turn stop {turn_id}")));
+        }
+        Err(error) => return Err(error),
+    };
     let around = site.around(turn_id)?;
     end_guardians(site, &around.turn)?;
     if !end_tree(site, &around.turn)? {

@@ -163,6 +163,24 @@ fn a_driver_that_was_stopped_wakes_after_a_takeover_elsewhere_and_writes_nothing
     let turn_id = place.turn_id();
     let refused = place.call_with("proven:ana", &["turn", "abandon", &turn_id, "--reason", "no"], &here);
     assert_eq!((refused.exit, refused.code()), (Some(4), "executor_active"), "{}", refused.json);
+    let (here, head) = ([("LOOPX_FAILPOINT_CLOCK", AFTER_EXPIRY)], place.head());
+    for (actor, words) in [
+        ("agent:b", &["todo", "claim", "g.1"][..]),
+        ("proven:ana", &["todo", "release", "g.1", "--force", "--reason", "no"]),
+        ("proven:ana", &["todo", "transfer", "g.1", "--to", "b"]),
+        ("proven:ana", &["todo", "cancel", "g.1", "--reason", "no"]),
+        ("proven:ana", &["todo", "block", "g.1", "--reason", "no"]),
+        ("proven:ana", &["todo", "done", "g.1", "--waive", "no"]),
+    ] {
+        let refused = place.call_with(actor, words, &here);
+        assert_eq!(
+            (refused.exit, refused.code()),
+            (Some(4), "executor_active"),
+            "{words:?} {}",
+            refused.json
+        );
+        assert_eq!((hint(&refused), place.head()), (format!("turn stop {turn_id}"), head), "{words:?}");
+    }
     let other = Other::beside(&place);
     let claimed = other.later("agent:b", &["todo", "claim", "g.1"], AFTER_EXPIRY).ok();
     let head = place.head();
