@@ -101,6 +101,7 @@ pub(super) fn go_on(
         before: None,
         beside: false,
         left: Vec::new(),
+        ward: None,
     };
     let stopped = adopt(site, &driver, &around)?;
     // A wish that came meanwhile counts.

@@ -155,7 +155,9 @@ fn page(
     let mut document = Document::new().with(facts.block());
     if turn.is_driven() && !turn.attempts.is_empty() {
         let rows = turn.attempts.iter().map(|attempt| attempt_cells(attempt, now)).collect();
-        document = document.heading("Attempts").table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE", "HELD BY"], rows);
+        document = document
+            .heading("Attempts")
+            .table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE", "HELD BY"], rows);
     }
     if let Some(candidate) = &turn.candidate {
         let facts = show::Facts::default()
