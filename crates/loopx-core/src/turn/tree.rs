@@ -357,6 +357,9 @@ mod tests {
         // the commit it stands on counts as well
         git(&sub, &["-c", "filter.x.clean=cat", "commit", "-qam", "three"]);
         assert!(look().changed.contains_key(Path::new("sub")) && look() != third);
+        fs::write(sub.join("b"), "once more").unwrap();
+        look();
+        assert!(!ran.exists());
         git(dir.path(), &["status"]);
         assert!(ran.exists(), "git itself would have run it");
     }
