@@ -60,6 +60,7 @@ const GROUPS: &[Group] = &[
     Group { name: "contention", large: false, measure: workers::contention },
     Group { name: "wake", large: false, measure: ring::wake },
     Group { name: "turn", large: false, measure: turns::turn },
+    Group { name: "recovery", large: false, measure: turns::recovery },
     Group { name: "growth", large: true, measure: growth::growth },
 ];
 

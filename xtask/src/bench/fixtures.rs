@@ -9,7 +9,7 @@ use std::{
 
 use super::stage::{Stage, answer};
 
-/// What a fixture holds: one Goal; Todos, the first of them done; agents `a1` to `aN`.
+/// What a fixture holds: one Goal; Todos, the first of them done; agents `a1` to `aN`; Turns that are past.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fixture {
     /// Names its folder.
@@ -20,18 +20,23 @@ pub(super) struct Fixture {
     pub(super) done: u32,
     /// Registered agents.
     pub(super) agents: u32,
+    /// Turns that were admitted and given back.
+    pub(super) turns: u32,
 }
 
 /// What people have: the reads are measured on it.
-pub(super) const USUAL: Fixture = Fixture { name: "usual", todos: 10_000, done: 0, agents: 10 };
+pub(super) const USUAL: Fixture = Fixture { name: "usual", todos: 10_000, done: 0, agents: 10, turns: 0 };
 /// As many Todos, and an agent for each claim of a process of its own.
-pub(super) const ONE_SHOT: Fixture = Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500 };
+pub(super) const ONE_SHOT: Fixture = Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500, turns: 0 };
 /// An agent a Todo, enough for every process of a window.
-pub(super) const CROWD: Fixture = Fixture { name: "crowd", todos: 16_000, done: 0, agents: 16_000 };
+pub(super) const CROWD: Fixture = Fixture { name: "crowd", todos: 16_000, done: 0, agents: 16_000, turns: 0 };
 /// The small side of growth.
-pub(super) const SMALL: Fixture = Fixture { name: "thousand", todos: 1_000, done: 0, agents: 200 };
+pub(super) const SMALL: Fixture = Fixture { name: "thousand", todos: 1_000, done: 0, agents: 200, turns: 0 };
 /// The large side of growth.
-pub(super) const LARGE: Fixture = Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200 };
+pub(super) const LARGE: Fixture = Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200, turns: 0 };
+
+/// A ledger that has seen many Turns.
+pub(super) const PAST: Fixture = Fixture { name: "past", todos: 100, done: 0, agents: 10, turns: 10_000 };
 
 /// The folder of finished fixtures.
 #[derive(Debug)]
@@ -70,16 +75,17 @@ pub(super) fn shelved(stage: &mut Stage<'_>, fixture: Fixture) -> io::Result<Pat
     Ok(home)
 }
 
-fn words(fixture: Fixture) -> [(&'static str, String); 3] {
-    let Fixture { todos, done, agents, .. } = fixture;
-    [("todos", todos.to_string()), ("done", done.to_string()), ("agents", agents.to_string())]
+fn words(fixture: Fixture) -> [(&'static str, String); 4] {
+    let Fixture { todos, done, agents, turns, .. } = fixture;
+    [("todos", todos), ("done", done), ("agents", agents), ("turns", turns)]
+        .map(|(key, number)| (key, number.to_string()))
 }
 
 /// Whether the tables are those that this release makes.
 fn is_alike(stage: &Stage<'_>, home: &Path) -> io::Result<bool> {
     let tiny = stage.folder("alike")?;
     let mut command =
-        stage.worker("fixture", &tiny, &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1 }))?;
+        stage.worker("fixture", &tiny, &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1, turns: 0 }))?;
     command.arg(format!("compare={}", ledger(home).display()));
     let answer = answer(command)?;
     Ok(answer.get("like").and_then(serde_json::Value::as_bool) == Some(true))

@@ -1,5 +1,5 @@
-//! Owns the bars of one governed Turn: a host that does nothing, `true` as validator, an empty folder; the whole
-//! process with its close.
+//! Owns the bars of one governed Turn: a host that does nothing, `true` as validator, an empty folder; and of looking
+//! for Turns that a crash left. Always the whole process with its close.
 
 use std::{
     fs, io,
@@ -10,6 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
+    fixtures::{PAST, copied},
     numbers::{float, median, ms},
     report::{Limit, Row},
     stage::{Stage, answer, output, timed},
@@ -46,6 +47,19 @@ fn guardian(stage: &Stage<'_>) -> io::Result<Row> {
     let (guarded, alone) = (median(&took("guarded_ns")), median(&took("alone_ns")));
     let row = Row::of("guardian of a Turn, p50", guarded - alone, "ms", Limit::AtMost(5.0));
     Ok(row.with("guarded_ms", guarded).with("alone_ms", alone))
+}
+
+/// The bar of a recovery that finds nothing: every Turn is past, and the whole process looks through all Goals.
+pub(super) fn recovery(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
+    let home = copied(stage, PAST, "recovery")?;
+    let mut all = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut scan = stage.program("loopx", &home)?;
+        scan.args(["turn", "recover", "--prove", "--json"]);
+        all.push(ms(timed(scan, &[0])?));
+    }
+    let bar = format!("recovery scan, {} past Turns", PAST.turns);
+    Ok(vec![Row::of(bar, median(&all), "ms", Limit::AtMost(5.0))])
 }
 
 fn fsyncs(stage: &Stage<'_>) -> io::Result<Row> {

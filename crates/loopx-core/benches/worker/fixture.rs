@@ -1,13 +1,16 @@
 //! Owns the making of a ledger that benches start from: one Goal, Todos added and completed by `Batch`, agents.
 //!
 //! Knows nothing of what is measured on it. Words: `home=`, `run=`, `todos=`, `done=` (of the lowest numbers),
-//! `agents=`; or `compare=` with the folder of an older one, to say whether this release would make it alike.
+//! `agents=`, `turns=` (claimed and given back by these agents); or `compare=` with the folder of an older one, to say whether this release would make it alike.
 
 use std::{io::Write as _, path::Path};
 
 use loopx_core::{
     authority::Authority,
-    kernel::{AgentCommand, BatchItem, BatchRef, Command, GoalCommand, NewGoal, NewTodo},
+    kernel::{
+        AgentCommand, BatchItem, BatchRef, ClaimCommand, Command, GoalCommand, NewGoal, NewTodo,
+        Outcome as Receipted,
+    },
     sdk::{Priority, TodoKind},
 };
 use rusqlite::{Connection, OpenFlags};
@@ -31,6 +34,9 @@ pub(crate) fn run(words: &Words) -> Outcome<()> {
     for number in 1..=agents {
         let add = AgentCommand::Add { agent_id: agent_id(number)?, capabilities: [].into() };
         maker.submit(Command::Agent(add))?;
+    }
+    for past in 0..words.get_or("turns", 0)? {
+        maker.past_turn(1 + past % todos, 1 + past % agents)?;
     }
     let longest_ns = maker.longest_ns;
     // Closed first: the log is emptied by the last writer.
@@ -70,6 +76,17 @@ impl Maker {
         self.submit(Command::Goal(GoalCommand::Start(Box::new(NewGoal::wanting(parsed(
             "Measure what LoopX costs",
         )?)))))
+    }
+
+    /// One Turn of an agent on a Todo, which is free again after it.
+    fn past_turn(&mut self, todo: u32, agent: u32) -> Outcome<()> {
+        let claimed = self.operations.claim(todo, agent)?;
+        let actor = claimed.actor.clone();
+        let own_id = self.authority.submit(claimed)?.outcome::<Receipted>()?.own_id;
+        let release = ClaimCommand::Release { todo_id: todo_id(todo)?, own_id };
+        let released = self.operations.of(actor, Command::Claim(release))?;
+        self.authority.submit(released)?;
+        Ok(())
     }
 
     fn batch(&mut self, items: Vec<BatchItem>) -> Outcome<()> {

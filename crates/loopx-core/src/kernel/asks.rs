@@ -111,7 +111,14 @@ pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>
     let mut asks = Vec::new();
     // What a person paused is asked about before anything else of it, as its reason has it.
     let paused = causes.contains(&Cause::Hold);
-    for cause in causes.into_iter().filter(|cause| !paused || *cause == Cause::Hold) {
+    // A result is accepted, or worked on again, once its agent has ended what it is at work on.
+    let busy = causes.contains(&Cause::AgentBusy);
+    let asked = |cause: &Cause| match cause {
+        Cause::Hold => true,
+        Cause::Requirement => !paused && !busy,
+        Cause::Gate | Cause::Acceptance | Cause::Deps | Cause::TreeBusy | Cause::AgentBusy => !paused,
+    };
+    for cause in causes.into_iter().filter(asked) {
         let found = match (cause, turn.todo_id()) {
             (Cause::Requirement, _) => vec![held(format!("turn accept {id}"))],
             (Cause::Gate, todo_id) => {
@@ -168,7 +175,9 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
         Reason::Gate => vec![ask("gate", id, format!("gate list --todo {id}"))],
         Reason::Capability => vec![capability_ask(asker, todo, lacks)],
         Reason::Approval(_) if lacks => vec![capability_ask(asker, todo, lacks)],
-        Reason::Approval(_) => vec![ask("gate", id, format!("todo claim {id}"))],
+        Reason::Approval(_) => {
+            vec![ask("gate", id, format!("todo claim {id} --as agent:{}", asker.viewer.agent_id))]
+        }
         Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => {
             Vec::new()
         }
@@ -179,7 +188,11 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
 fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
     let id = &todo.todo_id;
     if !lacks {
-        return ask("capability", id, format!("todo claim {id} --workspace ."));
+        return ask(
+            "capability",
+            id,
+            format!("todo claim {id} --as agent:{} --workspace .", asker.viewer.agent_id),
+        );
     }
     let all: BTreeSet<_> = asker.viewer.capabilities.union(&todo.requires.capabilities).collect();
     let (agent, goal) = (asker.viewer.agent_id, id.goal());

@@ -49,7 +49,7 @@ pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
-    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around,
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, busy_with,
     causes as turn_causes, is_provable,
 };
 

@@ -487,6 +487,9 @@ pub struct Candidate {
     /// Paths changed outside the declared scopes: at most 32.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub outside: BTreeSet<Label>,
+    /// Whether another Turn was live in the work tree meanwhile: then those paths may be its, and do not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 impl Candidate {

@@ -15,9 +15,9 @@ use super::{
 use crate::{
     authority::{GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Terms},
+    kernel::{Facts, Read, Terms, claim::held_by},
     model::{
-        Actor, AgentId, Blocks, Completion, EndpointId, GoalId, LastEnd, Monitor, Ownership, Priority,
+        Actor, AgentId, Blocks, Completion, EndpointId, Goal, GoalId, LastEnd, Monitor, Ownership, Priority,
         Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Wake,
     },
 };
@@ -79,6 +79,9 @@ pub struct TodoRow {
     /// Who owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerRow>,
+    /// The Todo whose owner writes where it would, while it is nobody's and open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes_held_by: Option<TodoId>,
     /// Dependencies that are not done.
     pub unmet: u32,
     /// Gates that name it and block.
@@ -106,10 +109,43 @@ impl TodoRow {
             reason,
             hold: todo.hold,
             owner: todo.ownership.as_ref().map(|own| OwnerRow::of(own, terms)),
+            scopes_held_by: None,
             unmet: todo.counters.unmet,
             blocking_gates: todo.counters.blocking_gates,
             revision: todo.revision,
         }
+    }
+}
+
+/// Who writes in the work tree of a Goal.
+struct Writers {
+    goal: Option<Goal>,
+    todos: Vec<Todo>,
+}
+
+impl Writers {
+    /// How many of them are looked at.
+    const MAX: usize = 1000;
+
+    fn of(view: &mut dyn View, terms: &Terms, goal_id: &GoalId) -> Result<Self> {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::Goal(goal_id.clone())].into(), &mut facts)?;
+        let goal = facts.goal(goal_id)?.cloned();
+        let todos = match goal.as_ref().and_then(|goal| goal.workspace.as_ref()) {
+            Some(workspace) => view.owned_in(&workspace.tree(), Self::MAX)?,
+            None => Vec::new(),
+        };
+        Ok(Self { goal, todos })
+    }
+
+    /// The row of a Todo, with whoever holds its scopes.
+    fn row(&self, todo: &Todo, terms: &Terms) -> Result<TodoRow> {
+        let mut row = TodoRow::of(todo, terms);
+        if let Some(goal) = self.goal.as_ref().filter(|_| matches!(todo.state, TodoState::Open)) {
+            let holder = held_by(terms, goal, todo, &self.todos)?;
+            row.scopes_held_by = holder.map(|holder| holder.todo_id.clone());
+        }
+        Ok(row)
     }
 }
 
@@ -160,6 +196,7 @@ pub fn todos(
     slice: Slice<'_>,
 ) -> Result<Listed<TodoRow>> {
     let filter = query.filter();
+    let writers = Writers::of(view, terms, query.goal)?;
     collect(
         slice,
         |after, limit| {
@@ -167,7 +204,7 @@ pub fn todos(
             view.todos(&filter, after, limit)
         },
         |todo| todo.todo_id.number().to_string(),
-        |todo| Ok(query.takes(&todo).then(|| TodoRow::of(&todo, terms))),
+        |todo| if query.takes(&todo) { writers.row(&todo, terms).map(Some) } else { Ok(None) },
     )
 }
 
@@ -248,7 +285,7 @@ pub fn todo(view: &mut dyn View, terms: &Terms, id: &TodoId) -> Result<TodoPage>
     let turns = TurnFilter { goal: id.goal(), todo: Some(id), agent: None, live: false };
     let turns = view.turns(&turns, None, BESIDE)?;
     Ok(TodoPage {
-        row: TodoRow::of(todo, terms),
+        row: Writers::of(view, terms, id.goal())?.row(todo, terms)?,
         detail: facts.text(id)?.map(|text| text.detail.to_string()),
         depends_on: todo.depends_on.clone(),
         requires: todo.requires.clone(),

@@ -5,7 +5,7 @@
 
 use super::{
     examine::{examine, needed_folder, scopes},
-    lock::Driverless,
+    lock::{DriverLock, Driverless},
     site::{Around, Site},
     watch::Watcher,
 };
@@ -85,7 +85,39 @@ pub fn finish(site: &mut Site<'_>, wish: &Wish, watcher: &dyn Watcher) -> Result
             format!("a host works on the Todo {}; its result comes through its own pipe", wish.todo_id);
         return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn show {turn_id}")));
     }
-    let step = candidate_step(site, wish, &around)?;
+    // Two that prove one result would end each other's validators.
+    let lock = if around.turn.is_terminal() { None } else { Some(proving(site, &around.turn)?) };
+    let finished = finish_locked(site, wish, &around, candidate_id, watcher);
+    if let Some(lock) = lock {
+        lock.close();
+    }
+    finished
+}
+
+/// The right to prove the result of an attached Turn; there is no other driver of it.
+///
+/// Errors: `executor_active` while another process of this machine proves it.
+pub(super) fn proving(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
+    let id = turn.turn_id;
+    DriverLock::take(&site.machine.locks, id).map_err(|error| match error.code() {
+        Code::ExecutorActive => {
+            Error::new(Code::ExecutorActive, format!("another process proves the result of the Turn {id}"))
+                .detail("turn_id", id.to_string())
+                .hint(format!("turn show {id}"))
+        }
+        _ => error, // wildcard: every other error stands as it is
+    })
+}
+
+fn finish_locked(
+    site: &mut Site<'_>,
+    wish: &Wish,
+    around: &Around,
+    candidate_id: OperationId,
+    watcher: &dyn Watcher,
+) -> Result<Done> {
+    let turn_id = around.turn.turn_id;
+    let step = candidate_step(site, wish, around)?;
     let right = Driverless::of(&around.turn)?;
     let receipt = site.authority.submit_step(&right, operation(wish, candidate_id, step))?;
     failpoint::reach!(OwnerCandidate);
@@ -189,6 +221,7 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
         goes_on: wish.goes_on,
         tree: tree.map(|tree| tree.digest(&scopes(around))),
         outside: [].into(),
+        shared: false,
     };
     Ok(Step::Candidate {
         turn_id: around.turn.turn_id,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    contract,
+    beside, contract,
     driver::{Driver, Flow},
     examine::scopes,
     guard::{self, Order, Presence, Remains, Ward},
@@ -22,7 +22,6 @@ use super::{
     wire::TurnResult,
 };
 use crate::{
-    authority::TurnFilter,
     error::{Class, Result},
     failpoint,
     kernel::Step,
@@ -62,11 +61,16 @@ impl Driver<'_> {
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
-        self.before = site.picture(turn)?;
-        let tree = match &self.before {
+        let now = site.picture(turn)?;
+        let tree = match &now {
             Some(tree) => Some(tree.digest(&[].into())),
             None => site.whole(turn)?,
         };
+        // What changed is told from the first attempt on: a later one starts from what the earlier ones left.
+        if self.before.is_none() {
+            self.before = now;
+            self.beside = beside::is_shared(site, around, None)?;
+        }
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
         let terms = contract::Terms {
             attempt: number,
@@ -255,11 +259,11 @@ impl Driver<'_> {
         let now = site.picture(&around.turn)?;
         let declared = declared(around)?;
         let outside = match (&self.before, &now) {
-            (Some(before), Some(now)) if !declared.is_empty() && !shared(site, around)? => {
-                now.outside(before, &declared, 32)
-            }
+            (Some(before), Some(now)) if !declared.is_empty() => now.outside(before, &declared, 32),
             _ => Vec::new(), // wildcard: without two pictures, or scopes, nothing can be said to lie outside
         };
+        let shared = !outside.is_empty()
+            && (self.beside || beside::is_shared(site, around, Some(around.turn.admitted_at))?);
         let candidate = Candidate {
             kind: result.kind_for(is_monitor),
             digest: result.digest,
@@ -274,6 +278,7 @@ impl Driver<'_> {
             goes_on: false,
             tree: now.map(|tree| tree.digest(&scopes(around))),
             outside: outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok()).collect(),
+            shared,
         };
         Ok((candidate, result.wake.clone()))
     }
@@ -362,22 +367,6 @@ fn declared(around: &Around) -> Result<Vec<ScopePath>> {
         Some(workspace) => goals.iter().map(|scope| workspace.from_root(scope)).collect(),
         None => Ok(goals.clone()),
     }
-}
-
-/// Whether another live Turn, of whatever Goal, works in the same work tree, so that a change may be its.
-fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
-    let (goal, turn) = (&around.goal.goal_id, &around.turn);
-    let filter = TurnFilter { goal, todo: None, agent: None, live: true };
-    site.authority.read(|view| {
-        let of_goal = view.turns(&filter, None, 256)?;
-        if of_goal.iter().any(|other| other.turn_id != turn.turn_id && other.shares_tree(turn)) {
-            return Ok(true);
-        }
-        let Some(workspace) = &turn.workspace else { return Ok(false) };
-        // Two, since one of them may be its own.
-        let owned = view.owned_in(&workspace.tree(), 2)?;
-        Ok(owned.iter().filter_map(|todo| todo.ownership.as_ref()).any(|own| own.turn_id != turn.turn_id))
-    })
 }
 
 /// Whether a guardian saw the end of all that it guarded, and said so.

@@ -6,6 +6,7 @@
 use std::time::Duration as Wait;
 
 use super::{
+    again,
     attached::Done,
     attempt::prestarted,
     examine::examine,
@@ -24,8 +25,8 @@ use crate::{
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, TurnCommand, claim::Claim},
     model::json_value,
     model::{
-        Actor, AgentId, Attempt, Cause, Duration, EndpointId, Executor, Expected, GoalId, Operation,
-        OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
+        Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Operation, OperationId,
+        Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::Process,
 };
@@ -103,6 +104,9 @@ pub fn drive(
         return over(site, start, around, receipt);
     }
     let Some(lock) = lock else {
+        if let Some(receipt) = again::rested(site, &start.operation_id, &around, Some(host))? {
+            return Ok(Done { receipt, around, left: Vec::new() });
+        }
         let went = super::resume::go_on(site, turn_id, &start.operation_id, Some(host), watcher);
         let around = site.around(turn_id)?;
         // The same verb, given at the same time by another process, may have ended it meanwhile.
@@ -119,6 +123,7 @@ pub fn drive(
         watcher,
         last: Some(receipt),
         before: None,
+        beside: false,
         left: Vec::new(),
         ward,
         wards: Vec::new(),
@@ -220,8 +225,10 @@ pub(super) struct Driver<'h> {
     pub(super) watcher: &'h dyn Watcher,
     /// What the last commit returned.
     pub(super) last: Option<Receipt>,
-    /// The tree before the last attempt.
+    /// The tree before the first attempt of this driver.
     pub(super) before: Option<Tree>,
+    /// Whether another Turn was live in that tree then.
+    pub(super) beside: bool,
     /// What could not be ended.
     pub(super) left: Vec<Process>,
     /// What will guard the next attempt, and gets ready meanwhile.
@@ -253,12 +260,7 @@ impl Driver<'_> {
             }
         }
         let around = site.around(turn_id)?;
-        let receipt = self.last.take().ok_or_else(|| {
-            Error::new(Code::NotReady, "nothing was left to do")
-                .detail("turn_id", turn_id.to_string())
-                .detail("state", around.turn.state.as_str())
-                .hint(format!("turn show {turn_id}"))
-        })?;
+        let receipt = self.last.take().ok_or_else(|| again::nothing_to_do(&around))?;
         let_go(site, lock, &around.turn);
         Ok(Done { receipt, around, left: self.left })
     }
@@ -274,9 +276,11 @@ impl Driver<'_> {
             },
             TurnState::Candidate => self.validate(site, lock, around),
             TurnState::Held { .. } => {
-                let only = around.causes.len() == 1 && around.causes.contains(&Cause::Requirement);
-                let left = turn.attempts.len() < Turn::ATTEMPTS_MAX && self.host.is_some();
-                if only && left { self.attempt(site, lock, around) } else { Ok(Flow::Rest) }
+                if again::may_try_again(around, self.host) {
+                    self.attempt(site, lock, around)
+                } else {
+                    Ok(Flow::Rest)
+                }
             }
             TurnState::Unresolved { .. }
             | TurnState::Settled

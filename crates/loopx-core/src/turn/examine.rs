@@ -28,16 +28,23 @@ pub(super) fn scopes(around: &Around) -> BTreeSet<ScopePath> {
 /// Errors: `not_ready` where this machine does not know the work tree.
 pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Option<std::path::PathBuf>> {
     let folder = site.folder(&around.turn)?;
-    if folder.is_none() && !around.validators().is_empty() {
-        let id = around.turn.turn_id;
-        return Err(Error::new(
-            Code::NotReady,
+    let id = around.turn.turn_id;
+    let refused = |text: String, hint: String| {
+        Err(Error::new(Code::NotReady, text).detail("turn_id", id.to_string()).hint(hint))
+    };
+    match &folder {
+        _ if around.validators().is_empty() => Ok(folder),
+        None => refused(
             format!("this machine does not know the work tree of the Turn {id}"),
-        )
-        .detail("turn_id", id.to_string())
-        .hint(format!("turn show {id}")));
+            format!("turn show {id}"),
+        ),
+        // Nothing that runs elsewhere would prove anything.
+        Some(folder) if !folder.is_dir() => refused(
+            format!("the work tree of the Turn {id} is not where it was when it was claimed"),
+            "doctor".to_owned(),
+        ),
+        Some(_) => Ok(folder),
     }
-    Ok(folder)
 }
 
 /// Examines the candidate of a Turn and gives the step that records the verdict; none when `stopped` said so.

@@ -3,8 +3,10 @@
 //! It must not know any one host, nor the command line. Invariant: a verdict is only ever submitted by the module that
 //! ran the validators, and a step of a driven Turn only by the holder of its lock.
 
+mod again;
 mod attached;
 mod attempt;
+mod beside;
 mod command;
 mod contract;
 mod criteria;
@@ -34,10 +36,10 @@ pub use guard::{GUARD_WORD, Guarding, guardian};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
 pub use prove::{
-    end_validators, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before, prove_each,
-    prove_ended,
+    Proved, end_left, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before,
+    prove_each,
 };
-pub use resume::resume;
+pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;

@@ -3,8 +3,11 @@
 //! Knows no rule; it finds out what is true and submits that. Invariant: a driven Turn is touched only with its
 //! driver's lock in hand, on the machine of its attempt, after whatever carries its mark was ended.
 
+use std::collections::BTreeSet;
+
 use super::{
-    attached::Done,
+    again,
+    attached::{Done, proving},
     driver::is_of,
     examine::scopes,
     guard::{self, Presence},
@@ -12,13 +15,16 @@ use super::{
     site::{Around, Site, emptied, sweep, validator_token},
 };
 use crate::{
-    authority::{Authority, TurnFilter, random},
+    authority::{Authority, TurnFilter, View, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{self, AgentCommand, ClaimCommand, Command, GRACE, Step, TodoCommand, TurnCommand},
+    kernel::{
+        self, AgentCommand, ClaimCommand, Command, Facts, GRACE, Outcome, Read, Step, TodoCommand,
+        TurnCommand,
+    },
     model::{
-        Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState,
-        uuid_v7,
+        Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, TodoId, Turn, TurnId,
+        TurnState, uuid_v7,
     },
     process::Leaf,
 };
@@ -28,27 +34,6 @@ use crate::{
 /// Errors: `executor_active` while its driver lives or its attempt belongs to another machine; `not_ready` and `held`
 /// when there is nothing to prove yet; `invalid_transition` when it has ended.
 pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result<Done> {
-    prove_by(site, turn_id, base, By::Waiting)
-}
-
-/// As [`prove`], and ends the executor of the Turn first, on the machine of its attempt, whatever it is at: for whoever
-/// gives the Turn up.
-///
-/// Errors: as [`prove`].
-pub fn prove_ended(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result<Done> {
-    prove_by(site, turn_id, base, By::Ending)
-}
-
-/// What is done about a host that goes on under its guardian, without a driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// It is left to whoever drives the Turn next, unless it was wished to stop or its time is over.
-    Waiting,
-    /// It is ended.
-    Ending,
-}
-
-fn prove_by(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId, by: By) -> Result<Done> {
     let around = site.around(turn_id)?;
     let proof_id = base.step("prove")?;
     // Given again, it returns what it returned: what can be proved by now is another proof.
@@ -60,27 +45,39 @@ fn prove_by(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId, by: By) ->
     if around.turn.is_driven() && !around.turn.is_terminal() {
         let lock = take(site, &around.turn)?;
         let around = site.around(turn_id)?;
-        if by == By::Ending || around.turn.stop_wish.is_some() || around.has_expired() {
+        // A host that goes on under its guardian is left to whoever drives the Turn next.
+        if around.turn.stop_wish.is_some() || around.has_expired() {
             end_guardians(site, &around.turn)?;
         }
         let gone = end_tree(site, &around.turn)?;
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
         let step = Step::Prove { turn_id, executor_gone: gone, tree };
-        let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step))?;
+        let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step));
+        let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
         return finished(site, lock, receipt);
     }
     let tree = present_tree(site, &around)?;
     let step = Step::Prove { turn_id, executor_gone: false, tree };
     let right = Driverless::of(&around.turn)?;
-    let receipt = site.authority.submit_step(&right, around.proof(proof_id, step))?;
+    let receipt = site.authority.submit_step(&right, around.proof(proof_id, step));
+    let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
+}
+
+/// A Turn that was proved, and where it stood before.
+#[derive(Debug)]
+pub struct Proved {
+    /// As it was found.
+    pub was: Turn,
+    /// Where the proof left it.
+    pub done: Done,
 }
 
 /// Proves every Turn of this machine that waits for a proof, of one Goal or of all; what cannot be proved stays.
 ///
 /// Errors: `store_*`.
-pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>> {
+pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Proved>> {
     let mut goals = Vec::new();
     match goal {
         Some(goal) => goals.push(goal.clone()),
@@ -95,8 +92,9 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>
     }
     let mut done = Vec::new();
     for goal in goals {
-        for turn in live(site, &goal)? {
-            done.extend(try_prove(site, &turn)?);
+        for was in live(site, &goal)? {
+            let proved = try_prove(site, &was)?;
+            done.extend(proved.map(|done| Proved { was, done }));
         }
     }
     clear_locks(site)?;
@@ -158,7 +156,8 @@ pub fn may_free(command: &Command) -> bool {
 }
 
 /// The live Turns that a command finds in its way, and that a proof may lead out of it: of a claim, those of its Todo
-/// and of its agent. What an attached agent is at work on is none of them: a claim ends it itself when it has lapsed.
+/// and of its agent; of what takes a Todo away otherwise, the one whose attempt is open. What an attached agent is at
+/// work on is none of them: a claim ends it itself when it has lapsed.
 ///
 /// Errors: `store_*`.
 pub fn in_the_way(
@@ -167,8 +166,23 @@ pub fn in_the_way(
     command: &Command,
     actor: &Actor,
 ) -> Result<Vec<Turn>> {
-    let Command::Claim(ClaimCommand::Claim(claim)) = command else { return Ok(Vec::new()) };
     let everybodys = TurnFilter { goal, todo: None, agent: None, live: true };
+    let Command::Claim(ClaimCommand::Claim(claim)) = command else {
+        let Some(todo) = takes_away(command) else { return Ok(Vec::new()) };
+        let of_todo = TurnFilter { todo: Some(todo), ..everybodys };
+        let terms = authority.present()?;
+        return authority.read(|view| {
+            let mut facts = Facts::new(terms.clone());
+            view.load(&[Read::Todo(todo.clone())].into(), &mut facts)?;
+            let own = facts.todo(todo)?.and_then(|todo| todo.ownership.as_ref());
+            // While its time lasts, the rule refuses.
+            if own.is_some_and(|own| !facts.is_expired(own)) {
+                return Ok(Vec::new());
+            }
+            let found = view.turns(&of_todo, None, 1)?;
+            Ok(found.into_iter().filter(|turn| turn.open_attempt().is_some()).collect())
+        });
+    };
     let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
     let own = actor.agent().map(|(agent, _)| TurnFilter { agent: Some(agent), ..everybodys.clone() });
     let mut found = authority.read_first(|view| {
@@ -186,24 +200,54 @@ pub fn in_the_way(
     Ok(found)
 }
 
+/// The Todo that a command takes from whoever works on it, once his time is over.
+fn takes_away(command: &Command) -> Option<&TodoId> {
+    match command {
+        Command::Claim(
+            ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. },
+        )
+        | Command::Todo(
+            TodoCommand::Cancel { todo_id, .. }
+            | TodoCommand::Defer { todo_id, .. }
+            | TodoCommand::Block { todo_id, .. }
+            | TodoCommand::Complete { todo_id, .. },
+        ) => Some(todo_id),
+        _ => None, // wildcard: every other command ends no Turn, or is refused while one runs
+    }
+}
+
 /// Proves what can be proved of Turns, before a command decides.
 ///
-/// Errors: `store_*`. What cannot be proved stays as it is.
+/// Errors: `executor_active` where the time of a Turn is over while its driver lives here, or what it started cannot be
+/// ended: nobody takes over from what may be at work; `store_*`. What else cannot be proved stays as it is.
 pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
     let mut done = Vec::new();
     for turn in turns {
+        let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
+        if is_here && turn.open_attempt().is_some() && site.around(turn.turn_id)?.has_expired() {
+            match prove(site, turn.turn_id, &minted_id()?) {
+                Err(error) if error.code() == Code::ExecutorActive => {
+                    return Err(error.hint(format!("turn stop {}", turn.turn_id)));
+                }
+                proved => done.extend(unless_plain_no(proved)?),
+            }
+            continue;
+        }
         done.extend(try_prove(site, turn)?);
     }
     Ok(done)
 }
 
-/// Settles the held Turns of a Goal that a write has freed, after its commit: those that nothing holds any more.
+/// Settles the held Turns that a write has freed, after its commit: those of its Goal that nothing holds any more, and
+/// those of any Goal that wait for the work tree of the Turn it moved.
 ///
 /// Errors: `store_*`. What cannot be proved stays as it is.
 pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> {
     let mut done = Vec::new();
     let Some(goal) = receipt.goal_id() else { return Ok(done) };
-    for turn in live(site, goal)? {
+    let mut turns = live(site, goal)?;
+    turns.extend(beside(site, receipt)?);
+    for turn in turns {
         if matches!(turn.state, TurnState::Held { .. }) {
             let causes = site.around(turn.turn_id)?.causes;
             if kernel::is_provable(&causes) {
@@ -212,6 +256,29 @@ pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> 
         }
     }
     Ok(done)
+}
+
+/// The held Turns of other Goals in the work tree of the Turn that a write moved.
+fn beside(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Turn>> {
+    const LOOKED_AT: usize = 256;
+    let Some(turn_id) = receipt.outcome::<Outcome>()?.turn_id else { return Ok(Vec::new()) };
+    let terms = site.authority.present()?;
+    site.authority.read(|view| {
+        let load = |view: &mut dyn View, ids: BTreeSet<TurnId>| {
+            let mut facts = Facts::new(terms.clone());
+            view.load(&ids.iter().copied().map(Read::Turn).collect(), &mut facts)?;
+            Ok(facts.rows().turns.values().filter(|turn| ids.contains(&turn.turn_id)).cloned().collect())
+        };
+        let moved: Vec<Turn> = load(view, [turn_id].into())?;
+        let Some((turn, tree)) = moved.first().and_then(|turn| Some((turn, turn.workspace.as_ref()?.tree())))
+        else {
+            return Ok(Vec::new());
+        };
+        let owned = view.owned_in(&tree, LOOKED_AT)?;
+        let elsewhere = owned.iter().filter(|todo| *todo.todo_id.goal() != turn.goal_id);
+        let frozen = elsewhere.filter_map(|todo| todo.ownership.as_ref()).filter(|own| own.frozen);
+        load(view, frozen.map(|own| own.turn_id).collect())
+    })
 }
 
 /// Proves what stands in the way of one agent or one Todo, before a claim decides.
@@ -241,7 +308,12 @@ fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
 
 fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
     let base = minted_id()?;
-    match prove(site, turn.turn_id, &base) {
+    unless_plain_no(prove(site, turn.turn_id, &base))
+}
+
+/// What was proved; none where a plain no says that there was nothing to prove.
+fn unless_plain_no(proved: Result<Done>) -> Result<Option<Done>> {
+    match proved {
         Ok(done) => Ok(Some(done)),
         Err(error) => match error.code() {
             Code::NotReady
@@ -272,14 +344,48 @@ pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
     DriverLock::take(&site.machine.locks, turn.turn_id)
 }
 
-/// Ends the validators of an attached Turn that a process which died has left.
+/// Ends what a Turn that is given up has left on this machine, and records that it is gone where an attempt is open.
 ///
-/// Errors: `executor_active` when one cannot be ended.
-pub fn end_validators(turn_id: TurnId) -> Result<()> {
-    if sweep(&validator_token(turn_id)?, None)? {
+/// Elsewhere nothing can be ended, and the rule waits for the attempt's time. Errors: `executor_active` while its driver
+/// and an attempt live here, or where something cannot be ended; `store_*`.
+pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
+    let turn_id = turn.turn_id;
+    let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
+    if turn.is_terminal() || turn.is_driven() && !is_here {
         return Ok(());
     }
-    Err(Error::new(Code::ExecutorActive, format!("a validator of the Turn {turn_id} cannot be ended")))
+    if !turn.is_driven() {
+        let lock = proving(site, turn)?;
+        let is_swept = sweep(&validator_token(turn_id)?, None);
+        lock.close();
+        if is_swept? {
+            return Ok(());
+        }
+        return Err(Error::new(
+            Code::ExecutorActive,
+            format!("a validator of the Turn {turn_id} cannot be ended"),
+        ));
+    }
+    let lock = match take(site, turn) {
+        Ok(lock) => lock,
+        // A driver that lives and has no host at work finds at its next commit that it was given up.
+        Err(error) if error.code() == Code::ExecutorActive && turn.open_attempt().is_none() => return Ok(()),
+        Err(error) if error.code() == Code::ExecutorActive => {
+            return Err(error.hint(format!("turn stop {turn_id}")));
+        }
+        Err(error) => return Err(error),
+    };
+    let around = site.around(turn_id)?;
+    end_guardians(site, &around.turn)?;
+    if !end_tree(site, &around.turn)? {
+        return Err(may_live(&around.turn));
+    }
+    if around.turn.open_attempt().is_none() {
+        return Ok(());
+    }
+    let step = Step::Prove { turn_id, executor_gone: true, tree: None };
+    let operation = around.proof(minted_id()?.step("prove")?, step);
+    site.authority.submit_step(&lock, operation).map(drop)
 }
 
 /// Ends whatever carries a mark of the Turn; whether its executor is proved gone.

@@ -3,7 +3,8 @@
 //! Knows no rule, and nothing it has not read under the driver's lock. Source: the Turn's table "found, then".
 
 use super::{
-    attached::Done,
+    again,
+    attached::{self, Done},
     attempt::{remains, unchanged},
     driver::{Driver, Flow, last_receipt, unused},
     examine::examine,
@@ -39,7 +40,18 @@ pub fn resume(
     // Given again, it returns what it returned, unless it was cut off before its end.
     let is_over = around.turn.is_terminal()
         || !around.turn.is_driven() && !matches!(around.turn.state, TurnState::Candidate);
-    if is_over && let Some(receipt) = last_receipt(site, base, &around.turn)? {
+    let given_before = if is_over {
+        last_receipt(site, base, &around.turn)?
+    } else if around.turn.is_driven() {
+        let kept = match host {
+            Some(_) => None,
+            None => kept_host(site, turn_id)?,
+        };
+        again::rested(site, base, &around, host.or(kept.as_deref()))?
+    } else {
+        None
+    };
+    if let Some(receipt) = given_before {
         return Ok(Done { receipt, around, left: Vec::new() });
     }
     let mut done = if around.turn.is_driven() || around.turn.is_terminal() {
@@ -87,6 +99,7 @@ pub(super) fn go_on(
         watcher,
         last: None,
         before: None,
+        beside: false,
         left: Vec::new(),
         ward: None,
         wards: Vec::new(),
@@ -299,6 +312,22 @@ fn resume_attached(
     base: &OperationId,
     watcher: &dyn Watcher,
 ) -> Result<Done> {
+    let lock = attached::proving(site, &around.turn)?;
+    // Only what is read under the lock counts.
+    let done = match site.around(around.turn.turn_id) {
+        Ok(around) => resume_proving(site, &around, base, watcher),
+        Err(error) => Err(error),
+    };
+    lock.close();
+    done
+}
+
+fn resume_proving(
+    site: &mut Site<'_>,
+    around: &Around,
+    base: &OperationId,
+    watcher: &dyn Watcher,
+) -> Result<Done> {
     let turn_id = around.turn.turn_id;
     let right = Driverless::of(&around.turn)?;
     let mut last = None;
@@ -341,6 +370,14 @@ fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host
     let Some(body) = body else { return Ok(None) };
     let KeptHost { name, hosting } = KeptHost::decode(&body.bytes)?;
     site.hosts.host(&name, hosting).map(Some)
+}
+
+/// What would be started again for a Turn, in short and without where it lies; none where nothing was kept.
+///
+/// Errors: `store_*`.
+pub fn starts_again(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<String>> {
+    let host = kept_host(site, turn_id)?;
+    Ok(host.map(|host| super::validate::named(&host.hosting().argv)))
 }
 
 fn ended(turn: &Turn) -> Error {

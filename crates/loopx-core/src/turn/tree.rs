@@ -76,7 +76,13 @@ impl Tree {
         let (head, paths) = parse(&listing)?;
         let mut left = CONTENT_MAX_BYTES;
         let changed = paths.into_iter().map(|path| Some((path.clone(), blob(&root.join(&path), &mut left)?)));
-        let changed = changed.collect::<Option<_>>()?;
+        let mut changed: BTreeMap<_, _> = changed.collect::<Option<_>>()?;
+        for path in submodules(&root, env)?.into_iter().filter(|path| root.join(path).starts_with(folder)) {
+            let inner = Self::of(&root.join(&path), env)?;
+            if !inner.changed.is_empty() || changed.contains_key(&path) {
+                changed.insert(path, inner.digest(&BTreeSet::new()));
+            }
+        }
         Some(Self { root, prefix, head, changed })
     }
 
@@ -132,8 +138,36 @@ impl Tree {
     }
 }
 
-/// Asks git what differs from the commit; it writes nothing, and runs no hook, no monitor and no filter.
-fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
+/// The submodules that are checked out below the root of a work tree; git is asked about each by itself, since within
+/// one it runs the filters that this one names.
+fn submodules(root: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<PathBuf>> {
+    if !root.join(".gitmodules").is_file() {
+        return Some(Vec::new());
+    }
+    let words = ["config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..+\.path$"];
+    let (ended, listed) = git(root, &passed(env), &words);
+    let listed = match ended {
+        Ended::Exited(0) => listed,
+        // It names none.
+        Ended::Exited(1) => return Some(Vec::new()),
+        _ => return None,
+    };
+    let path = |entry: &[u8]| {
+        let at = entry.iter().position(|byte| *byte == b'\n')?;
+        Some(PathBuf::from(OsStr::from_bytes(entry.get(at + 1..)?)))
+    };
+    let real_root = root.canonicalize().ok()?;
+    // What leads out of the tree, or round in it, is none.
+    let is_below = |path: &PathBuf| {
+        let place = real_root.join(path);
+        let is_real = place.canonicalize().is_ok_and(|real| real == place && real != real_root);
+        is_real && place.join(".git").symlink_metadata().is_ok()
+    };
+    Some(listed.split(|byte| *byte == 0).filter_map(path).filter(is_below).collect())
+}
+
+/// What git gets of an environment.
+fn passed(env: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
     let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
     let mut env: BTreeMap<OsString, OsString> = env
         .iter()
@@ -142,6 +176,12 @@ fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
         .collect();
     env.insert("LC_ALL".into(), "C".into());
     env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
+    env
+}
+
+/// Asks git what differs from the commit; it writes nothing, and runs no hook, no monitor and no filter.
+fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
+    let mut env = passed(env);
     // A filter is a program that the work tree may name; what differs is told without it.
     let filters =
         ["config", "--null", "--name-only", "--get-regexp", r"^filter\..+\.(clean|process|required)$"];
@@ -169,6 +209,7 @@ fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
         "--branch",
         "-z",
         "--untracked-files=all",
+        "--ignore-submodules=dirty",
         "--",
         ".",
     ];
@@ -293,6 +334,44 @@ mod tests {
         assert!(picture.changed.contains_key(Path::new("b")) && !ran.exists());
         git(dir.path(), &["status"]);
         assert!(ran.exists(), "git itself would have run it");
+    }
+
+    #[test]
+    fn regress_a_filter_that_a_submodule_names_is_not_run_and_its_changes_are_seen() {
+        let (dir, inner) = (repository(), repository());
+        let from = inner.path().to_str().unwrap();
+        git(dir.path(), &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "sub"]);
+        git(dir.path(), &["commit", "-qm", "two"]);
+        let (sub, ran) = (dir.path().join("sub"), dir.path().join(".git/ran"));
+        fs::write(sub.join(".gitattributes"), "* filter=x\n").unwrap();
+        git(&sub, &["config", "filter.x.clean", &format!("touch '{}'; cat", ran.display())]);
+        fs::write(sub.join("b"), "2").unwrap();
+        let look = || Tree::of(dir.path(), &env()).unwrap();
+        let second = look();
+        fs::write(sub.join("b"), "3").unwrap();
+        let third = look();
+        assert!(!ran.exists());
+        assert_ne!(second.digest(&scopes(&[])), third.digest(&scopes(&[])));
+        assert!(second.moved(&third, None, &scopes(&["sub"])));
+        assert!(!second.moved(&third, None, &scopes(&["src"])));
+        // the commit it stands on counts as well
+        git(&sub, &["-c", "filter.x.clean=cat", "commit", "-qam", "three"]);
+        assert!(look().changed.contains_key(Path::new("sub")) && look() != third);
+        fs::write(sub.join("b"), "once more").unwrap();
+        look();
+        assert!(!ran.exists());
+        git(dir.path(), &["status"]);
+        assert!(ran.exists(), "git itself would have run it");
+    }
+
+    #[test]
+    fn a_submodule_that_leads_round_is_none() {
+        let dir = repository();
+        std::os::unix::fs::symlink(".", dir.path().join("round")).unwrap();
+        let named = "[submodule \"a\"]\n\tpath = round\n[submodule \"b\"]\n\tpath = ..\n";
+        fs::write(dir.path().join(".gitmodules"), named).unwrap();
+        assert_eq!(submodules(dir.path(), &env()), Some(Vec::new()));
+        assert!(Tree::of(dir.path(), &env()).is_some());
     }
 
     #[test]

@@ -166,11 +166,16 @@ fn judge(outcome: &Outcome, progress_exit: Option<u8>) -> Said {
 
 /// The command without where its program lies, and without the folders of an absolute path: `cargo test numbers`.
 fn name(validator: &Validator) -> String {
+    named(&validator.argv)
+}
+
+/// As [`name`], of any command.
+pub(super) fn named<W: AsRef<str>>(argv: &[W]) -> String {
     let base = |word: &str| {
         let name = Path::new(word).file_name().map_or(word.as_bytes(), OsStr::as_bytes);
         String::from_utf8_lossy(name).into_owned()
     };
-    let words = validator.argv.iter().enumerate().map(|(at, word)| match word {
+    let words = argv.iter().map(AsRef::as_ref).enumerate().map(|(at, word)| match word {
         word if at == 0 || word.starts_with('/') => base(word),
         // A script is not a name.
         word if word.contains(char::is_whitespace) => "…".to_owned(),
@@ -178,7 +183,7 @@ fn name(validator: &Validator) -> String {
     });
     let name = words.collect::<Vec<_>>().join(" ");
     let name = if name.len() > NAME_MAX_BYTES { format!("{}…", cut(&name, NAME_MAX_BYTES)) } else { name };
-    boundary::screen(&name).map_or_else(|_| "validator".to_owned(), |screened| screened.text)
+    boundary::screen(&name).map_or_else(|_| "a command".to_owned(), |screened| screened.text)
 }
 
 /// How a validator ended, in words.

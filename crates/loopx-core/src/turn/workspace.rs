@@ -90,6 +90,32 @@ impl Trees {
         }))
     }
 
+    /// The work trees that are not where they were noted, by name, with the last part of their path; at most `max`.
+    ///
+    /// Errors: `store_unreadable`.
+    pub fn gone(&self, max: usize) -> Result<Vec<(Workspace, String)>> {
+        let entries = match fs::read_dir(&self.links) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(unreadable(&self.links, &e)),
+        };
+        let gone = entries.flatten().filter_map(|entry| {
+            let root = fs::read_link(entry.path()).ok().filter(|root| !root.is_dir())?;
+            let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned();
+            Some((entry.file_name().to_str()?.parse().ok()?, name))
+        });
+        let mut gone: Vec<_> = gone.take(max).collect();
+        gone.sort();
+        Ok(gone)
+    }
+
+    /// Whether this machine has noted the place of a workspace.
+    ///
+    /// Errors: `store_unreadable`.
+    pub fn knows(&self, workspace: &Workspace) -> Result<bool> {
+        Ok(self.root(workspace)?.is_some())
+    }
+
     fn root(&self, workspace: &Workspace) -> Result<Option<PathBuf>> {
         let link = self.link(workspace);
         match fs::read_link(&link) {

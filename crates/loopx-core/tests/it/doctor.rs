@@ -117,3 +117,42 @@ fn a_jump_of_the_clock_is_shown_with_its_command_and_accepted_under_an_operation
     );
     assert!(desk.ok(&["doctor", "--accept-clock"])["receipt"].is_null(), "nothing is left to accept");
 }
+
+#[test]
+fn regress_doctor_names_a_work_tree_that_moved_and_the_way_out_leads_on() {
+    let desk = Desk::with_work();
+    desk.ok(&["todo", "update", "ship-it.1", "--validator", "true"]);
+    let claim = ["todo", "claim", "ship-it.1", "--as", "agent:coder"];
+    let own = desk.ok(&claim)["own_id"].as_str().unwrap().to_owned();
+    assert_eq!(finding(&desk, "trees")["standing"], "good");
+    let (here, moved) = (desk.folder(), desk.path("moved"));
+    std::fs::rename(&here, &moved).unwrap();
+    let there = |words: &[&str]| {
+        let mut command = desk.command(env!("CARGO_BIN_EXE_loopx-core"));
+        let output = command.args(words).arg("--json").current_dir(&moved).output().unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), json)
+    };
+    // Nothing is written over a tree that is not there.
+    let done = ["todo", "done", "ship-it.1", "--as", "agent:coder", "--own", &own];
+    let (exit, refused) = there(&done);
+    assert_eq!((exit, &refused["error"]["code"]), (Some(1), &"not_ready".into()), "{refused}");
+    assert_eq!(refused["error"]["hint"], "loopx-core doctor");
+    let (_, shown) = there(&["doctor"]);
+    let all = shown["findings"].as_array().unwrap();
+    let found = all.iter().find(|finding| finding["check"] == "trees").unwrap();
+    assert_eq!(found["standing"], "doubtful");
+    let text = found["text"].as_str().unwrap();
+    assert!(text.contains("`folder`, where ship-it.1 is worked on, is not where it was"), "{text}");
+    // Put back, it can go on as if nothing had been.
+    std::fs::rename(&moved, &here).unwrap();
+    assert_eq!(finding(&desk, "trees")["standing"], "good");
+    std::fs::rename(&here, &moved).unwrap();
+    // Given up, it is claimed anew where the folder is now.
+    let way: Vec<&str> = found["command"].as_str().unwrap().split(' ').collect();
+    assert_eq!(there(&way).0, Some(0), "{way:?}");
+    let (_, claimed) = there(&claim);
+    let own = claimed["own_id"].as_str().unwrap_or_else(|| panic!("{claimed}")).to_owned();
+    let (exit, done) = there(&["todo", "done", "ship-it.1", "--as", "agent:coder", "--own", &own]);
+    assert_eq!(exit, Some(0), "{done}");
+}

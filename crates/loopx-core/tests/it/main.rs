@@ -6,6 +6,7 @@ mod desk;
 mod doctor;
 mod echo;
 mod evidence;
+mod getting_started;
 mod irregular;
 mod journey;
 mod names;

@@ -221,3 +221,55 @@ fn an_init_with_the_name_of_a_goal_binds_to_it() {
     let back = desk.call(&["init", "--goal", "ship-it"]);
     assert!(back.out.contains("it was bound to the Goal calc before"), "{}", back.out);
 }
+
+#[test]
+fn regress_whoever_claims_as_a_person_is_shown_the_call_of_an_agent() {
+    let desk = Desk::with_work();
+    let refused = desk.call(&["todo", "claim", "2"]);
+    assert!(refused.exit == 6 && refused.err.contains("user:ana may not use `todo claim`"), "{refused:?}");
+    assert!(refused.err.contains("hint: loopx-core todo claim 2 --as agent:coder"), "{refused:?}");
+    let claimed = hinted(&desk, &refused);
+    assert_eq!(claimed.exit, 0, "{claimed:?}");
+    let own = claimed.out.lines().find_map(|line| line.strip_prefix("own_id ")).unwrap().to_owned();
+    // An ownership that has ended is taken up again by the call that is shown.
+    let agent = ["--as", "agent:coder"];
+    let words = |words: &[&str]| [words, &["--own", &own], &agent[..]].concat().join(" ");
+    let call = |line: &str| desk.call(&line.split(' ').collect::<Vec<_>>());
+    assert_eq!(call(&words(&["todo", "release", "2"])).exit, 0);
+    let late = call(&words(&["todo", "renew", "2"]));
+    assert!(
+        late.exit == 4 && late.err.contains("hint: loopx-core todo claim ship-it.2 --as agent:coder"),
+        "{late:?}"
+    );
+    assert_eq!(hinted(&desk, &late).exit, 0, "{late:?}");
+    // A name that the call itself gives is not replaced in it.
+    let named = desk.call(&["todo", "claim", "3", "--as", "user:bo"]);
+    assert!(named.exit == 6 && named.err.contains("hint: loopx-core agent list"), "{named:?}");
+}
+
+#[test]
+fn regress_an_option_after_the_end_of_options_is_told_where_it_belongs() {
+    let desk = Desk::with_work();
+    let refused = desk.call(&["status", "--", "--json"]);
+    assert_eq!(refused.exit, 2);
+    assert!(
+        refused.err.contains("after `--` nothing is an option, so `--json` goes before it"),
+        "{refused:?}"
+    );
+    assert!(!refused.err.contains("did you mean"), "{refused:?}");
+}
+
+#[test]
+fn regress_a_history_in_a_narrow_window_keeps_what_happened() {
+    let desk = Desk::with_work().var("COLUMNS", "60");
+    let title = "a title that is much longer than what is left of a narrow window beside the time";
+    desk.ok(&["todo", "add", title]);
+    let log = desk.call(&["log"]).out;
+    assert!(log.lines().all(|line| line.chars().count() <= 60), "{log}");
+    assert!(!log.contains('…'), "{log}");
+    let words: Vec<&str> = log.split_whitespace().collect();
+    assert!(title.split(' ').all(|word| words.contains(&word)), "{log}");
+    // In a narrower one it stands below its row.
+    let narrow = desk.var("COLUMNS", "40").call(&["log"]).out;
+    assert!(narrow.lines().all(|line| line.chars().count() <= 40) || !narrow.contains('…'), "{narrow}");
+}

@@ -180,7 +180,7 @@ fn a_missing_approval_opens_its_gate_once() {
         let mut world = needing(&["capability:deploy", "path:src", "effect:mail", "publish"]);
         let todo = world.todo("it", uses(key));
         let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!("{key}") };
-        assert_eq!(asks[0].command, format!("todo claim {todo}"));
+        assert_eq!(asks[0].command, format!("todo claim {todo} --as agent:a"));
         let receipt = world.claim_as("a", attached(&todo)).unwrap();
         assert_eq!(receipt.negative().map(crate::error::Code::as_str), Some("gate_opened"), "{key}");
         let gate = receipt.outcome::<Outcome>().unwrap().gate_id.unwrap();

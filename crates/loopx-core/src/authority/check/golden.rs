@@ -63,6 +63,7 @@ fn candidate() -> Candidate {
         goes_on: true,
         tree: Some(Digest::of(b"tree")),
         outside: [text("elsewhere/x")].into(),
+        shared: false,
     }
 }
 

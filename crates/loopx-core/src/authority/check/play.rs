@@ -43,6 +43,7 @@ pub(super) fn result(kind: ResultKind) -> Candidate {
         goes_on: false,
         tree: None,
         outside: [].into(),
+        shared: false,
     }
 }
 

@@ -143,7 +143,7 @@ fn scopes_without_a_tree_are_refused_and_never_offered() {
     let todo = world.todo("it", writes("src"));
     assert_eq!(refused(world.claim("a", &todo)), "invalid_argument");
     let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!() };
-    assert_eq!(asks[0].command, "todo claim g.1 --workspace .");
+    assert_eq!(asks[0].command, "todo claim g.1 --as agent:a --workspace .");
     let named = Claim { workspace: Some(text(TREE)), ..attached(&todo) };
     assert_eq!(code(&world.claim_as("a", named)), "ok");
 }

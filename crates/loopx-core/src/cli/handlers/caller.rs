@@ -72,15 +72,24 @@ fn is_agents(args: &Args) -> bool {
     Verb::ALL.iter().filter(agents).any(|verb| verb.as_str() == words)
 }
 
-/// Names an agent where a person may never ask.
-fn with_agent(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, error: Error) -> Error {
-    if error.code() != Code::MissingActor || !is_agents(args) {
+/// Names an agent where a person may never ask, and nobody, or a person, did.
+pub(super) fn with_agent(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, error: Error) -> Error {
+    let is_so = match error.code() {
+        Code::MissingActor => true,
+        Code::ActorNotAllowed => error.hint_args().is_none(),
+        _ => false, // wildcard: no other code says who asks
+    };
+    if !is_so || !is_agents(args) {
         return error;
     }
     let todo = args.text("id").and_then(|word| names::todo(desk, word).ok());
     let found = todo.and_then(|todo| desk.look(|view, _| view.agents(todo.goal())).ok()).unwrap_or_default();
     let agent = found.into_iter().find(Agent::is_registered);
-    let hint = agent.and_then(|agent| context.again("--as", &format!("agent:{}", agent.agent_id)));
+    let hint = agent.and_then(|agent| {
+        let named = format!("agent:{}", agent.agent_id);
+        // Whom the call itself names is not replaced in it.
+        context.again("--as", &named).filter(|call| call.contains(&named))
+    });
     error.hint(hint.unwrap_or_else(|| "agent list".to_owned()))
 }
 

@@ -29,9 +29,9 @@ use crate::{
     },
     cli::{Args, Context, Document, Format, Project, Rendered},
     error::{Code, Error, Result},
-    kernel::Terms,
+    kernel::{Facts, Read, Terms, abandon_command},
     model::json_value,
-    model::{Assurance, Goal},
+    model::{Assurance, Goal, TurnState},
     private::PrivateStore,
     projection::Attention,
     registry::Composition,
@@ -45,6 +45,8 @@ const STEP: usize = 256;
 const APART_MS: u64 = 60_000;
 /// The permission bits of everybody but the owner.
 const OTHERS: u32 = 0o077;
+/// How many work trees, and Todos in one, are looked at.
+const TREES_MAX: usize = 1000;
 /// How many Goals are looked at.
 const GOALS_MAX: usize = 1000;
 
@@ -262,6 +264,7 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
                 _ => finding,
             }));
             findings.push(turns(&mut desk));
+            findings.push(trees(&mut desk));
         }
         Err(error) => findings.push(Finding::bad("ledger", &error)),
     }
@@ -354,6 +357,45 @@ fn turns(desk: &mut Desk) -> Finding {
     let more = lost.len() - 1;
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
     Finding::new("turns", Standing::Doubtful, format!("{}{more}", first.text)).command(first.command.clone())
+}
+
+/// Whether the work trees that are worked in are where they were.
+fn trees(desk: &mut Desk) -> Finding {
+    let gone = match desk.trees().gone(TREES_MAX) {
+        Ok(gone) => gone,
+        Err(error) => return Finding::bad("trees", &error),
+    };
+    let owned = desk.look(|view, _| {
+        let mut owned = Vec::new();
+        for (tree, name) in &gone {
+            owned.extend(view.owned_in(tree, TREES_MAX)?.into_iter().map(|todo| (name.clone(), todo)));
+        }
+        Ok(owned)
+    });
+    let owned = match owned {
+        Ok(owned) => owned,
+        Err(error) => return Finding::bad("trees", &error),
+    };
+    let first = owned.first().and_then(|(name, todo)| Some((name, &todo.todo_id, todo.ownership.as_ref()?)));
+    let Some((name, todo_id, own)) = first else {
+        return Finding::good("trees", "each that is worked in is where it was");
+    };
+    let more = owned.len() - 1;
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    let text = format!(
+        "`{name}`, where {todo_id} is worked on, is not where it was: move it back, or give {todo_id} up and claim it where the folder is now{more}"
+    );
+    // What is not known to have ended is a person's to give up.
+    let turn_id = own.turn_id;
+    let is_unresolved = desk
+        .look(|view, terms| {
+            let mut facts = Facts::new(terms.clone());
+            view.load(&[Read::Turn(turn_id)].into(), &mut facts)?;
+            Ok(facts.turn(&turn_id)?.is_some_and(|turn| matches!(turn.state, TurnState::Unresolved { .. })))
+        })
+        .unwrap_or(false);
+    let command = if is_unresolved { abandon_command(turn_id) } else { format!("turn stop {turn_id}") };
+    Finding::new("trees", Standing::Doubtful, text).command(command)
 }
 
 /// Whether the owner-local store can be read, every page of it.

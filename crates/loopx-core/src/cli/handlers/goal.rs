@@ -68,6 +68,19 @@ pub(in crate::cli) fn workspace(
     Ok(workspace)
 }
 
+/// Whether a Goal's work tree is not where it was, or was never on this machine, and this one, which the Goal is bound
+/// to, was not seen yet.
+///
+/// Errors: `store_*`.
+pub(in crate::cli) fn was_moved(desk: &mut Desk, goal_id: &GoalId, tree: &std::path::Path) -> Result<bool> {
+    let (here, _) = turn::identify(&desk.profile.machine_id()?.parse()?, tree)?;
+    if desk.trees().knows(&here)? {
+        return Ok(false);
+    }
+    let Some(workspace) = names::goal_row(desk, goal_id)?.workspace else { return Ok(false) };
+    Ok(desk.trees().folder(&workspace)?.is_none_or(|was| !was.is_dir()))
+}
+
 /// Names a work tree, and says where it lies; nothing is written.
 pub(in crate::cli) fn work_tree(
     context: &Context<'_, '_>,

@@ -2,7 +2,8 @@
 
 use super::{desk::Desk, names, schema, show};
 use crate::{
-    cli::{Args, Context, Rendered, When},
+    boundary::OwnerView,
+    cli::{Args, Context, Document, Rendered, When},
     error::Result,
     model::{Duration, Timestamp},
     projection::{self, Listed, LogQuery, LogRow, Slice},
@@ -28,16 +29,17 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         });
         projection::log(view, terms, &LogQuery { goal: &goal, todo: todo.as_ref(), since }, slice)
     })?;
-    show::listed(
-        schema::LOG,
-        &page,
-        &["EVENT", "WHEN", "WHO", "WHAT"],
-        |row| {
-            let row = row.for_owner();
-            vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()]
-        },
-        "Nothing happened yet.",
-    )
+    let cells = |row: &OwnerView<LogRow>| {
+        let row = row.for_owner();
+        vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()]
+    };
+    let document = if page.items.is_empty() {
+        Document::new().para("Nothing happened yet.")
+    } else {
+        // What happened is what a history is read for.
+        Document::new().log(&["EVENT", "WHEN", "WHO", "WHAT"], page.items.iter().map(cells).collect())
+    };
+    show::paged(schema::LOG, &page, document)
 }
 
 /// Whose word a row is: a validator's is not the agent's that it judged.

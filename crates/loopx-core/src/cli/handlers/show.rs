@@ -58,6 +58,15 @@ pub(in crate::cli) fn listed<T: Serialize>(
     } else {
         Document::new().table(head, page.items.iter().map(row).collect())
     };
+    paged(schema, page, document)
+}
+
+/// The answer of a list that is shown already, and whether there is more.
+pub(in crate::cli) fn paged<T: Serialize>(
+    schema: &'static str,
+    page: &Listed<T>,
+    document: Document,
+) -> Result<Rendered> {
     let rendered = Rendered::new(schema, page, document)?;
     Ok(match &page.next_cursor {
         Some(cursor) => rendered.note(format!("there is more: --cursor {cursor}, or --all")),
@@ -89,6 +98,9 @@ pub(in crate::cli) fn state(row: &TodoRow) -> String {
     }
     if row.blocking_gates > 0 {
         words.push("gated".to_owned());
+    }
+    if let Some(other) = &row.scopes_held_by {
+        words.push(format!("{other} writes there"));
     }
     match row.unmet {
         0 => {}

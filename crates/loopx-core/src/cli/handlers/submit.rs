@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    caller::{Caller, caller, check_retired},
+    caller::{Caller, caller, check_retired, with_agent},
     desk::{Desk, wall},
     init, names, show,
     workbench::Workbench,
@@ -115,6 +115,9 @@ pub(in crate::cli) fn submit_as(
         Ok(receipt) => receipt,
         Err(error) if claims && error.code() == Code::TurnUnresolved => {
             return Err(with_way_out(context, desk, error));
+        }
+        Err(error) if actor.is_user() && error.code() == Code::ActorNotAllowed => {
+            return Err(with_agent(context, args, desk, error));
         }
         Err(error) => return Err(with_proof_hint(context, args, desk, &actor, error)),
     };

@@ -22,7 +22,7 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let command = Claim {
         ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
-        workspace: elsewhere(context, args, &desk)?,
+        workspace: elsewhere(context, args, &mut desk, &id)?,
         ..Claim::attached(id.clone())
     };
     let command = Command::Claim(ClaimCommand::Claim(Box::new(command)));
@@ -38,15 +38,22 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
 }
 
 /// The work tree a claim writes in, where that is not the Goal's own.
-fn elsewhere(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Result<Option<Workspace>> {
+fn elsewhere(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    id: &TodoId,
+) -> Result<Option<Workspace>> {
     if let Some(path) = args.file("workspace") {
         return goal::workspace(context, desk, Some(path)).map(Some);
     }
     let Some(folder) = context.env.folder() else { return Ok(None) };
     let bound = desk.project.as_ref().map(|project| project.root.as_path());
     match tree_of(folder, desk.project.as_ref()) {
-        // The folder that `init` bound is the Goal's.
-        Some(tree) if bound != Some(tree.as_path()) => goal::workspace(context, desk, Some(&tree)).map(Some),
+        // The folder that `init` bound is the Goal's, unless it was moved since.
+        Some(tree) if bound != Some(tree.as_path()) || goal::was_moved(desk, id.goal(), &tree)? => {
+            goal::workspace(context, desk, Some(&tree)).map(Some)
+        }
         Some(_) | None => Ok(None),
     }
 }

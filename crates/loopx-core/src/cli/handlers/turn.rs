@@ -2,19 +2,17 @@
 
 use std::{path::PathBuf, time::Duration as Wait};
 
-use serde_json::json;
-
 use super::{
     caller::caller,
     desk::{Desk, tree_of},
-    given, goal, names, progress, schema,
+    given, goal, names, progress,
     submit::{Wish, operation_id, submit, with_way_out},
     turn_end, turn_plan,
     workbench::{Workbench, interrupted},
 };
 use crate::{
     authority::clock::Deadline,
-    cli::{Args, Context, Document, Rendered},
+    cli::{Args, Context, Rendered},
     error::{Class, Code, Error, Result, echo},
     kernel::{Command, TurnCommand, recover_command},
     model::{AgentId, Duration, EndpointId, TodoId, Turn, TurnId, Workspace},
@@ -250,16 +248,8 @@ pub(in crate::cli) fn abandon(context: &mut Context<'_, '_>, args: &Args) -> Res
     let mut desk = Desk::open(context, args)?;
     let (turn_id, row) = named(&mut desk, args)?;
     let mut bench = Workbench::of(context, &desk)?;
-    // On the machine of the attempt its tree is ended first; what cannot be proved there, the rule refuses.
-    if !row.is_driven() {
-        turn::end_validators(turn_id)?;
-    } else if row.open_attempt().is_some() {
-        let proof = turn::minted_id()?;
-        let proved = turn::prove_ended(&mut bench.site(&mut desk), turn_id, &proof);
-        if let Some(error) = proved.err().filter(|error| error.code().class() == Class::Store) {
-            return Err(error);
-        }
-    }
+    // On the machine of the attempt its tree is ended first; elsewhere the rule waits for the attempt's time.
+    turn::end_left(&mut bench.site(&mut desk), &row)?;
     let command = Command::Turn(TurnCommand::Abandon { turn_id, reason: given::needed(args, "reason")? });
     let written = submit(context, args, &mut desk, Wish::new(row.goal_id, command))?;
     let around = bench.site(&mut desk).around(turn_id)?;
@@ -278,7 +268,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
         }
         let goal = names::goal_given(args)?;
         let done = turn::prove_all(&mut bench.site(&mut desk), goal.as_ref())?;
-        return proved(&done);
+        return turn_end::proved(&done, context.program);
     };
     let turn_id = names::turn(&mut desk, &word)?;
     if args.switch("dry-run") {
@@ -287,7 +277,9 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
     caller(context, args, &mut desk)?;
     let base = operation_id(args)?;
     let program = context.program;
+    let mut started = None;
     let done = if args.switch("resume") {
+        let before = names::turn_row(&mut desk, turn_id)?.attempts.len();
         let stopped = interrupted()?;
         let host = match args.argvs("host").next() {
             Some(_) => {
@@ -301,28 +293,18 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
         let progress = progress::watch(context, stopped);
         let done = turn::resume(&mut bench.site(&mut desk), turn_id, &base, host.as_deref(), &progress)?;
         progress.over(done.turn().state.as_str());
+        if done.turn().attempts.len() > before {
+            started = turn::starts_again(&mut bench.site(&mut desk), turn_id)?;
+        }
         done
     } else {
         turn::prove(&mut bench.site(&mut desk), turn_id, &base)?
     };
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
+    if let Some(host) = started {
+        context.note(&format!("the host was started again: {host}"));
+    }
     turn_end::answer(&done, &base, program)
-}
-
-/// What a proof of all Turns of this machine moved.
-fn proved(done: &[Done]) -> Result<Rendered> {
-    let items = done.iter().map(turn_end::object).collect::<Result<Vec<_>>>()?;
-    let document = if done.is_empty() {
-        Document::new().line("nothing on this machine waits for a proof")
-    } else {
-        let line = |done: &Done| {
-            let turn = done.turn();
-            let todo = turn.todo_id().map(ToString::to_string).unwrap_or_default();
-            vec![turn.turn_id.to_string(), todo, turn.state.as_str().to_owned()]
-        };
-        Document::new().table(&["TURN", "TODO", "STATE"], done.iter().map(line).collect())
-    };
-    Rendered::new(schema::TURN_PROVED, &json!({"items": items}), document)
 }
 
 fn named(desk: &mut Desk, args: &Args) -> Result<(TurnId, Turn)> {

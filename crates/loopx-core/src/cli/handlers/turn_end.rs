@@ -12,7 +12,7 @@ use crate::{
     model::json_value,
     model::{FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState},
     projection::{TurnRow, plain},
-    turn::Done,
+    turn::{Done, Proved},
 };
 
 /// Answers a verb that left a Turn somewhere.
@@ -21,6 +21,9 @@ use crate::{
 /// host's failure; with the receipt.
 pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<Rendered> {
     let turn = done.turn();
+    if let Some(error) = recorded(done)? {
+        return Err(with(done, verb, error));
+    }
     let lines = Document::new();
     match &turn.state {
         TurnState::Settled => rendered(done, Some(verb), settled(done, program)?),
@@ -53,6 +56,29 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
             ),
         )),
     }
+}
+
+/// The error that the same verb ended with before, where its Turn has moved since.
+///
+/// A repetition ends as its first time did: what it is asked for is what its receipt says, not where the Turn is now.
+fn recorded(done: &Done) -> Result<Option<Error>> {
+    let turn = done.turn();
+    let outcome: Outcome = done.receipt.outcome()?;
+    let Some(was) = outcome.turn_state.filter(|was| done.receipt.is_replayed() && was != turn.state.as_str())
+    else {
+        return Ok(None);
+    };
+    let code = match was.as_str() {
+        held if held == Code::Held.as_str() => Code::Held,
+        "unresolved" => Code::TurnUnresolved,
+        _ => return Ok(None), // wildcard: whoever was cut off before its end is told where its Turn is
+    };
+    let text = format!(
+        "the Turn {} was {was} when this was recorded; it is {} now",
+        turn.turn_id,
+        turn.state.as_str()
+    );
+    Ok(Some(Error::new(code, text).hint(format!("turn show {}", turn.turn_id))))
 }
 
 /// What programs are told of a Turn.
@@ -207,6 +233,59 @@ fn with(done: &Done, verb: &OperationId, error: Error) -> Error {
         .detail("operation_id", verb.as_str())
         .detail("receipt", json_value(&done.receipt).unwrap_or_default())
         .detail("turn", object(done).unwrap_or_default())
+}
+
+/// What a proof of all Turns of this machine moved: from where to where, and what leads on.
+pub(super) fn proved(all: &[Proved], program: &str) -> Result<Rendered> {
+    let mut items = Vec::new();
+    let mut rows = Vec::new();
+    for Proved { was, done } in all {
+        let (turn, said) = (done.turn(), what(was, done.turn()));
+        let next = match turn.state {
+            TurnState::Held { .. } | TurnState::Unresolved { .. } => Some(first_ask(done)),
+            TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {
+                Some(recover_command(turn.turn_id))
+            }
+            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+                None
+            }
+        };
+        let mut item = object(done)?;
+        if let Value::Object(fields) = &mut item {
+            fields.insert("was".to_owned(), was.state.as_str().into());
+            fields.insert("proved".to_owned(), said.clone().into());
+            fields.extend(next.iter().map(|next| ("next".to_owned(), next.clone().into())));
+        }
+        items.push(item);
+        let todo = turn.todo_id().map(ToString::to_string).unwrap_or_default();
+        let next = next.map_or_else(|| "-".to_owned(), |next| format!("{program} {next}"));
+        rows.push(vec![turn.turn_id.to_string(), todo, turn.state.as_str().to_owned(), next, said]);
+    }
+    let document = if rows.is_empty() {
+        Document::new().line("nothing on this machine waits for a proof")
+    } else {
+        Document::new().log(&["TURN", "TODO", "STATE", "NEXT", "PROVED"], rows)
+    };
+    Rendered::new(schema::TURN_PROVED, &json!({"items": items}), document)
+}
+
+/// What a proof found out of a Turn.
+fn what(was: &Turn, now: &Turn) -> String {
+    match &now.state {
+        TurnState::Settled => "nothing holds its result any more".to_owned(),
+        TurnState::Stopped { why } => {
+            format!("stopped: {}", plain(&crate::projection::word(why)))
+        }
+        TurnState::Fenced => "its ownership ran out".to_owned(),
+        TurnState::Candidate if matches!(was.state, TurnState::Held { .. }) => {
+            "its work tree changed since, so it is to be validated again".to_owned()
+        }
+        TurnState::Admitted => "nothing was started for it".to_owned(),
+        TurnState::Dispatched | TurnState::Candidate | TurnState::Unresolved { .. } => {
+            "its driver is gone, and nothing that it started is left".to_owned()
+        }
+        TurnState::Held { .. } | TurnState::Failed { .. } => now.state.as_str().to_owned(),
+    }
 }
 
 /// Answers a verb that moved a Turn and is no end of it.

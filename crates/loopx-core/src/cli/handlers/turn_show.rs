@@ -155,14 +155,19 @@ fn page(
     let mut document = Document::new().with(facts.block());
     if turn.is_driven() && !turn.attempts.is_empty() {
         let rows = turn.attempts.iter().map(|attempt| attempt_cells(attempt, now)).collect();
-        document = document.heading("Attempts").table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE", "HELD BY"], rows);
+        document = document
+            .heading("Attempts")
+            .table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE", "HELD BY"], rows);
     }
     if let Some(candidate) = &turn.candidate {
         let facts = show::Facts::default()
             .add("kind", word(&candidate.kind))
             .maybe("summary", candidate.summary.as_ref())
             .maybe("next", candidate.next_action.as_ref())
-            .list("outside its scopes", &candidate.outside)
+            .list(
+                if candidate.shared { "outside its scopes, shared" } else { "outside its scopes" },
+                &candidate.outside,
+            )
             .add("digest", candidate.digest);
         document = document.heading("Result").with(facts.block());
     }

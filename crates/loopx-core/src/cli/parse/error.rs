@@ -59,6 +59,13 @@ fn unknown(shown: &str, argument: &str, command: &Command, path: &str) -> (Strin
     let flags = command.args.iter().chain(GLOBAL).filter(|arg| arg.place != Place::Positional);
     let flag = flag.split('=').next().unwrap_or(flag);
     match nearest(flag, flags.map(|arg| arg.id)) {
+        // It is one, so it stood where none is looked for.
+        Some(near) if near == flag => (
+            format!(
+                "`{path}` takes no further word: after `--` nothing is an option, so `{shown}` goes before it"
+            ),
+            Some(format!("--{near}")),
+        ),
         Some(near) => {
             (format!("`{path}` does not take `{shown}`; did you mean `--{near}`?"), Some(format!("--{near}")))
         }

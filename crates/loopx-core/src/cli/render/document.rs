@@ -21,6 +21,8 @@ pub enum Block {
     Terms(Vec<(String, String)>),
     /// Columns with a head; fits the width. The first column names the row, and is never cut.
     Table(Vec<String>, Vec<Vec<String>>),
+    /// A table whose last column is never cut: where it is too wide, it goes on below itself.
+    Log(Vec<String>, Vec<Vec<String>>),
     /// Lines that are typed or run.
     Code(Vec<String>),
     /// Text whose line breaks and tabs count.
@@ -78,6 +80,12 @@ impl Document {
     #[must_use]
     pub fn table(self, head: &[&str], rows: Vec<Vec<String>>) -> Self {
         self.with(Block::Table(head.iter().map(|name| (*name).to_owned()).collect(), rows))
+    }
+
+    /// Adds a table whose last column is never cut.
+    #[must_use]
+    pub fn log(self, head: &[&str], rows: Vec<Vec<String>>) -> Self {
+        self.with(Block::Log(head.iter().map(|name| (*name).to_owned()).collect(), rows))
     }
 
     /// Adds lines that are typed or run.

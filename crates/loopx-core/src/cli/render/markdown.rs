@@ -28,7 +28,7 @@ fn block(block: &Block) -> String {
                 means => format!("- {}: {}\n", code(term), inline(means)),
             })
             .collect(),
-        Block::Table(head, rows) => {
+        Block::Table(head, rows) | Block::Log(head, rows) => {
             let line = |cells: &[String]| {
                 let cells: Vec<_> = cells.iter().map(|cell| inline(cell)).collect();
                 format!("| {} |\n", cells.join(" | "))

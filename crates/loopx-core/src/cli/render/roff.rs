@@ -29,7 +29,7 @@ pub(in crate::cli) fn roff(document: &Document) -> String {
                     line(&mut out, &styled(means));
                 }
             }
-            Block::Table(head, rows) => {
+            Block::Table(head, rows) | Block::Log(head, rows) => {
                 for row in rows {
                     let cells = head.iter().zip(row).map(|(name, cell)| styled(&format!("{name}: {cell}")));
                     line(&mut out, ".PP");

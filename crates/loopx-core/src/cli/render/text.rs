@@ -38,6 +38,7 @@ pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
             Block::Code(lines) => each(&mut out, "  ", lines),
             Block::Terms(terms) => self::terms(&mut out, terms, width),
             Block::Table(head, rows) => table(&mut out, head, rows, look.columns.map(usize::from)),
+            Block::Log(head, rows) => log(&mut out, head, rows, look.columns.map(usize::from)),
             Block::Verbatim(text) => {
                 out += &printable::lines(text);
                 if !out.ends_with('\n') && !text.is_empty() {
@@ -78,6 +79,35 @@ fn terms(out: &mut String, terms: &[(String, String)], width: usize) {
                 out.extend(["  ", term, "\n"]);
                 wrap(out, &indent, means, width);
             }
+        }
+    }
+}
+
+/// The least width in which a last column goes on below itself; in a narrower place it stands below its row.
+const LAST_MIN: usize = 16;
+
+/// Writes a table whose last column is wrapped, not cut.
+fn log(out: &mut String, head: &[String], rows: &[Vec<String>], columns: Option<usize>) {
+    let Some(columns) = columns else { return table(out, head, rows, None) };
+    let split = |row: &[String]| {
+        let (last, rest) =
+            row.split_last().map_or((String::new(), Vec::new()), |(l, r)| (l.clone(), r.to_vec()));
+        (rest, printable::line(&last).into_owned())
+    };
+    let (names, lasts): (Vec<_>, Vec<_>) =
+        std::iter::once(head).chain(rows.iter().map(Vec::as_slice)).map(split).unzip();
+    let Some((first, others)) = names.split_first() else { return };
+    let mut left = String::new();
+    table(&mut left, first, others, None);
+    let beside = left.lines().map(str::width).max().unwrap_or(0) + 2;
+    let is_below = beside + LAST_MIN > columns;
+    for (line, last) in left.lines().zip(&lasts) {
+        if is_below {
+            out.extend([line, "\n"]);
+            wrap(out, "  ", last, columns);
+        } else {
+            let gap = " ".repeat(beside.saturating_sub(line.width()));
+            wrap_after(out, &format!("{line}{gap}"), &" ".repeat(beside), last, columns);
         }
     }
 }

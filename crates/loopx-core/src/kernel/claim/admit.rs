@@ -8,8 +8,8 @@ use crate::{
         recover_command, todo, turn,
     },
     model::{
-        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, GoalId, GoalState, Key, Label,
-        MachineId, OwnId, Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
+        AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, Goal, GoalId, GoalState, Key,
+        Label, MachineId, OwnId, Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
     },
 };
 
@@ -140,14 +140,21 @@ fn check(facts: &Facts, want: &Admission) -> Result<Vec<Key>> {
         }
         Reason::Capability => {
             // What lacks a work tree says so.
-            scopes::of_claim(goal, todo, want.workspace.as_ref())?;
+            tree_of_claim(goal, todo, want)?;
             return Err(refusal(todo, &want.agent_id, &Reason::Capability));
         }
         other => return Err(refusal(todo, &want.agent_id, &other)),
     };
-    scopes::of_claim(goal, todo, want.workspace.as_ref())?;
+    tree_of_claim(goal, todo, want)?;
     check_executor(facts, goal_id, want)?;
     Ok(missing)
+}
+
+/// Refuses scopes without a work tree, in the words of whoever claims.
+fn tree_of_claim(goal: &Goal, todo: &Todo, want: &Admission) -> Result<()> {
+    let found = scopes::of_claim(goal, todo, want.workspace.as_ref());
+    let hint = || format!("todo claim {} --as agent:{} --workspace .", todo.todo_id, want.agent_id);
+    found.map(drop).map_err(|error| if error.hint_args().is_some() { error.hint(hint()) } else { error })
 }
 
 /// Maps a reason that is not `claimable` to the code of a claim.

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use event::Event;
+pub use scopes::held_by;
 
 pub(super) use admit::{Admission, admit, admit_next, would_end};
 pub(super) use own::{Presented, check, present, rearm_at, renew};

@@ -68,8 +68,12 @@ pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: O
                 .detail("todo_id", todo_id.to_string()))
         }
         None if todo.last_own_id == Some(presented) => {
+            let claim = match draft.actor().agent() {
+                Some((agent, _)) => format!("todo claim {todo_id} --as agent:{agent}"),
+                None => format!("todo claim {todo_id}"),
+            };
             Err(Error::new(Code::OwnershipExpired, format!("this ownership of the Todo {todo_id} has ended"))
-                .hint(format!("todo claim {todo_id}"))
+                .hint(claim)
                 .detail("todo_id", todo_id.to_string()))
         }
         Some(_) | None => Err(superseded(todo, "the token is of another ownership")),

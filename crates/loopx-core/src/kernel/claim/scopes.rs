@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read},
+    kernel::{Facts, Read, Terms},
     model::{Goal, ScopePath, Todo, TodoId, Workspace},
 };
 
@@ -67,6 +67,24 @@ pub(in crate::kernel) fn conflict<'f>(
             })
     };
     Ok(facts.rows().todos.values().find(clashes))
+}
+
+/// Whose owner, still keeping others out, writes where a claim of this Todo in its Goal's work tree would; none while it is
+/// owned itself. `writers` are the Todos that are owned in that tree.
+///
+/// Errors: `internal` for a scope that its folder cannot have.
+pub fn held_by<'t>(terms: &Terms, goal: &Goal, todo: &Todo, writers: &'t [Todo]) -> Result<Option<&'t Todo>> {
+    let Some(workspace) = goal.workspace.as_ref().filter(|_| todo.ownership.is_none()) else {
+        return Ok(None);
+    };
+    let scopes = wanted_in(goal, todo, Some(workspace))?;
+    let clashes = |other: &&Todo| {
+        other.todo_id != todo.todo_id
+            && other.ownership.as_ref().is_some_and(|own| {
+                !terms.is_expired(own) && own.scopes.iter().any(|a| scopes.iter().any(|b| a.overlaps(b)))
+            })
+    };
+    Ok(writers.iter().find(clashes))
 }
 
 /// Whether the scopes of a Todo's own, expired ownership are still free.

@@ -126,7 +126,7 @@ pub(in crate::kernel) fn check_agent_free(facts: &Facts, turn: &Turn) -> Result<
 }
 
 /// The other work that the agent of a Turn executes, so that this one cannot go back to its candidate.
-pub(super) fn busy_with<'f>(facts: &'f Facts, turn: &Turn) -> Result<Option<&'f Turn>> {
+pub fn busy_with<'f>(facts: &'f Facts, turn: &Turn) -> Result<Option<&'f Turn>> {
     for other in facts.agent_turns(&turn.goal_id, &turn.agent_id)? {
         let work = matches!(other.kind, TurnKind::Work { .. });
         if other.turn_id != turn.turn_id && work && executes(facts, other)? {

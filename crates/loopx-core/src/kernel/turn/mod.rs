@@ -12,7 +12,7 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
-pub use causes::{around, causes, is_provable};
+pub use causes::{around, busy_with, causes, is_provable};
 pub(super) use causes::{check_agent_free, want_causes};
 pub use event::Event;
 pub use steps::{Found, Step};

@@ -122,6 +122,7 @@ fn claimed<S: Serializer>(candidate: &Box<Candidate>, serializer: S) -> Result<S
     let claim = Candidate {
         tree: None,
         outside: [].into(),
+        shared: false,
         at: nothing,
         requirement_revision: 0,
         ..(**candidate).clone()
@@ -293,7 +294,12 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
     let allowed = match turn.state {
         TurnState::Admitted => true,
         TurnState::Dispatched => closed && left,
-        TurnState::Held { .. } => left && causes(draft.facts(), turn)?.contains(&Cause::Requirement),
+        // While more than the requirement holds it, another attempt would be held as well.
+        TurnState::Held { .. } => {
+            let causes = causes(draft.facts(), turn)?;
+            let only = |cause: &Cause| matches!(cause, Cause::Requirement | Cause::AgentBusy);
+            left && causes.contains(&Cause::Requirement) && causes.iter().all(only)
+        }
         TurnState::Candidate
         | TurnState::Unresolved { .. }
         | TurnState::Settled
@@ -399,7 +405,8 @@ pub(super) fn record(
     if turn.candidate.as_ref().is_some_and(|old| !old.is_same_result(&candidate)) {
         gate::retract(draft, turn_id)?;
     }
-    let outside = candidate.outside.first().cloned();
+    // What may be another's is listed, and counts against nobody.
+    let outside = candidate.outside.first().filter(|_| !candidate.shared).cloned();
     let summary = candidate.summary.clone();
     let question = candidate.next_action.clone();
     draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at })?;

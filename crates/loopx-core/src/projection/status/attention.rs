@@ -6,7 +6,8 @@ use super::{Attention, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, unresolved_ask, waits_for_person,
+        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
+        waits_for_person,
     },
     model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
     projection::{turn::word, words::plain},
@@ -25,6 +26,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
     for turn in seen.live.iter().filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
         rows.extend(held_rows(seen, turn)?);
     }
+    rows.extend(seen.live.iter().filter(|turn| seen.unproved.contains(&turn.turn_id)).map(unproved_row));
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
         let id = &seen.goal.goal_id;
@@ -76,6 +78,13 @@ fn gone_row(turn: &Turn) -> Attention {
     Attention { since_ms: Some(turn.admitted_at), ..row }
 }
 
+/// A result that is to be proved, and nobody is at it.
+fn unproved_row(turn: &Turn) -> Attention {
+    let text = format!("the result on {} is there, and nobody proves it", about(turn));
+    let row = row("turn_unproved", &turn.turn_id, text, recover_command(turn.turn_id));
+    Attention { since_ms: Some(turn.admitted_at), ..row }
+}
+
 fn about(turn: &Turn) -> String {
     turn.todo_id().map_or_else(|| turn.turn_id.to_string(), ToString::to_string)
 }
@@ -88,6 +97,10 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn) -> Result<Vec<Attention>> {
     };
     let asks = held_asks(&seen.facts, turn)?;
     if asks.is_empty() {
+        if let Some(other) = turn::busy_with(&seen.facts, turn)? {
+            let text = format!("the result on {todo} waits until {} has ended other work", turn.agent_id);
+            return Ok(vec![held(text, format!("turn show {}", other.turn_id))]);
+        }
         // What it waits for is asked about there.
         let text = format!("the result on {todo} waits for what it depends on");
         return Ok(vec![held(text, format!("todo show {todo}"))]);

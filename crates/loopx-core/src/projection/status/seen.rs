@@ -36,6 +36,8 @@ pub(super) struct Seen<'a> {
     pub(super) live: Vec<Turn>,
     /// Of those, the ones whose driver was on this machine and is gone.
     pub(super) gone: Vec<TurnId>,
+    /// Of those, the attached ones whose result nobody on this machine proves.
+    pub(super) unproved: Vec<TurnId>,
     /// Their Todos, and what holds those that are held.
     pub(super) facts: Facts,
     /// Todos of other Goals that are owned in the work trees of those.
@@ -107,6 +109,12 @@ impl<'a> Seen<'a> {
             gone: live
                 .iter()
                 .filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone))
+                .map(|turn| turn.turn_id)
+                .collect(),
+            unproved: live
+                .iter()
+                .filter(|turn| !turn.is_driven() && matches!(turn.state, TurnState::Candidate))
+                .filter(|turn| (eyes.driver)(turn.turn_id) == Some(Sighted::Gone))
                 .map(|turn| turn.turn_id)
                 .collect(),
             live,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::bench::{Bench, check, text};
+use super::bench::{Bench, check, limited, text};
 use crate::{error::Code, kernel::Outcome, model::*, turn};
 
 #[test]
@@ -97,6 +97,20 @@ fn progress_may_go_on_and_release_lets_go() {
     assert_eq!(done.turn().state, TurnState::Settled);
     assert_ne!(outcome.own_id.unwrap(), own_id);
     assert_eq!(bench.todo_row(&todo_id).turn_id, outcome.next_turn_id);
+}
+
+#[test]
+fn progress_that_may_not_go_on_by_its_budget_only_settles() {
+    let mut bench = Bench::new(Some("exit 3"));
+    let todo_id = bench.todo(|_| {});
+    let (own_id, _) = bench.claim(&todo_id);
+    bench.user(limited(1)).unwrap();
+    let wish = turn::Wish { goes_on: true, ..bench.wish(&todo_id, own_id, ResultKind::ValidatedProgress) };
+    let done = bench.finish(&wish).unwrap();
+    let outcome: Outcome = done.receipt.outcome().unwrap();
+    assert_eq!((&done.turn().state, done.turn().slot), (&TurnState::Settled, Slot::Spent));
+    assert_eq!((outcome.own_id, outcome.next_turn_id), (None, None));
+    assert!(bench.todo_row(&todo_id).ownership.is_none());
 }
 
 #[test]

@@ -15,14 +15,20 @@ use crate::{
     },
     error::Result,
     kernel::{
-        AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome, Step,
-        TodoCommand, claim::Claim,
+        AgentCommand, ClaimCommand, Command, GateCommand, GoalCommand, NewGoal, NewTodo, Outcome,
+        QuotaCommand, Step, TodoCommand, claim::Claim,
     },
     model::*,
     private::PrivateStore,
     registry::Composition,
     turn::{self, CommandHost, Done, Hosting, Machine, Site, Start, Trees, Wish},
 };
+
+/// Lets the Goal have this many Turns a day.
+pub(super) fn limited(turns: u32) -> Command {
+    let limit = Limit { turns, window_ms: Duration::from_mins(24 * 60) };
+    Command::Quota(QuotaCommand::Set { agent_id: None, limit: Some(limit) })
+}
 
 pub(super) fn text<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("{text:?} does not parse"))

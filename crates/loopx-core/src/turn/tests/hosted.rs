@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration as Wait};
 
-use super::bench::{Bench, result, run, text};
+use super::bench::{Bench, limited, result, run, text};
 use crate::{
     authority::{Authority, Envelope, EventFilter, MemoryLedger, clock::Deadline},
     error::Code,
@@ -462,6 +462,40 @@ fn a_requirement_that_moves_meanwhile_gets_one_more_attempt() {
     assert_eq!((&done.turn().state, done.turn().attempts.len()), (&TurnState::Settled, 2));
     let request = turn::wire::Request::parse(&fs::read(bench.tree().join("request")).unwrap()).unwrap();
     assert_eq!(request.turn_envelope.todo.title.as_str(), "mend it well");
+}
+
+#[test]
+fn an_overrun_meanwhile_settles_the_proven_result_and_blocks_the_next_admission() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let (first, second) = (bench.todo(|_| {}), bench.todo(|_| {}));
+    assert_eq!(bench.run(&first, &result("validated_completion")).unwrap().turn().state, TurnState::Settled);
+    // While the second works, its Goal is given fewer Turns than it has used.
+    let mut other = Authority::new(Box::new(bench.ledger.clone()));
+    let tree = bench.tree();
+    let lowering = std::thread::spawn(move || {
+        let deadline = Deadline::after(Wait::from_secs(20));
+        while !tree.join("began").exists() {
+            assert!(!deadline.left().is_zero());
+            process::pause(5);
+        }
+        let operation = Operation {
+            operation_id: text("limit-1"),
+            actor: text("user:ana"),
+            provenance: Provenance { door: Door::Cli, assurance: Assurance::Proven, contained: None },
+            goal_id: text("g"),
+            command: limited(1),
+            expected: Expected::default(),
+        };
+        other.submit(operation).unwrap();
+        fs::write(tree.join("go"), "").unwrap();
+    });
+    let script =
+        format!("touch began; while [ ! -f go ]; do sleep 0.02; done; {}", result("validated_progress"));
+    let done = bench.run(&second, &script).unwrap();
+    lowering.join().unwrap();
+    assert_eq!((&done.turn().state, done.turn().slot), (&TurnState::Settled, Slot::Spent));
+    let refused = bench.run(&second, &script).unwrap_err();
+    assert_eq!(refused.code(), Code::QuotaExhausted, "{refused}");
 }
 
 #[test]

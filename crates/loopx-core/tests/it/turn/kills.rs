@@ -157,6 +157,69 @@ fn a_kill_before_and_after_every_commit_ends_honestly() {
 }
 
 #[test]
+fn progress_that_goes_on_and_is_killed_anywhere_goes_on_once() {
+    let points = ["owner.candidate", "owner.judged", "owner.verdict"].map(str::to_owned).to_vec();
+    let commits = ["store.before_commit", "store.after_commit"]
+        .iter()
+        .flat_map(|point| (1..=3).map(move |visit| format!("{point}=kill@{visit}")));
+    let mut killed_at = 0;
+    for spec in points.into_iter().map(|point| point + "=kill").chain(commits) {
+        let place = Place::new("exit 0");
+        let own = place.own("agent:a");
+        let words = ["todo", "progress", "g.1", "--own", &own, "--continue", "--op-id", "op"];
+        let words: Vec<String> = words.map(str::to_owned).to_vec();
+        let (signal, first) = go(&place, "agent:a", &words, &[("LOOPX_FAILPOINT", &spec)]);
+        killed_at += usize::from(signal.is_some());
+        assert!(signal.is_some() || first.exit == Some(0), "{spec}: {}", first.json);
+        let (_, again) = go(&place, "agent:a", &words, &[]);
+        assert_eq!(again.exit, Some(0), "{spec}: {}", again.json);
+        let token = again.text("/own_id").to_owned();
+        assert!(!token.is_empty() && token != own, "{spec}: {}", again.json);
+        let turns = place.turns();
+        let states: Vec<_> = turns.iter().map(|turn| turn["state"].as_str().unwrap()).collect();
+        assert_eq!(states, ["dispatched", "settled"], "{spec}");
+        assert_eq!((place.events("turn.ended").len(), place.events("claim.claimed").len()), (1, 2), "{spec}");
+        let head = place.head();
+        let (_, third) = go(&place, "agent:a", &words, &[]);
+        assert_eq!((third.text("/own_id"), place.head()), (token.as_str(), head), "{spec}");
+        place.call("agent:a", &["todo", "done", "g.1", "--own", &token]).ok();
+        assert_eq!(place.todo_state(), "done", "{spec}");
+        assert!(place.survivors().is_empty(), "{spec}");
+    }
+    assert!(killed_at >= 7, "{killed_at}");
+}
+
+#[test]
+fn what_is_held_by_a_changed_requirement_when_its_driver_dies_is_tried_again_by_a_recovery() {
+    let place = Place::new("exit 0");
+    place.host("if [ ! -f ../go ]; then touch ../began; fi; while [ ! -f ../go ]; do sleep 0.02; done");
+    let run = place.run("r1");
+    let run = place.start("user:ana", &run, &[("LOOPX_FAILPOINT", "turn.verdict=kill")]);
+    until("the host began", || place.root().join("began").exists());
+    place.call("user:ana", &["todo", "update", "g.1", "--title", "mend it well"]).ok();
+    fs::write(place.root().join("go"), "").unwrap();
+    assert_eq!(run.wait_with_output().unwrap().status.signal(), Some(Signal::KILL.as_raw()));
+    let turn_id = place.turn_id();
+    assert_eq!((place.turns()[0]["state"].as_str(), place.runs()), (Some("held"), 1));
+    // A proof never lifts it.
+    let head = place.head();
+    let refused = place.call("user:ana", &["turn", "recover", &turn_id, "--prove"]);
+    assert_eq!((refused.exit, refused.code(), place.head()), (Some(6), "held", head));
+    let words = ["turn", "recover", turn_id.as_str(), "--resume", "--op-id", "again"];
+    let output = place.command("user:ana", &words, &[]).output().unwrap();
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(said.contains("the host was started again: sh host.sh"), "{said}");
+    answer(&output).ok();
+    assert_eq!((place.turns()[0]["state"].as_str(), place.runs()), (Some("settled"), 2));
+    let head = place.head();
+    let again = place.call("user:ana", &words).ok();
+    assert_eq!(
+        (again.json.pointer("/receipt/replayed"), place.head(), place.runs()),
+        (Some(&true.into()), head, 2)
+    );
+}
+
+#[test]
 fn every_point_of_a_turn_is_reached() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
@@ -185,6 +248,32 @@ fn a_claim_first_proves_what_a_killed_answer_left_behind() {
     let late = place.call("agent:b", &["todo", "claim", "g.1"]);
     assert_eq!((late.exit, late.code()), (Some(4), "todo_already_done"), "{}", late.json);
     assert_eq!(place.turns()[0]["state"], "settled");
+}
+
+#[test]
+fn regress_a_proof_of_all_says_what_it_proved_and_what_leads_on() {
+    let place = Place::new("exit 0");
+    place.call("user:ana", &["todo", "add", "another"]).ok();
+    let own = place.own("agent:a");
+    place.call("user:ana", &["todo", "hold", "g.1"]).ok();
+    place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
+    let words = ["todo", "unhold", "g.1"].map(str::to_owned);
+    killed(&place, "user:ana", &words, "ledger.after_bell=kill");
+    place.host("sleep 300");
+    let run = ["turn", "run", "--todo", "g.2", "--agent", "b", "--host", "sh host.sh"].map(str::to_owned);
+    killed(&place, "user:ana", &run, "turn.dispatched=kill");
+    let output = place.plain("user:ana", &["turn", "recover", "--prove", "--json"]).output().unwrap();
+    let proved = answer(&output).ok();
+    let of = |todo: &str| {
+        let items = proved.json["items"].as_array().unwrap();
+        let item = items.iter().find(|item| item["todo_id"] == todo).unwrap();
+        ["was", "state", "proved"].map(|field| item[field].as_str().unwrap().to_owned())
+    };
+    assert_eq!(of("g.1"), ["held", "settled", "nothing holds its result any more"]);
+    let gone = "its driver is gone, and nothing that it started is left";
+    assert_eq!(of("g.2"), ["dispatched", "dispatched", gone]);
+    let shown = proved.json.to_string();
+    assert!(shown.contains(" --resume\""), "{shown}");
 }
 
 #[test]

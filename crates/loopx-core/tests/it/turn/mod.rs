@@ -2,14 +2,19 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "what a test's place cannot do fails the test"
 )]
 
 mod folders;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
+mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod machines;
+mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;

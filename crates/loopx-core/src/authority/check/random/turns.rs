@@ -43,6 +43,7 @@ impl Player {
             goes_on: y.is_multiple_of(5),
             tree: None,
             outside: [].into(),
+            shared: false,
         };
         let step =
             Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake: None };
