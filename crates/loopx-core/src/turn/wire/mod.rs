@@ -7,6 +7,7 @@
 mod blame;
 mod envelope;
 mod failure;
+mod reported;
 mod request;
 mod result;
 mod screened;

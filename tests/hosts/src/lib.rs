@@ -1,0 +1,1 @@
+//! Holds nothing: the tests of this crate put LoopX and its hosts together as processes.

@@ -1,0 +1,10 @@
+//! LoopX and its hosts, put together as processes.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what a test's place cannot do fails the test"
+)]
+
+mod matrix;
+mod personalities;
+mod place;
