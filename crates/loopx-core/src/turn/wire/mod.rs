@@ -21,6 +21,7 @@ pub use envelope::{
     GatePart, GatesPart, QuotaLeft, TodoPart, ValidatorPart,
 };
 pub use failure::{Failure, Reason};
+pub(super) use reported::encode as encode_failure;
 pub use request::{REQUEST_MAX_BYTES, Request, RequestSchema, ResultContract, Session, SessionAction};
 pub use result::{
     BatchScale, DeliveryOutcome, PathDelta, Proposal, RESULT_MAX_BYTES, ResultSchema, TurnResult, WireKind,

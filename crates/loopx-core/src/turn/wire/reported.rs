@@ -10,17 +10,19 @@ use super::{
 };
 use crate::{
     boundary::Private,
+    error::{Code, Error, Result},
     model::{Digest, HostFailure},
+    turn::validate::cut,
 };
 
 /// The most that a note may have, in bytes.
-pub(super) const NOTE_MAX_BYTES: usize = 1024;
+const NOTE_MAX_BYTES: usize = 1024;
 /// How the schema is spelled, to be told apart from a result's.
 pub(super) const SCHEMA: &str = "loopx_turn_failure_v0";
 
 /// The failure's schema id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum FailureSchema {
+enum FailureSchema {
     /// The only one.
     #[serde(rename = "loopx_turn_failure_v0")]
     V0,
@@ -28,14 +30,28 @@ pub(super) enum FailureSchema {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawReport {
+struct RawReport {
     #[serde(deserialize_with = "strict::word")]
-    pub(super) schema_version: FailureSchema,
-    pub(super) turn_key: Digest,
+    schema_version: FailureSchema,
+    turn_key: Digest,
     #[serde(deserialize_with = "strict::word")]
-    pub(super) failure_class: HostFailure,
+    failure_class: HostFailure,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) note: Option<String>,
+    note: Option<String>,
+}
+
+/// Writes a report; the note is cut to its limit, between two characters.
+pub(in crate::turn) fn encode(turn_key: Digest, class: HostFailure, note: &str) -> Result<Vec<u8>> {
+    let note = cut(note, NOTE_MAX_BYTES);
+    let report = RawReport {
+        schema_version: FailureSchema::V0,
+        turn_key,
+        failure_class: class,
+        note: (!note.is_empty()).then(|| note.to_owned()),
+    };
+    let mut bytes = serde_json::to_vec(&report).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// Reads a report: the failure it tells, or the one that it is.

@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_personality_has_one_name_and_stands_in_help_and_readme() {
-        let readme = include_str!("../README.md");
+        let readme = include_str!("../../../README.md");
         let mut names: Vec<&str> = Personality::ALL.iter().map(|(_, name, _)| *name).collect();
         for (personality, name, _) in Personality::ALL {
             assert_eq!(Personality::named(name), Some(*personality));

@@ -21,7 +21,7 @@ use std::{
 use personality::Personality;
 
 /// How long anything lives that nobody ends.
-pub const LEFT_BEHIND_MAX: Duration = Duration::from_secs(120);
+const LEFT_BEHIND_MAX: Duration = Duration::from_secs(120);
 
 /// What the program is told.
 #[derive(Debug, Clone)]
@@ -57,8 +57,7 @@ enum Asked {
     Child(children::Child, Options),
 }
 
-/// Runs the program with the arguments and the streams of this process.
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1).map(OsString::into_string).collect::<Result<Vec<_>, _>>();
     let asked = arguments.map_err(|_| "an argument is no text".to_owned()).and_then(|words| parse(&words));
     let ended = match asked {
