@@ -5,6 +5,9 @@
     reason = "what a test's place cannot do fails the test"
 )]
 
+mod adapter;
 mod matrix;
+mod model;
 mod personalities;
 mod place;
+mod real_codex;

@@ -18,6 +18,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(crate) const LOOPX: &str = env!("CARGO_BIN_EXE_hosts-loopx");
 /// The host with bad habits.
 pub(crate) const FAKE_HOST: &str = env!("CARGO_BIN_EXE_hosts-fake-host");
+/// The example adapter.
+pub(crate) const ADAPTER: &str = env!("CARGO_BIN_EXE_hosts-codex-adapter");
+/// The model that plays a plan.
+pub(crate) const FAKE_MODEL: &str = env!("CARGO_BIN_EXE_hosts-fake-model");
 
 pub(crate) struct Place {
     dir: tempfile::TempDir,
@@ -121,6 +125,13 @@ impl Place {
 
     pub(crate) fn todo_row(&self, todo_id: &str) -> Value {
         self.call(&["todo", "show", todo_id]).ok().json["todo"].take()
+    }
+
+    /// Every event of the Goal of one kind.
+    pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
+        let log = self.call(&["log", "--goal", "g", "--limit", "1000"]).ok();
+        let items = log.json["items"].as_array().cloned().unwrap_or_default();
+        items.into_iter().filter(|event| event["kind"] == kind).collect()
     }
 
     /// The file of locks of Turns that are left.
