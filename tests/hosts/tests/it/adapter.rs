@@ -8,10 +8,11 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use hosts::{Place, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::place::{ADAPTER, Place, until};
+use crate::{ADAPTER, LOOPX};
 
 const REQUEST: &[u8] = include_bytes!("../../../../docs/wire/request.json");
 
@@ -65,7 +66,7 @@ const WORKING: &str =
 
 #[test]
 fn a_run_of_codex_becomes_one_object() {
-    let place = Place::new("true");
+    let place = Place::new(LOOPX, "true");
     let good = codex(&place, "good", &format!("cat >/dev/null; {STARTED}; {COMPLETED}"));
     let result = printed(start(&place, &good, &request()));
     assert_eq!((&result["result_kind"], &result["summary"]), (&"validated_completion".into(), &"ok".into()));
@@ -88,7 +89,7 @@ fn a_run_of_codex_becomes_one_object() {
 
 #[test]
 fn a_truncated_request_starts_nothing() {
-    let place = Place::new("true");
+    let place = Place::new(LOOPX, "true");
     let good = codex(&place, "good", "touch ../started");
     let whole = request();
     let ended = start(&place, &good, &whole[..whole.len() - 2]).wait_with_output().unwrap();
@@ -98,7 +99,7 @@ fn a_truncated_request_starts_nothing() {
 
 #[test]
 fn npm_s_script_is_passed_over_for_the_program_beside_it() {
-    let place = Place::new("true");
+    let place = Place::new(LOOPX, "true");
     let script = codex(&place, "node_modules/@openai/codex/bin/codex.js", "touch ../wrapper");
     let native = format!("touch ../native; {STARTED}; {COMPLETED}");
     codex(&place, "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex", &native);
@@ -111,7 +112,7 @@ fn npm_s_script_is_passed_over_for_the_program_beside_it() {
 #[test]
 fn fault_e05_term_int_and_a_parent_that_is_gone_end_the_adapter_with_all_below_it() {
     for end in ["term", "int", "gone"] {
-        let place = Place::new("true");
+        let place = Place::new(LOOPX, "true");
         let working = codex(&place, "working", &format!("cat >/dev/null; {STARTED}; {WORKING}"));
         let mut child = start(&place, &working, &request());
         until("a tool runs", || place.root().join("began").exists());

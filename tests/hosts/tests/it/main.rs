@@ -7,7 +7,11 @@
 
 mod adapter;
 mod matrix;
-mod model;
 mod personalities;
-mod place;
-mod real_codex;
+
+/// The LoopX under test.
+const LOOPX: &str = env!("CARGO_BIN_EXE_hosts-loopx");
+/// The host with bad habits.
+const FAKE_HOST: &str = env!("CARGO_BIN_EXE_hosts-fake-host");
+/// The example adapter.
+const ADAPTER: &str = env!("CARGO_BIN_EXE_hosts-codex-adapter");

@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use hosts::{Answer, Place, until};
+
 use crate::{
+    FAKE_HOST, LOOPX,
     matrix::{Part, ROWS, Row, row},
-    place::{Answer, FAKE_HOST, LOOPX, Place, until},
 };
 
 /// A check that passes once the work is there.
@@ -67,7 +69,7 @@ fn every_personality_of_the_fake_host_has_a_row() {
 
 #[test]
 fn quick_personalities_end_as_the_turn_says() {
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     for row in part(Part::Quick) {
         ends_as_said(&place, row);
     }
@@ -78,7 +80,7 @@ fn quick_personalities_end_as_the_turn_says() {
 
 #[test]
 fn fault_e01_personalities_that_do_not_end_are_ended() {
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     for row in part(Part::Slow) {
         ends_as_said(&place, row);
     }
@@ -86,7 +88,7 @@ fn fault_e01_personalities_that_do_not_end_are_ended() {
 
 #[test]
 fn fault_e03_a_daemon_without_parent_and_environment_is_ended_too() {
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     for row in part(Part::Hidden) {
         ends_as_said(&place, row);
     }
@@ -94,7 +96,7 @@ fn fault_e03_a_daemon_without_parent_and_environment_is_ended_too() {
 
 #[test]
 fn what_can_be_tried_again_is_tried_three_times_and_gives_the_slot_back() {
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     for (personality, attempts) in
         [("exit-signal", 3), ("reports-rate-limited", 3), ("reports-auth-required", 1), ("chatty", 1)]
     {
@@ -112,7 +114,7 @@ fn what_can_be_tried_again_is_tried_three_times_and_gives_the_slot_back() {
 #[test]
 fn fault_e06_a_killed_driver_leaves_nothing_that_a_recovery_does_not_end() {
     for personality in ["stall-ignoring-term", "hang-after-result"] {
-        let place = Place::new(CHECK);
+        let place = Place::new(LOOPX, CHECK);
         let todo_id = place.todo(personality);
         let mark = place.root().to_str().unwrap();
         let host = format!("{FAKE_HOST} {personality} --mark {mark}");
@@ -148,7 +150,7 @@ fn fault_e06_a_killed_driver_leaves_nothing_that_a_recovery_does_not_end() {
 fn fault_e08_e09_two_hundred_turns_of_all_kinds_leave_the_process_count_as_it_was() {
     // Those that take seconds each are left to the tests above.
     let mixed: Vec<Row> = part(Part::Quick).chain(part(Part::Hidden)).collect();
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     assert_eq!(place.living(), Vec::<String>::new());
     let mut ends = std::collections::BTreeMap::<&str, u32>::new();
     for row in mixed.iter().filter(|row| row.personality != "double-fork-then-hang").cycle().take(200) {

@@ -8,13 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hosts::{Answer, Place, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::{
-    model::Model,
-    place::{ADAPTER, Answer, Place, until},
-};
+use crate::{ADAPTER, LOOPX, model::Model};
 
 /// Passes once the script greets the world.
 const CHECK: &str = "test \"$(sh greet.sh)\" = 'hello world'";
@@ -25,7 +23,9 @@ const TITLE: &str = "Mend greet.sh so that test.sh passes";
 
 /// Where npm put codex: its script, beside which the adapter finds the program.
 fn codex() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/hosts/codex/node_modules/.bin/codex")
+    let codex = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/hosts/codex/node_modules/.bin/codex");
+    assert!(codex.is_file(), "codex is not here; `cargo xtask test --provision` installs it");
+    codex
 }
 
 fn mending(place: &Place) -> String {
@@ -115,7 +115,7 @@ fn done_once(place: &Place, model: &Model, todo_id: &str, again: &[&str]) {
 #[test]
 fn v04_a_real_task_by_codex_killed_in_a_tool_call_is_done_once_after_a_restart() {
     for restart in ["the same command", "recover --resume"] {
-        let place = Place::new(CHECK);
+        let place = Place::new(LOOPX, CHECK);
         let model = Model::start(&place, &mends());
         let todo_id = mending(&place);
         let host = host(&model);
@@ -141,7 +141,7 @@ fn v04_a_real_task_by_codex_killed_in_a_tool_call_is_done_once_after_a_restart()
 /// codex itself killed, under a driver that lives: it is started again.
 #[test]
 fn codex_killed_under_its_driver_is_started_again_with_nothing_left_of_it() {
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     let model = Model::start(&place, &mends());
     let todo_id = mending(&place);
     let host = host(&model);
@@ -156,7 +156,7 @@ fn codex_killed_under_its_driver_is_started_again_with_nothing_left_of_it() {
 
 #[test]
 fn codex_that_claims_and_did_nothing_is_refused_by_the_check() {
-    let place = Place::new(CHECK);
+    let place = Place::new(LOOPX, CHECK);
     let lie = json!({ "say": "LOOPX {\"kind\":\"done\",\"summary\":\"all mended\"}" });
     let model = Model::start(&place, &plan(&[lie]));
     let todo_id = mending(&place);
@@ -174,7 +174,7 @@ fn what_the_provider_says_becomes_the_class_of_the_failure() {
         (json!({ "status": 503 }), "provider_capacity"),
         (json!({ "cut": true }), "transport_lost"),
     ] {
-        let place = Place::new(CHECK);
+        let place = Place::new(LOOPX, CHECK);
         let model = Model::start(&place, &plan(&[step]));
         let todo_id = mending(&place);
         let host = host(&model);

@@ -6,9 +6,10 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
+use hosts::{Place, until};
 use serde_json::Value;
 
-use crate::place::{FAKE_MODEL, Place, until};
+use crate::FAKE_MODEL;
 
 /// A running model; it ends with this value.
 pub(crate) struct Model {
