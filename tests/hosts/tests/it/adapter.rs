@@ -126,3 +126,15 @@ fn fault_e05_term_int_and_a_parent_that_is_gone_end_the_adapter_with_all_below_i
         assert_eq!(place.living(), Vec::<String>::new(), "{end}");
     }
 }
+
+/// The page on adapters shows a whole one: it works as it stands.
+#[test]
+fn the_adapter_of_the_page_settles_a_turn() {
+    let page = include_str!("../../../../docs/adapters.md");
+    let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    let place = Place::new(LOOPX, "grep -qx 42 answer");
+    fs::write(place.tree().join("host.sh"), script).unwrap();
+    let todo_id = place.todo("write the answer");
+    let words = ["turn", "run", "--todo", &todo_id, "--agent", "a", "--host", "sh host.sh"];
+    assert_eq!(place.call(&words).ok().text("/turn/state"), "settled");
+}

@@ -23,7 +23,8 @@ const TITLE: &str = "Mend greet.sh so that test.sh passes";
 
 /// Where npm put codex: its script, beside which the adapter finds the program.
 fn codex() -> PathBuf {
-    let codex = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/hosts/codex/node_modules/.bin/codex");
+    let codex =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/hosts/codex/node_modules/.bin/codex");
     assert!(codex.is_file(), "codex is not here; `cargo xtask test --provision` installs it");
     codex
 }
