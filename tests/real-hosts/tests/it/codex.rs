@@ -52,11 +52,14 @@ fn plan(steps: &[Value]) -> Value {
     json!([{ "match": TITLE, "steps": steps }])
 }
 
-/// Looks, mends, looks again, and says so. The mending waits for ever the first time: it is where codex is killed.
+/// What the tool does that codex is killed in: it waits, and leaves a process that codex itself does not end.
+const WAITS: &str = "{ setsid sh -c 'trap \"\" TERM HUP; touch ../began; sleep 301' & sleep 300; }";
+
+/// Looks, mends, looks again, and says so. The mending waits for ever the first time.
 fn mends() -> Value {
     plan(&[
         call("sh test.sh; cat greet.sh"),
-        call("[ -e ../began ] || { touch ../began; sleep 300; }; echo 'echo hello world' > greet.sh"),
+        call(&format!("[ -e ../began ] || {WAITS}; echo 'echo hello world' > greet.sh")),
         call("sh test.sh"),
         json!({ "say": "The script greets the world now: {{last}}\nLOOPX {\"kind\":\"done\",\"summary\":\"greet.sh greets the world\",\"next\":\"nothing\"}" }),
     ])
@@ -74,12 +77,12 @@ fn living(place: &Place, model: &Model) -> Vec<String> {
     place.living().into_iter().filter(|line| !line.starts_with(&own)).collect()
 }
 
-/// Kills every process of the place whose command line holds this word.
-fn kill_all(place: &Place, word: &str) {
+/// Signals every process of the place whose command line holds this word.
+fn signal_all(place: &Place, word: &str, signal: Signal) {
     for line in place.living().iter().filter(|line| line.contains(word)) {
         let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw).unwrap();
         // It may have ended by itself meanwhile.
-        let _ = kill_process(pid, Signal::KILL);
+        let _ = kill_process(pid, signal);
     }
 }
 
@@ -123,9 +126,14 @@ fn v04_a_real_task_by_codex_killed_in_a_tool_call_is_done_once_after_a_restart()
         let words = run(&todo_id, &host, "3");
         let mut driver = place.start(&words);
         until("codex runs its tool", || place.root().join("began").exists());
+        // A stopped adapter cannot end what it runs when its parent goes: that is left to LoopX alone.
+        signal_all(&place, &format!("{ADAPTER} "), Signal::STOP);
         driver.kill().unwrap();
         driver.wait().unwrap();
-        kill_all(&place, "__guard");
+        signal_all(&place, "__guard", Signal::KILL);
+        signal_all(&place, &format!("{ADAPTER} "), Signal::KILL);
+        let orphans = living(&place, &model);
+        assert!(orphans.iter().any(|line| line.contains("sleep 301")), "{orphans:?}");
         let answer: Answer = if restart == "the same command" {
             place.call(&words)
         } else {
@@ -149,7 +157,7 @@ fn codex_killed_under_its_driver_is_started_again_with_nothing_left_of_it() {
     let words = run(&todo_id, &host, "2");
     let driver = place.start(&words);
     until("codex runs its tool", || place.root().join("began").exists());
-    kill_all(&place, "/bin/codex exec");
+    signal_all(&place, "/bin/codex exec", Signal::KILL);
     let answer = Answer::of(&driver.wait_with_output().unwrap()).ok();
     assert_eq!(answer.text("/turn/state"), "settled", "{}", answer.json);
     done_once(&place, &model, &todo_id, &words);
