@@ -48,20 +48,17 @@ pub use crate::{
 /// # }
 /// ```
 pub mod turn_host {
-    pub use crate::{
-        process::{Ended, NotStarted, Process},
-        turn::{
-            adapter::{
-                Candidate, Relay, Relayed, Report, STDOUT_MAX_BYTES, Said, StoppedBy, check_goal,
-                read_request,
-            },
-            wire::{
-                Action, ActionSignature, BatchScale, BoundaryPart, DeliveryOutcome, ENVELOPE_MAX_BYTES,
-                Envelope, EnvelopeSchema, ExecutionPolicy, Failure, GatePart, GatesPart, PathDelta, Proposal,
-                QuotaLeft, REQUEST_MAX_BYTES, RESULT_MAX_BYTES, Reason, Request, RequestSchema,
-                ResultContract, ResultSchema, Session, SessionAction, TodoPart, TurnResult, ValidatorPart,
-                WireKind, is_complete, parse_result as check_result,
-            },
+    pub use crate::turn::{
+        adapter::{
+            Candidate, Left, Relay, RelayEnd, Relayed, Report, STDOUT_MAX_BYTES, Said, StoppedBy, check_goal,
+            read_request,
+        },
+        wire::{
+            Action, ActionSignature, BatchScale, BoundaryPart, DeliveryOutcome, ENVELOPE_MAX_BYTES, Envelope,
+            EnvelopeSchema, ExecutionPolicy, Failure, GatePart, GatesPart, PathDelta, Proposal, QuotaLeft,
+            REQUEST_MAX_BYTES, RESULT_MAX_BYTES, Reason, Request, RequestSchema, ResultContract,
+            ResultSchema, Session, SessionAction, TodoPart, TurnResult, ValidatorPart, WireKind, is_complete,
+            parse_result as check_result,
         },
     };
 }

@@ -156,8 +156,8 @@ impl Place {
         names.filter(|name| name.starts_with("turn-")).collect()
     }
 
-    /// Living processes that this place started: by their working folder, their command line or their environment, for
-    /// each of them can be left behind by one who hides.
+    /// Living processes that this place started: by their working folder, their command line, their environment or what
+    /// they have open, for each of them can be left behind by one who hides.
     pub fn living(&self) -> Vec<String> {
         let root = self.root().to_str().unwrap().as_bytes();
         let holds = |bytes: &[u8]| bytes.windows(root.len()).any(|part| part == root);
@@ -168,7 +168,15 @@ impl Place {
                 continue;
             };
             let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-            let ours = folder.starts_with(self.root()) || holds(&of("cmdline")) || holds(&of("environ"));
+            let has_open = || {
+                let open = fs::read_dir(entry.path().join("fd")).into_iter().flatten().flatten();
+                open.filter_map(|open| fs::read_link(open.path()).ok())
+                    .any(|file| file.starts_with(self.root()))
+            };
+            let ours = folder.starts_with(self.root())
+                || holds(&of("cmdline"))
+                || holds(&of("environ"))
+                || has_open();
             if ours && pid != std::process::id() {
                 found.push(format!("{pid} {}", String::from_utf8_lossy(&of("cmdline")).replace('\0', " ")));
             }

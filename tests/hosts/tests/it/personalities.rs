@@ -3,6 +3,7 @@
 use std::fs;
 
 use hosts::{Answer, Place, until};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     FAKE_HOST, LOOPX,
@@ -110,10 +111,27 @@ fn what_can_be_tried_again_is_tried_three_times_and_gives_the_slot_back() {
     }
 }
 
+/// The processes of a place that run this program; a driver's own command line names its host too.
+fn running(place: &Place, program: &str) -> Vec<Pid> {
+    let lines = place.living();
+    let words = lines.iter().map(|line| line.split(' ').collect::<Vec<_>>());
+    let of_program = words.filter(|words| words[1] == program || words.contains(&program));
+    let is_driver = |words: &[&str]| words.contains(&"run") && program == FAKE_HOST;
+    of_program
+        .filter(|words| !is_driver(words))
+        .filter_map(|words| Pid::from_raw(words[0].parse().ok()?))
+        .collect()
+}
+
 /// A supervisor that dies uncleanly leaves its host to whoever comes next, who ends it before anything else.
 #[test]
-fn fault_e06_a_killed_driver_leaves_nothing_that_a_recovery_does_not_end() {
-    for personality in ["stall-ignoring-term", "hang-after-result"] {
+fn fault_e06_a_killed_driver_leaves_nothing_that_its_successor_does_not_end() {
+    for (personality, and_guardian) in [
+        ("stall-ignoring-term", false),
+        ("stall-ignoring-term", true),
+        ("hang-after-result", true),
+        ("double-fork-then-hang", false),
+    ] {
         let place = Place::new(LOOPX, CHECK);
         let todo_id = place.todo(personality);
         let mark = place.root().to_str().unwrap();
@@ -130,15 +148,21 @@ fn fault_e06_a_killed_driver_leaves_nothing_that_a_recovery_does_not_end() {
             "--attempts",
             "1",
         ]);
-        // The driver's own command line names the host too; what follows the process id is what runs.
-        let is_host = |line: &&String| line.split(' ').nth(1).is_some_and(|program| program == FAKE_HOST);
-        let hosts = || place.living().iter().filter(is_host).count();
-        until("the host runs", || hosts() == 1);
+        let processes = if personality == "double-fork-then-hang" { 2 } else { 1 };
+        until("the host runs", || running(&place, FAKE_HOST).len() == processes);
         driver.kill().unwrap();
         driver.wait().unwrap();
+        let guardians = running(&place, "__guard");
+        assert_eq!(guardians.len(), 1, "{personality}: {:?}", place.living());
         let turn_id = place.turn(&todo_id)["turn_id"].as_str().unwrap().to_owned();
-        place.call(&["turn", "recover", &turn_id, "--prove"]).ok();
-        assert_eq!(place.living(), Vec::<String>::new(), "{personality}");
+        if and_guardian {
+            kill_process(guardians[0], Signal::KILL).unwrap();
+            place.call(&["turn", "recover", &turn_id, "--prove"]).ok();
+        } else {
+            // A guardian goes on without its driver; whoever stops the Turn has it end its host.
+            place.call(&["turn", "stop", &turn_id]);
+        }
+        assert_eq!(place.living(), Vec::<String>::new(), "{personality} {and_guardian}");
         let turn = place.turn(&todo_id);
         assert_eq!(turn["attempts"].as_array().unwrap().len(), 1, "{personality}: {turn}");
         assert!(place.todo_row(&todo_id)["state"] != "done", "{personality}: a proof launches nothing");

@@ -12,5 +12,5 @@ mod request;
 mod tests;
 
 pub use answer::{Candidate, Report, Said};
-pub use relay::{Relay, Relayed, STDOUT_MAX_BYTES, StoppedBy};
+pub use relay::{Left, Relay, RelayEnd, Relayed, STDOUT_MAX_BYTES, StoppedBy};
 pub use request::{check_goal, read_request};

@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     ffi::{OsStr, OsString},
     io,
     os::fd::{AsFd, OwnedFd},
@@ -26,7 +27,9 @@ use signal_hook::{
 
 use crate::{
     error::{Code, Error, Result},
-    process::{self, Capture, Control, Ended, Outcome, Overflow, Process, ResultRule, Spec, Tick, Token},
+    process::{
+        self, Capture, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec, Tick, Token,
+    },
 };
 
 /// The most that the program inside may print on stdout, in bytes, unless another limit is set: 16 MiB.
@@ -137,7 +140,7 @@ impl Relay {
     /// the run neither: it is expected to print what it has and to exit. Who goes on, or listens already, takes
     /// [`Relay::run_unless`].
     ///
-    /// A program that does not start is no error but an [`Ended::NotStarted`]. Errors: `invalid_id` for a mark among the
+    /// A program that does not start is no error but a [`RelayEnd::NotStarted`]. Errors: `invalid_id` for a mark among the
     /// variables that is none; `not_ready` where signals cannot be listened to.
     pub fn run(self) -> Result<Relayed> {
         let signals = Signals::listen()
@@ -188,13 +191,90 @@ pub enum StoppedBy {
     ParentGone,
 }
 
+/// How the program inside ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelayEnd {
+    /// It exited by itself, with this status.
+    Exited(i32),
+    /// A signal that the relay did not send ended it.
+    Signalled(i32),
+    /// It exited, and somebody else collected its status.
+    Unknown,
+    /// It was done, and was ended because it went on; what it said stands.
+    Lingered,
+    /// Its time was over.
+    WallDeadline,
+    /// It was silent for too long.
+    IdleDeadline,
+    /// It printed more than it may.
+    OutputTooLarge,
+    /// The adapter was to end.
+    Stopped(StoppedBy),
+    /// There is no such program.
+    Missing,
+    /// The program cannot be executed.
+    NotExecutable,
+    /// The working folder cannot be entered.
+    FolderUnavailable,
+    /// The system did not start it, with its error number where it gave one.
+    NotStarted(Option<i32>),
+}
+
+impl RelayEnd {
+    fn of(ended: Ended, stopped_by: Option<StoppedBy>) -> Self {
+        match ended {
+            Ended::Exited(status) => Self::Exited(status),
+            Ended::Signalled(signal) => Self::Signalled(signal),
+            Ended::ExitUnknown => Self::Unknown,
+            Ended::Lingered => Self::Lingered,
+            Ended::WallDeadline => Self::WallDeadline,
+            Ended::IdleDeadline => Self::IdleDeadline,
+            Ended::OutputTooLarge => Self::OutputTooLarge,
+            Ended::Stopped => Self::Stopped(stopped_by.unwrap_or(StoppedBy::Wish)),
+            Ended::Abandoned => Self::Stopped(StoppedBy::ParentGone),
+            Ended::NotStarted(NotStarted::Missing) => Self::Missing,
+            Ended::NotStarted(NotStarted::NotExecutable) => Self::NotExecutable,
+            Ended::NotStarted(NotStarted::FolderUnavailable) => Self::FolderUnavailable,
+            Ended::NotStarted(NotStarted::Other(errno)) => Self::NotStarted(errno),
+        }
+    }
+}
+
+/// In words, without a name or a place.
+impl fmt::Display for RelayEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(f, "exit {status}"),
+            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
+            Self::Unknown => f.write_str("ended, and somebody else took its status"),
+            Self::Lingered => f.write_str("ended because it went on when it was done"),
+            Self::WallDeadline => f.write_str("ended at its deadline"),
+            Self::IdleDeadline => f.write_str("ended because it was silent for too long"),
+            Self::OutputTooLarge => f.write_str("ended because it printed more than its limit"),
+            Self::Stopped(StoppedBy::Wish) => f.write_str("ended on a wish"),
+            Self::Stopped(StoppedBy::ParentGone) => f.write_str("ended because its parent is gone"),
+            Self::Missing => f.write_str("the program is missing"),
+            Self::NotExecutable => f.write_str("the program cannot be executed"),
+            Self::FolderUnavailable => f.write_str("the folder cannot be entered"),
+            Self::NotStarted(_) => f.write_str("the program could not be started"),
+        }
+    }
+}
+
+/// A process that is named to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Its process id.
+    pub pid: i32,
+    /// Its short name; empty where the system does not tell.
+    pub name: String,
+}
+
 /// How the program inside ended, and what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relayed {
     /// How it ended.
-    pub ended: Ended,
-    /// Who ended it, for [`Ended::Stopped`].
-    pub stopped_by: Option<StoppedBy>,
+    pub ended: RelayEnd,
     /// What it printed on stdout, up to the limit.
     pub stdout: Vec<u8>,
     /// The last 1 MiB of what it printed on stderr.
@@ -202,23 +282,26 @@ pub struct Relayed {
     /// From its start to the proved end of its tree, in milliseconds.
     pub wall_ms: u64,
     /// What it left running when it had exited by itself, and had to be ended.
-    pub outlived: Vec<Process>,
+    pub outlived: Vec<Left>,
     /// What could not be ended; empty, unless the system does not let it be killed.
-    pub survivors: Vec<Process>,
+    pub survivors: Vec<Left>,
 }
 
 impl Relayed {
     fn of(outcome: Outcome, stopped_by: Option<StoppedBy>) -> Self {
         Self {
-            stopped_by: stopped_by.filter(|_| outcome.ended == Ended::Stopped),
-            ended: outcome.ended,
+            ended: RelayEnd::of(outcome.ended, stopped_by),
             stdout: outcome.stdout,
             stderr: outcome.stderr,
             wall_ms: outcome.wall_ms,
-            outlived: outcome.outlived,
-            survivors: outcome.survivors,
+            outlived: named(outcome.outlived),
+            survivors: named(outcome.survivors),
         }
     }
+}
+
+fn named(processes: Vec<Process>) -> Vec<Left> {
+    processes.into_iter().map(|Process { pid, name }| Left { pid, name }).collect()
 }
 
 /// TERM and INT, for as long as it lives.

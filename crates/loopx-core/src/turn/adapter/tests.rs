@@ -5,12 +5,12 @@ use std::{ffi::OsString, fs, io::pipe, path::Path};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Candidate, Relay, Relayed, Report, Said, StoppedBy, check_goal, read_request};
+use super::{Candidate, Relay, RelayEnd, Relayed, Report, Said, StoppedBy, check_goal, read_request};
 use crate::{
     boundary::Private,
     error::Code,
     model::*,
-    process::{self, Ended, NotStarted, Token},
+    process::{self, Token},
     turn::wire::{
         BatchScale, DeliveryOutcome, Failure, PathDelta, REQUEST_MAX_BYTES, Request, WireKind, parse_result,
     },
@@ -219,7 +219,7 @@ fn a_program_inside_is_run_to_its_end_with_all_that_it_started() {
     let mark = mark("end");
     let script = "cat; echo out; echo err >&2; (setsid sleep 300 >/dev/null 2>&1 &) ; exit 3";
     let done = shell(dir.path(), script, &mark).input(b"in\n".to_vec()).run_unless(&mut || false).unwrap();
-    assert_eq!((done.ended, done.stopped_by), (Ended::Exited(3), None));
+    assert_eq!(done.ended, RelayEnd::Exited(3));
     assert_eq!((done.stdout.as_slice(), done.stderr.as_slice()), (&b"in\nout\n"[..], &b"err\n"[..]));
     assert!(!done.outlived.is_empty() && done.survivors.is_empty());
     nothing_left(&mark);
@@ -241,12 +241,12 @@ fn fault_e05_a_cut_lifeline_and_a_wish_end_the_whole_tree() {
         false
     });
     let done = done.unwrap();
-    assert_eq!((done.ended, done.stopped_by), (Ended::Stopped, Some(StoppedBy::ParentGone)));
+    assert_eq!(done.ended, RelayEnd::Stopped(StoppedBy::ParentGone));
     nothing_left(&lost);
     fs::remove_file(&began).unwrap();
     let wished = mark("wished");
     let done = shell(dir.path(), script, &wished).run_unless(&mut || began.exists()).unwrap();
-    assert_eq!((done.ended, done.stopped_by), (Ended::Stopped, Some(StoppedBy::Wish)));
+    assert_eq!(done.ended, RelayEnd::Stopped(StoppedBy::Wish));
     assert!(done.survivors.is_empty());
     nothing_left(&wished);
 }
@@ -257,14 +257,14 @@ fn each_bound_of_a_relay_ends_it() {
     let run = |script: &str, bound: fn(Relay) -> Relay| -> Relayed {
         bound(shell(dir.path(), script, &mark("bound"))).run_unless(&mut || false).unwrap()
     };
-    assert_eq!(run("sleep 300", |relay| relay.wall_ms(50)).ended, Ended::WallDeadline);
-    assert_eq!(run("sleep 300", |relay| relay.idle_ms(Some(50))).ended, Ended::IdleDeadline);
+    assert_eq!(run("sleep 300", |relay| relay.wall_ms(50)).ended, RelayEnd::WallDeadline);
+    assert_eq!(run("sleep 300", |relay| relay.idle_ms(Some(50))).ended, RelayEnd::IdleDeadline);
     let flood = run("yes", |relay| relay.stdout_max_bytes(10_000));
-    assert_eq!((flood.ended, flood.stdout.len()), (Ended::OutputTooLarge, 10_000));
+    assert_eq!((flood.ended, flood.stdout.len()), (RelayEnd::OutputTooLarge, 10_000));
     let done = run("echo done; sleep 300", |relay| relay.done_when(|out| out.ends_with(b"done\n"), 20));
-    assert_eq!(done.ended, Ended::Lingered);
+    assert_eq!(done.ended, RelayEnd::Lingered);
     let missing = Relay::new(vec!["/nowhere/at/all".into()], dir.path().to_owned()).run_unless(&mut || false);
-    assert_eq!(missing.unwrap().ended, Ended::NotStarted(NotStarted::Missing));
+    assert_eq!(missing.unwrap().ended, RelayEnd::Missing);
     let unmarked = shell(dir.path(), "exit 0", "no mark").run_unless(&mut || false);
     assert_eq!(unmarked.unwrap_err().code(), Code::InvalidId);
 }

@@ -5,7 +5,7 @@
 
 use loopx_core::sdk::{
     HostFailure,
-    turn_host::{BatchScale, Candidate, DeliveryOutcome, Ended, Relayed, Request, Said, WireKind},
+    turn_host::{BatchScale, Candidate, DeliveryOutcome, RelayEnd, Relayed, Request, Said, WireKind},
 };
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(super) enum Answer {
 
 /// Judges a run that ended by itself, or lingered after its final event.
 pub(super) fn of(request: &Request, relayed: &Relayed, seen: &Seen) -> Answer {
-    let said_so = relayed.ended == Ended::Exited(0) || relayed.ended == Ended::Lingered;
+    let said_so = relayed.ended == RelayEnd::Exited(0) || relayed.ended == RelayEnd::Lingered;
     match &seen.ended {
         Some(Final::Completed(_)) if said_so => worked(request, seen),
         Some(Final::Completed(_)) => Answer::Failed(
@@ -114,10 +114,9 @@ mod tests {
         Request::parse(include_bytes!("../../../../../docs/wire/request.json")).unwrap()
     }
 
-    fn relayed(ended: Ended, stderr: &str) -> Relayed {
+    fn relayed(ended: RelayEnd, stderr: &str) -> Relayed {
         Relayed {
             ended,
-            stopped_by: None,
             stdout: Vec::new(),
             stderr: stderr.as_bytes().to_vec(),
             wall_ms: 5,
@@ -145,7 +144,7 @@ mod tests {
     fn success_takes_an_exit_of_zero_and_a_final_event() {
         let request = request();
         let done = "All done.\nLOOPX {\"kind\":\"done\",\"summary\":\"mended\",\"next\":\"\"}";
-        for ended in [Ended::Exited(0), Ended::Lingered] {
+        for ended in [RelayEnd::Exited(0), RelayEnd::Lingered] {
             let Answer::Worked(candidate) = of(&request, &relayed(ended, ""), &completed(done)) else {
                 panic!()
             };
@@ -154,16 +153,19 @@ mod tests {
         }
         let none = Seen::default();
         assert_eq!(
-            failure(of(&request, &relayed(Ended::Exited(1), ""), &completed(done))),
+            failure(of(&request, &relayed(RelayEnd::Exited(1), ""), &completed(done))),
             HostFailure::Crashed
         );
         assert_eq!(
-            failure(of(&request, &relayed(Ended::Signalled(9), ""), &completed(done))),
+            failure(of(&request, &relayed(RelayEnd::Signalled(9), ""), &completed(done))),
             HostFailure::Crashed
         );
-        assert_eq!(failure(of(&request, &relayed(Ended::Exited(0), ""), &none)), HostFailure::ResultMissing);
+        assert_eq!(
+            failure(of(&request, &relayed(RelayEnd::Exited(0), ""), &none)),
+            HostFailure::ResultMissing
+        );
         let unknown = "Error: thread/resume failed: no rollout found for thread id x\n\n";
-        let class = failure(of(&request, &relayed(Ended::Exited(1), unknown), &none));
+        let class = failure(of(&request, &relayed(RelayEnd::Exited(1), unknown), &none));
         assert_eq!(class, HostFailure::SessionUnavailable);
     }
 
@@ -177,7 +179,8 @@ mod tests {
             ("I cannot\nLOOPX {\"kind\":\"person\"}", WireKind::UserActionRequired, "I cannot"),
             ("LOOPX {\"kind\":\"replan\",\"summary\":\"no\"}", WireKind::ReplanRequired, "no"),
         ] {
-            let Answer::Worked(candidate) = of(&request, &relayed(Ended::Exited(0), ""), &completed(message))
+            let Answer::Worked(candidate) =
+                of(&request, &relayed(RelayEnd::Exited(0), ""), &completed(message))
             else {
                 panic!("{message}")
             };
@@ -202,7 +205,7 @@ mod tests {
             ("something nobody has seen", HostFailure::Crashed),
         ] {
             let seen = Seen { ended: Some(Final::Failed(why.to_owned())), ..Seen::default() };
-            assert_eq!(failure(of(&request(), &relayed(Ended::Exited(1), ""), &seen)), expected, "{why}");
+            assert_eq!(failure(of(&request(), &relayed(RelayEnd::Exited(1), ""), &seen)), expected, "{why}");
         }
     }
 }

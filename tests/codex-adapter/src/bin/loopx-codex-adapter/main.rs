@@ -17,7 +17,7 @@ use std::{
 
 use loopx_core::sdk::{
     HostFailure,
-    turn_host::{Ended, Relay, Relayed, Report, Request, SessionAction, read_request},
+    turn_host::{Relay, RelayEnd, Relayed, Report, Request, SessionAction, read_request},
 };
 use options::Options;
 use session::Session;
@@ -93,14 +93,16 @@ fn work(options: &Options, request: &Request) -> Result<Vec<u8>, Box<dyn std::er
 }
 
 /// What an end means that was not codex's own.
-fn stopped(ended: Ended) -> Option<HostFailure> {
+fn stopped(ended: RelayEnd) -> Option<HostFailure> {
     match ended {
-        Ended::WallDeadline => Some(HostFailure::Timeout),
-        Ended::IdleDeadline => Some(HostFailure::IdleTimeout),
-        Ended::OutputTooLarge => Some(HostFailure::OutputTooLarge),
-        // LoopX ended us, or is gone: nobody reads what is printed now.
-        Ended::Stopped | Ended::NotStarted(_) | Ended::ExitUnknown => Some(HostFailure::Crashed),
-        Ended::Exited(_) | Ended::Signalled(_) | Ended::Lingered => None,
+        RelayEnd::WallDeadline => Some(HostFailure::Timeout),
+        RelayEnd::IdleDeadline => Some(HostFailure::IdleTimeout),
+        RelayEnd::OutputTooLarge => Some(HostFailure::OutputTooLarge),
+        RelayEnd::FolderUnavailable => Some(HostFailure::WorkspaceDenied),
+        RelayEnd::Missing | RelayEnd::NotExecutable => Some(HostFailure::IncompatibleVersion),
+        // LoopX ended us, or is gone, and then nobody reads what is printed now; or the system could not start it.
+        RelayEnd::Stopped(_) | RelayEnd::NotStarted(_) | RelayEnd::Unknown => Some(HostFailure::Crashed),
+        RelayEnd::Exited(_) | RelayEnd::Signalled(_) | RelayEnd::Lingered => None,
     }
 }
 
