@@ -65,6 +65,14 @@ fn mends() -> Value {
     ])
 }
 
+/// The same, but the mending waits until it is let go on.
+fn mends_when_told() -> Value {
+    plan(&[
+        call("touch ../began; while [ ! -e ../go ]; do sleep 0.05; done; echo 'echo hello world' > greet.sh"),
+        json!({ "say": "LOOPX {\"kind\":\"done\",\"summary\":\"greet.sh greets the world\"}" }),
+    ])
+}
+
 fn ended(place: &Place, todo_id: &str) -> (String, String) {
     let turn = place.turn(todo_id);
     let text = |key: &str| turn[key].as_str().unwrap_or_default().to_owned();
@@ -161,6 +169,46 @@ fn codex_killed_under_its_driver_is_started_again_with_nothing_left_of_it() {
     let answer = Answer::of(&driver.wait_with_output().unwrap()).ok();
     assert_eq!(answer.text("/turn/state"), "settled", "{}", answer.json);
     done_once(&place, &model, &todo_id, &words);
+}
+
+/// Its driver alone killed: codex goes on under its guardian, and who comes next takes it over and starts no other.
+#[test]
+fn codex_whose_driver_died_is_taken_over_and_not_started_again() {
+    let place = Place::new(LOOPX, CHECK);
+    let model = Model::start(&place, &mends_when_told());
+    let todo_id = mending(&place);
+    let host = host(&model);
+    let words = run(&todo_id, &host, "3");
+    let mut driver = place.start(&words);
+    until("codex runs its tool", || place.root().join("began").exists());
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    let successor = place.start(&words);
+    fs::write(place.root().join("go"), "").unwrap();
+    let answer = Answer::of(&successor.wait_with_output().unwrap()).ok();
+    assert_eq!(answer.text("/turn/state"), "settled", "{}", answer.json);
+    let turn = place.turn(&todo_id);
+    assert_eq!(turn["attempts"].as_array().unwrap().len(), 1, "{turn}");
+    assert_eq!((place.events("turn.dispatched").len(), place.events("turn.ended").len()), (1, 1));
+    assert_eq!(turn["candidate"]["usage"][0]["tokens_in"], 2 * 101, "{turn}");
+    assert_eq!(model.asked().len(), 2);
+    assert_eq!(living(&place, &model), Vec::<String>::new());
+}
+
+#[test]
+fn a_stop_in_a_tool_call_ends_codex_and_what_it_left() {
+    let place = Place::new(LOOPX, CHECK);
+    let model = Model::start(&place, &mends());
+    let todo_id = mending(&place);
+    let host = host(&model);
+    let driver = place.start(&run(&todo_id, &host, "1"));
+    until("codex runs its tool", || place.root().join("began").exists());
+    let turn_id = place.turn(&todo_id)["turn_id"].as_str().unwrap().to_owned();
+    place.call(&["turn", "stop", &turn_id]);
+    let ran = Answer::of(&driver.wait_with_output().unwrap());
+    assert_eq!(ended(&place, &todo_id), ("stopped".into(), "stop".into()), "{}", ran.json);
+    assert_eq!(living(&place, &model), Vec::<String>::new());
+    assert_eq!(fs::read_to_string(place.tree().join("greet.sh")).unwrap(), SCRIPT);
 }
 
 #[test]
