@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use crate::{
     boundary::Private,
     error::{Code, Error, Result},
-    model::{
-        Continuation, Digest, EvidenceKind, GateId, HostFailure, TodoId, Timestamp, Usage, json_value,
+    model::{Continuation, Digest, EvidenceKind, GateId, HostFailure, Timestamp, TodoId, Usage, json_value},
+    turn::{
+        validate::cut,
+        wire::{
+            BatchScale, DeliveryOutcome, Failure, PathDelta, Request, ResultContract, ResultSchema, WireKind,
+            encode_failure, parse_result,
+        },
     },
-    turn::{validate::cut, wire::{
-        BatchScale, DeliveryOutcome, Failure, PathDelta, Request, ResultContract, WireKind, encode_failure,
-        ResultSchema, parse_result,
-    }},
 };
 
 /// The four texts of a result. Each is cut to its limit, between two characters.

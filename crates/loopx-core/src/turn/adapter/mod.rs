@@ -5,6 +5,7 @@
 //! what it builds is held against the reader that LoopX itself uses. It reads no environment and writes no log.
 
 mod answer;
+mod end;
 mod relay;
 mod request;
 
@@ -12,5 +13,6 @@ mod request;
 mod tests;
 
 pub use answer::{Candidate, Report, Said};
-pub use relay::{Left, Relay, RelayEnd, Relayed, STDOUT_MAX_BYTES, StoppedBy};
+pub use end::{Left, RelayEnd, StoppedBy};
+pub use relay::{Relay, Relayed, STDOUT_MAX_BYTES};
 pub use request::{check_goal, read_request};

@@ -4,7 +4,6 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
     ffi::{OsStr, OsString},
     io,
     os::fd::{AsFd, OwnedFd},
@@ -25,11 +24,10 @@ use signal_hook::{
     flag, low_level,
 };
 
+use super::end::{Left, RelayEnd, StoppedBy};
 use crate::{
     error::{Code, Error, Result},
-    process::{
-        self, Capture, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec, Tick, Token,
-    },
+    process::{self, Capture, Control, Outcome, Overflow, ResultRule, Spec, Tick, Token},
 };
 
 /// The most that the program inside may print on stdout, in bytes, unless another limit is set: 16 MiB.
@@ -129,7 +127,8 @@ impl Relay {
     /// Errors: `not_ready` where the descriptor cannot be doubled.
     pub fn with_stdout(self) -> Result<Self> {
         let own = io::stdout().as_fd().try_clone_to_owned();
-        let own = own.map_err(|error| Error::new(Code::NotReady, "stdout cannot be watched").internal(error))?;
+        let own =
+            own.map_err(|error| Error::new(Code::NotReady, "stdout cannot be watched").internal(error))?;
         Ok(self.lifeline(own))
     }
 
@@ -182,94 +181,6 @@ fn is_cut(descriptor: &OwnedFd) -> bool {
     looked.is_ok() && watched.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
-/// Why the program inside was ended before its own end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoppedBy {
-    /// TERM or INT came, or the caller wished it.
-    Wish,
-    /// The adapter's parent is gone.
-    ParentGone,
-}
-
-/// How the program inside ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RelayEnd {
-    /// It exited by itself, with this status.
-    Exited(i32),
-    /// A signal that the relay did not send ended it.
-    Signalled(i32),
-    /// It exited, and somebody else collected its status.
-    Unknown,
-    /// It was done, and was ended because it went on; what it said stands.
-    Lingered,
-    /// Its time was over.
-    WallDeadline,
-    /// It was silent for too long.
-    IdleDeadline,
-    /// It printed more than it may.
-    OutputTooLarge,
-    /// The adapter was to end.
-    Stopped(StoppedBy),
-    /// There is no such program.
-    Missing,
-    /// The program cannot be executed.
-    NotExecutable,
-    /// The working folder cannot be entered.
-    FolderUnavailable,
-    /// The system did not start it, with its error number where it gave one.
-    NotStarted(Option<i32>),
-}
-
-impl RelayEnd {
-    fn of(ended: Ended, stopped_by: Option<StoppedBy>) -> Self {
-        match ended {
-            Ended::Exited(status) => Self::Exited(status),
-            Ended::Signalled(signal) => Self::Signalled(signal),
-            Ended::ExitUnknown => Self::Unknown,
-            Ended::Lingered => Self::Lingered,
-            Ended::WallDeadline => Self::WallDeadline,
-            Ended::IdleDeadline => Self::IdleDeadline,
-            Ended::OutputTooLarge => Self::OutputTooLarge,
-            Ended::Stopped => Self::Stopped(stopped_by.unwrap_or(StoppedBy::Wish)),
-            Ended::Abandoned => Self::Stopped(StoppedBy::ParentGone),
-            Ended::NotStarted(NotStarted::Missing) => Self::Missing,
-            Ended::NotStarted(NotStarted::NotExecutable) => Self::NotExecutable,
-            Ended::NotStarted(NotStarted::FolderUnavailable) => Self::FolderUnavailable,
-            Ended::NotStarted(NotStarted::Other(errno)) => Self::NotStarted(errno),
-        }
-    }
-}
-
-/// In words, without a name or a place.
-impl fmt::Display for RelayEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(status) => write!(f, "exit {status}"),
-            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
-            Self::Unknown => f.write_str("ended, and somebody else took its status"),
-            Self::Lingered => f.write_str("ended because it went on when it was done"),
-            Self::WallDeadline => f.write_str("ended at its deadline"),
-            Self::IdleDeadline => f.write_str("ended because it was silent for too long"),
-            Self::OutputTooLarge => f.write_str("ended because it printed more than its limit"),
-            Self::Stopped(StoppedBy::Wish) => f.write_str("ended on a wish"),
-            Self::Stopped(StoppedBy::ParentGone) => f.write_str("ended because its parent is gone"),
-            Self::Missing => f.write_str("the program is missing"),
-            Self::NotExecutable => f.write_str("the program cannot be executed"),
-            Self::FolderUnavailable => f.write_str("the folder cannot be entered"),
-            Self::NotStarted(_) => f.write_str("the program could not be started"),
-        }
-    }
-}
-
-/// A process that is named to a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
-    /// Its process id.
-    pub pid: i32,
-    /// Its short name; empty where the system does not tell.
-    pub name: String,
-}
-
 /// How the program inside ended, and what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relayed {
@@ -294,14 +205,10 @@ impl Relayed {
             stdout: outcome.stdout,
             stderr: outcome.stderr,
             wall_ms: outcome.wall_ms,
-            outlived: named(outcome.outlived),
-            survivors: named(outcome.survivors),
+            outlived: Left::all(outcome.outlived),
+            survivors: Left::all(outcome.survivors),
         }
     }
-}
-
-fn named(processes: Vec<Process>) -> Vec<Left> {
-    processes.into_iter().map(|Process { pid, name }| Left { pid, name }).collect()
 }
 
 /// TERM and INT, for as long as it lives.

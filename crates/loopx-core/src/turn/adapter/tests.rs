@@ -24,7 +24,8 @@ fn request() -> Request {
 }
 
 fn begun(kind: WireKind, said: Said<'_>) -> Candidate {
-    Candidate::new(&request(), kind, said, BatchScale::SingleSurface, DeliveryOutcome::OutcomeProgress).unwrap()
+    Candidate::new(&request(), kind, said, BatchScale::SingleSurface, DeliveryOutcome::OutcomeProgress)
+        .unwrap()
 }
 
 fn refused(candidate: Candidate) -> (HostFailure, String) {
@@ -83,8 +84,8 @@ fn a_result_with_all_there_can_be_is_the_documented_one() {
         next_action: &next,
         recommended_action: &recommended,
     };
-    let usage: Usage = serde_json::from_value(serde_json::from_str::<Value>(RESULT).unwrap()["usage"][0].clone())
-        .unwrap();
+    let usage: Usage =
+        serde_json::from_value(serde_json::from_str::<Value>(RESULT).unwrap()["usage"][0].clone()).unwrap();
     let todo_id: TodoId = "faster-builds.5".parse().unwrap();
     let whole: Value = serde_json::from_str(RESULT).unwrap();
     let command = whole["proposals"][0]["command"].as_object().unwrap().clone();
@@ -114,7 +115,10 @@ fn texts_are_cut_to_the_limits_that_the_request_names() {
     let said = Said { summary: &long, classification: &long, next_action: &long, recommended_action: &long };
     let printed = begun(WireKind::ValidatedProgress, said).encode().unwrap();
     let result = parse_result(&printed, &request().turn_key).unwrap();
-    assert_eq!((result.summary.len(), result.classification.len(), result.next_action.len()), (400, 120, 1200));
+    assert_eq!(
+        (result.summary.len(), result.classification.len(), result.next_action.len()),
+        (400, 120, 1200)
+    );
     // a LoopX that takes less is given less
     let mut lower: Value = serde_json::from_str(REQUEST).unwrap();
     lower["result_contract"]["summary_max_bytes"] = json!(41);

@@ -10,8 +10,8 @@ use crate::{
     error::{Code, Error, Result},
     model::json_value,
     model::{
-        AgentId, Digest, Duration, GateId, GateKind, GoalId, GoalInstance, Key, Label, Priority, ScopePath, ShortText,
-        Text, Title, TodoId, TodoKind,
+        AgentId, Digest, Duration, GateId, GateKind, GoalId, GoalInstance, Key, Label, Priority, ScopePath,
+        ShortText, Text, Title, TodoId, TodoKind,
     },
 };
 
