@@ -3,6 +3,7 @@
 //! Needs no terminal and no standard input. Knows nothing of what a test tests.
 
 mod counts;
+mod hosts;
 mod plan;
 mod tools;
 
@@ -32,7 +33,7 @@ pub fn run(root: &Path, options: Options, out: &mut dyn Write) -> io::Result<boo
     let limits = Limits::start(ALLOWED)?;
     let started = Moment::now();
     let mut total = Counts::default();
-    let tools = Tools::find();
+    let tools = Tools::find(root);
     let tools = if options.provision { provision(root, &tools, &limits, out)? } else { tools };
     for missing in tools.missing() {
         writeln!(out, "skipped by name: {}: {}", missing.name, missing.without)?;
@@ -83,7 +84,7 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
 /// Installs what is missing. An installer that fails leaves its program missing, which is reported like any other.
 fn provision(root: &Path, tools: &Tools, limits: &Limits, out: &mut dyn Write) -> io::Result<Tools> {
     for tool in tools.missing() {
-        for mut step in tool.install_steps() {
+        for mut step in tool.install_steps(root) {
             writeln!(out, "== install {}", tool.name)?;
             step.current_dir(root);
             let ended = process::run(step, limits, &mut |line| writeln!(out, "{line}"));
@@ -93,5 +94,5 @@ fn provision(root: &Path, tools: &Tools, limits: &Limits, out: &mut dyn Write) -
             }
         }
     }
-    Ok(Tools::find())
+    Ok(Tools::find(root))
 }

@@ -1,5 +1,5 @@
-//! Rule: a package names `loopx_core::sdk` and nothing else of core; what it names besides is pinned, a new
-//! edge fails, and a pinned edge that is gone fails until the pin is lowered.
+//! Rule: a package, and the example of an adapter, names `loopx_core::sdk` and nothing else of core; what it
+//! names besides is pinned, a new edge fails, and a pinned edge that is gone fails until the pin is lowered.
 //!
 //! An edge is a file and a path. The crate is followed through renames in the manifest, in `use`, in
 //! `extern crate`, through a rename another module of the package made, and into macro arguments.
@@ -38,7 +38,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     }
     let none = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    for member in repo.members.iter().filter(|member| member.dir.starts_with("packages/")) {
+    for member in repo.members.iter().filter(|member| member.is_outside()) {
         let pinned = pins.pins.get(&member.name).unwrap_or(&none);
         let names = names_of_core(repo, member);
         for source in repo.sources.iter().filter(|source| source.member == member.dir) {

@@ -12,6 +12,9 @@ use crate::process;
 /// The folder below a member that holds deliberately bad code, relative to the repository's root.
 const FIXTURES: &str = "tests/architecture/fixtures";
 
+/// The example of an adapter, which is a test crate and no package, and has a package's doors.
+const ADAPTER: &str = "tests/codex-adapter";
+
 /// A crate of the workspace.
 #[derive(Debug, Clone)]
 pub struct Member {
@@ -19,6 +22,13 @@ pub struct Member {
     pub name: String,
     /// Its folder, relative to the repository's root.
     pub dir: String,
+}
+
+impl Member {
+    /// Whether the crate stands outside core's tiers, as somebody else's would: a package, or the example of an adapter.
+    pub fn is_outside(&self) -> bool {
+        is_below(&self.dir, "packages") || self.dir == ADAPTER
+    }
 }
 
 /// A workspace, read once.

@@ -12,6 +12,10 @@ use crate::{architecture::rust_files, process};
 
 /// The crate whose tests build other crates; it has a lane of its own.
 const COMPILE_FAIL: &str = "architecture";
+/// The crate whose tests need a real agent program; it has a lane of its own.
+const REAL_HOSTS: &str = "real-hosts";
+/// The crate that stands for an adapter of somebody else: it is also built alone, as a package is.
+const ADAPTER: &str = "codex-adapter";
 /// The feature that puts named failpoints into a build.
 const FAILPOINTS: &str = "failpoints";
 /// The module name of tests that need strace.
@@ -83,7 +87,12 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
             }),
             counts_by: None,
         },
-        tests("tests", tools, &["--workspace", "--exclude", COMPILE_FAIL], &workspace.test_features),
+        tests(
+            "tests",
+            tools,
+            &["--workspace", "--exclude", COMPILE_FAIL, "--exclude", REAL_HOSTS],
+            &workspace.test_features,
+        ),
     ];
     if fast {
         return lanes;
@@ -94,10 +103,12 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
         counts_by: Some(Runner::Harness),
     });
     lanes.push(tests("architecture and compile-fail tests", tools, &["--package", COMPILE_FAIL], &[]));
+    let real = tests(tools::CODEX.name, tools, &["--package", REAL_HOSTS], &[]);
+    lanes.push(Lane { work: real.work.filter(|_| tools.has(tools::CODEX)), ..real });
     lanes.push(check("core without `tier`", &["--package", "loopx-core"]));
     let minimal = ["--package", "loopx", "--no-default-features", "--features", "minimal"];
     lanes.push(check("loopx, preset minimal", &minimal));
-    for package in &workspace.packages {
+    for package in workspace.packages.iter().map(String::as_str).chain([ADAPTER]) {
         lanes.push(check(&format!("{package} alone"), &["--package", package]));
     }
     let mut pages = process::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
@@ -146,7 +157,7 @@ impl Also for Command {
 #[cfg(test)]
 mod tests {
     use super::{Lane, Workspace, plan};
-    use crate::lanes::tools::{CLIPPY, RUSTFMT, Tools};
+    use crate::lanes::tools::{CLIPPY, RUSTFMT, STRACE, Tools};
 
     fn workspace() -> Workspace {
         Workspace {
@@ -178,6 +189,25 @@ mod tests {
         let left_out: Vec<&str> =
             lanes.iter().filter(|lane| lane.work.is_none()).map(|lane| lane.name.as_str()).collect();
         assert_eq!(left_out, ["lint"]);
+    }
+
+    #[test]
+    fn without_the_real_host_its_lane_is_left_out_by_name_and_no_other_lane_runs_its_tests() {
+        let with = plan(&workspace(), &Tools::all(), false);
+        let without = plan(&workspace(), &Tools::of(&[RUSTFMT, CLIPPY, STRACE]), false);
+        let lane = |lanes: &[Lane]| {
+            let found = lanes.iter().find(|lane| lane.name == "real host: codex");
+            found.map(line).unwrap_or_default()
+        };
+        assert!(lane(&with).ends_with("--package real-hosts"), "{}", lane(&with));
+        assert_eq!(lane(&without), "");
+        let left_out = without.iter().filter(|lane| lane.work.is_none()).count();
+        assert_eq!(left_out, 1);
+        let others = without.iter().chain(&with).map(line).filter(|line| line.contains("--workspace"));
+        let tests = others.filter(|line| line.contains("test ") || line.contains("run "));
+        assert!(
+            tests.filter(|line| !line.contains("--doc")).all(|line| line.contains("--exclude real-hosts"))
+        );
     }
 
     #[test]

@@ -64,6 +64,7 @@ fn envelope(around: &Around, gates: &[Gate], terms: Terms) -> Result<Envelope> {
     Ok(Envelope {
         schema_version: EnvelopeSchema::V0,
         goal_id: goal.goal_id.clone(),
+        goal_instance: goal.instance,
         agent_id: around.turn.agent_id.clone(),
         todo: TodoPart {
             todo_id: todo.todo_id.clone(),

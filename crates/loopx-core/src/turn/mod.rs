@@ -3,6 +3,7 @@
 //! It must not know any one host, nor the command line. Invariant: a verdict is only ever submitted by the module that
 //! ran the validators, and a step of a driven Turn only by the holder of its lock.
 
+pub mod adapter;
 mod again;
 mod attached;
 mod attempt;

@@ -10,8 +10,8 @@ use crate::{
     error::{Code, Error, Result},
     model::json_value,
     model::{
-        AgentId, Digest, Duration, GateId, GateKind, GoalId, Key, Label, Priority, ScopePath, ShortText,
-        Text, Title, TodoId, TodoKind,
+        AgentId, Digest, Duration, GateId, GateKind, GoalId, GoalInstance, Key, Label, Priority, ScopePath,
+        ShortText, Text, Title, TodoId, TodoKind,
     },
 };
 
@@ -35,6 +35,8 @@ pub struct Envelope {
     pub schema_version: EnvelopeSchema,
     /// The Goal.
     pub goal_id: GoalId,
+    /// Which Goal of that name: one that is started anew is another.
+    pub goal_instance: GoalInstance,
     /// For whom it executes.
     pub agent_id: AgentId,
     /// The Todo.

@@ -66,6 +66,10 @@ pub enum Reason {
     Inconsistent(&'static str),
     /// This field holds a credential.
     Credential(&'static str, Credential),
+    /// A key or value of a reported failure is not the wire's.
+    MalformedReport,
+    /// An adapter reported this failure of its inner program.
+    Reported(HostFailure),
 }
 
 impl fmt::Display for Reason {
@@ -85,6 +89,8 @@ impl fmt::Display for Reason {
             Self::TooLong(field) => write!(f, "{field} is longer than its limit"),
             Self::TooMany(field) => write!(f, "{field} has more items than its limit"),
             Self::Inconsistent(field) => write!(f, "{field} contradicts itself or another field"),
+            Self::MalformedReport => f.write_str("a key or value of the reported failure is not the wire's"),
+            Self::Reported(class) => write!(f, "the host reported {}", class.as_str()),
             Self::Credential(field, kind) => write!(f, "{field} holds a credential ({kind})"),
         }
     }

@@ -7,6 +7,7 @@
 mod blame;
 mod envelope;
 mod failure;
+mod reported;
 mod request;
 mod result;
 mod screened;
@@ -20,6 +21,7 @@ pub use envelope::{
     GatePart, GatesPart, QuotaLeft, TodoPart, ValidatorPart,
 };
 pub use failure::{Failure, Reason};
+pub(super) use reported::encode as encode_failure;
 pub use request::{REQUEST_MAX_BYTES, Request, RequestSchema, ResultContract, Session, SessionAction};
 pub use result::{
     BatchScale, DeliveryOutcome, PathDelta, Proposal, RESULT_MAX_BYTES, ResultSchema, TurnResult, WireKind,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     blame::blame,
     failure::{Failure, Reason},
+    reported,
     request::schema_version,
     screened::Screen,
     strict::{self, Object},
@@ -248,8 +249,8 @@ pub fn is_complete(stdout: &[u8]) -> bool {
 
 /// Reads what a host printed for the Turn `turn_key`, and screens every text in it.
 ///
-/// Fails with the class that the Turn's table knows: `output_too_large`, `result_missing`, `incompatible_version`, and
-/// `result_invalid` for everything else.
+/// Fails with the class that the Turn's table knows: `output_too_large`, `result_missing`, `incompatible_version`, the
+/// class that a host reports of itself, and `result_invalid` for everything else.
 pub fn parse_result(stdout: &[u8], turn_key: &Digest) -> Result<TurnResult, Failure> {
     if stdout.len() > RESULT_MAX_BYTES {
         return Err(Failure::new(HostFailure::OutputTooLarge, Reason::TooLarge));
@@ -257,20 +258,26 @@ pub fn parse_result(stdout: &[u8], turn_key: &Digest) -> Result<TurnResult, Fail
     if stdout.trim_ascii().is_empty() {
         return Err(Failure::new(HostFailure::ResultMissing, Reason::Empty));
     }
-    let raw = serde_json::from_slice::<Object<RawResult>>(stdout).map_err(|error| {
-        let failure = if !is_complete(stdout) {
-            Failure::invalid(Reason::NotOneObject)
-        } else if schema_version(stdout).is_some_and(|version| version != "loopx_turn_result_v0") {
-            Failure::new(HostFailure::IncompatibleVersion, Reason::OtherVersion)
-        } else {
-            Failure::invalid(blame(stdout, &error))
-        };
-        failure.because(&error)
-    })?;
+    let raw = serde_json::from_slice::<Object<RawResult>>(stdout)
+        .map_err(|error| no_result(stdout, turn_key, &error))?;
     if raw.0.turn_key != *turn_key {
         return Err(Failure::invalid(Reason::OtherTurn));
     }
     raw.0.check(Digest::of(stdout))
+}
+
+/// Why what a host printed is no result.
+fn no_result(stdout: &[u8], turn_key: &Digest, error: &serde_json::Error) -> Failure {
+    let failure = if is_complete(stdout) {
+        match schema_version(stdout).as_deref() {
+            Some(reported::SCHEMA) => return reported::read(stdout, turn_key),
+            Some("loopx_turn_result_v0") | None => Failure::invalid(blame(stdout, error)),
+            Some(_) => Failure::new(HostFailure::IncompatibleVersion, Reason::OtherVersion),
+        }
+    } else {
+        Failure::invalid(Reason::NotOneObject)
+    };
+    failure.because(error)
 }
 
 impl RawResult {

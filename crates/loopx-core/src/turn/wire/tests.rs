@@ -15,6 +15,7 @@ use crate::{
 
 const REQUEST: &str = include_str!("../../../../../docs/wire/request.json");
 const RESULT: &str = include_str!("../../../../../docs/wire/result.json");
+const FAILURE: &str = include_str!("../../../../../docs/wire/failure.json");
 
 fn example(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -68,6 +69,30 @@ fn the_documented_result_is_read() {
     assert_eq!(result.session_handle.unwrap().expose(), "host-session-17");
     assert_eq!((result.redactions, result.digest), (0, Digest::of(RESULT.as_bytes())));
     assert!(is_complete(RESULT.as_bytes()));
+}
+
+#[test]
+fn the_documented_failure_is_read_and_a_changed_one_is_not() {
+    let read = |text: &str| parse_result(text.as_bytes(), &key()).unwrap_err();
+    let failure = read(FAILURE);
+    assert_eq!(failure.class, HostFailure::RateLimited);
+    assert_eq!(failure.reason, Reason::Reported(HostFailure::RateLimited));
+    assert_eq!(failure.internal.unwrap().expose(), example(FAILURE)["note"].as_str().unwrap());
+    for class in ["auth_required", "workspace_denied", "transport_lost", "crashed", "timeout"] {
+        assert_eq!(read(&FAILURE.replace("rate_limited", class)).class.as_str(), class);
+    }
+    for (from, to, reason) in [
+        ("rate_limited", "bored", Reason::MalformedReport),
+        ("\"note\"", "\"colour\"", Reason::MalformedReport),
+        ("failure_class", "class", Reason::MalformedReport),
+        ("429", &"4".repeat(1100), Reason::TooLong("note")),
+        ("3b7c", "3b7d", Reason::OtherTurn),
+    ] {
+        let changed = read(&FAILURE.replacen(from, to, 1));
+        assert_eq!((changed.class, changed.reason), (HostFailure::ResultInvalid, reason), "{from}");
+    }
+    let other = read(&FAILURE.replace("failure_v0", "failure_v9"));
+    assert_eq!(other.class, HostFailure::IncompatibleVersion);
 }
 
 #[test]
