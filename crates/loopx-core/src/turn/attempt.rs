@@ -57,6 +57,9 @@ impl Driver<'_> {
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
+        if number == 1 {
+            site.snapshot_before(around);
+        }
         // It gets ready while the attempt is; nothing is started before it is let go.
         let mut ward = guarded(site, around, host, number, &token)?;
         self.before = site.picture(turn)?;
@@ -336,7 +339,7 @@ fn host_env(site: &Site<'_>, around: &Around, token: &str) -> BTreeMap<OsString,
 }
 
 /// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
-fn declared(around: &Around) -> Result<Vec<ScopePath>> {
+pub(super) fn declared(around: &Around) -> Result<Vec<ScopePath>> {
     let own: Vec<_> = scopes(around).into_iter().collect();
     let goals = &around.goal.boundary.write_scopes;
     match &around.turn.workspace {

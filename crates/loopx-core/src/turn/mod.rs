@@ -17,6 +17,7 @@ mod prove;
 mod resume;
 mod shift;
 mod site;
+mod snapshot;
 mod spool;
 mod tree;
 mod tries;
@@ -39,6 +40,9 @@ pub use prove::{
 };
 pub use resume::resume;
 pub use site::{Around, Machine, PASSED_ON, Site};
+pub use snapshot::{
+    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, why_none,
+};
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;
 pub use watch::{Phase, Watcher};

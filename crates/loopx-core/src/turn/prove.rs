@@ -73,6 +73,7 @@ fn prove_by(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId, by: By) ->
     let step = Step::Prove { turn_id, executor_gone: false, tree };
     let right = Driverless::of(&around.turn)?;
     let receipt = site.authority.submit_step(&right, around.proof(proof_id, step))?;
+    site.snapshots_around(&receipt);
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 
@@ -224,7 +225,7 @@ pub fn prove_before(
     prove_each(site, &turns)
 }
 
-fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
+pub(super) fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
     let filter = TurnFilter { goal, todo: None, agent: None, live: true };
     let mut turns: Vec<Turn> = Vec::new();
     loop {
