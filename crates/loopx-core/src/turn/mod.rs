@@ -41,7 +41,7 @@ pub use prove::{
 pub use resume::resume;
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use snapshot::{
-    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, why_none,
+    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, waits_for_snapshot, why_none,
 };
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;

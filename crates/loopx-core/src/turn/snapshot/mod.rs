@@ -17,7 +17,7 @@ mod undo;
 pub use diff::{Text, text};
 pub use keep::Keep;
 pub use record::{Change, Kind, Record};
-pub use shelf::{recorded, why_none};
+pub use shelf::{recorded, waits_for_snapshot, why_none};
 pub use undo::{Direction, Fate, Undone, undo};
 
 #[cfg(test)]

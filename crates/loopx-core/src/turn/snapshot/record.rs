@@ -50,7 +50,7 @@ impl Kind {
 /// What lay at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Side {
+pub(super) struct Side {
     pub(super) form: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) oid: Option<String>,

@@ -209,6 +209,11 @@ pub fn why_none(machine: &Machine, turn: &Turn) -> &'static str {
     }
 }
 
+/// Whether a Turn waits for its last snapshot, as far as a folder of snapshots tells.
+pub fn waits_for_snapshot(snapshots: &Path) -> bool {
+    fs::read_dir(snapshots.join(PENDING)).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 impl Site<'_> {
     /// Takes the snapshot before a Turn, once. What goes wrong is remembered, or leaves none; it stops nothing.
     pub fn snapshot_before(&mut self, around: &Around) {

@@ -13,6 +13,7 @@ mod kills;
 mod output;
 mod parallel;
 pub(crate) mod place;
+mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;
 mod verbs;
