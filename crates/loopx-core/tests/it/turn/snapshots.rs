@@ -24,7 +24,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
 
 /// A place whose tree is a repository with one commit of `files`, and whose host does some work.
 fn place(files: &[(&str, &[u8])], work: &str) -> Place {
-    let place = Place::bare();
+    let place = Place::new("exit 0");
     git(&place.tree(), &["init", "-q"]);
     fs::write(place.tree().join(".git/info/exclude"), "host.sh\ncheck.sh\nignored\n").unwrap();
     for (name, content) in files {
@@ -237,7 +237,7 @@ fn undo_of_a_rename_by_case_alone_and_of_a_folder_for_a_file() {
 
 #[test]
 fn a_folder_without_git_has_no_snapshot_and_says_so() {
-    let place = Place::bare();
+    let place = Place::new("exit 0");
     place.host("echo 2 > a");
     let turn = run(&place);
     let why = "its folder is no git work tree, or not on this machine";
