@@ -123,6 +123,11 @@ impl Identity {
         Self { pid, started: census::any(pid).map_or(0, |row| row.started) }
     }
 
+    /// Whether it lives, or has at least not been collected.
+    pub(super) fn is_alive(self) -> bool {
+        census::any(self.pid).is_some_and(|row| row.started == self.started)
+    }
+
     /// Waits for its end, at most this long.
     pub fn wait(self, wait_ms: u64) {
         let Some(handle) = self.handle() else { return };
@@ -135,7 +140,7 @@ impl Identity {
     fn handle(self) -> Option<OwnedFd> {
         let pid = Pid::from_raw(self.pid).filter(|_| self.pid > 1 && self.started > 0)?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        census::any(self.pid).filter(|row| row.started == self.started).map(|_| handle)
+        self.is_alive().then_some(handle)
     }
 
     /// Signals it; never another process that got its number. Without effect once it is gone.
@@ -156,13 +161,13 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Starts it, in a leaf of this name where the system offers one. Whatever descends from it and loses its parent is
+    /// Starts it, in a leaf where one was planned and can be made. Whatever descends from it and loses its parent is
     /// this process's from now on.
     ///
     /// Errors: those of the system; then nothing is left.
-    pub fn prepare(launcher: &Launcher, leaf: &str) -> io::Result<Self> {
+    pub fn prepare(launcher: &Launcher, planned: Option<&Leaf>) -> io::Result<Self> {
         adopt_orphans();
-        let leaf = Leaf::make(leaf);
+        let leaf = planned.filter(|leaf| leaf.make()).cloned();
         let (channel, theirs) = Channel::pair()?;
         let mut command = launcher.command(EXEC_WORD);
         let path = leaf.as_ref().map(|leaf| leaf.path().as_os_str().to_owned()).unwrap_or_default();
@@ -232,11 +237,21 @@ fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
+/// The children of this process; none where the system does not list them.
+fn children() -> Option<Vec<i32>> {
+    let own = std::process::id();
+    let listed = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).ok()?;
+    Some(listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+}
+
+/// Whether this process has no child but `leader`.
+pub(super) fn is_childless(leader: i32) -> bool {
+    children().is_some_and(|pids| pids.iter().all(|pid| *pid == leader))
+}
+
 /// Collects what this process adopted and has ended; `leader` stays.
 pub(super) fn reap_adopted(leader: i32) {
-    let own = std::process::id();
-    let listed = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-    for pid in listed.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()) {
+    for pid in children().unwrap_or_default() {
         if let Some(pid) = Pid::from_raw(pid).filter(|_| pid != leader) {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }

@@ -11,8 +11,15 @@ use std::{
 
 use rustix::fs::{Access, access};
 
+use super::{
+    clock::{boot_ms, pause},
+    guarded::Identity,
+};
+
 /// What the names of our leaves begin with.
 const PREFIX: &str = "loopx-";
+/// How long what died may keep its group.
+const BUSY_MS: u64 = 100;
 /// Where a group's processes are listed, and joined.
 const PROCS: &str = "cgroup.procs";
 
@@ -21,17 +28,37 @@ const PROCS: &str = "cgroup.procs";
 pub struct Leaf(PathBuf);
 
 impl Leaf {
-    /// Makes a leaf of this name; none where this process may not.
-    pub(super) fn make(name: &str) -> Option<Self> {
-        let path = own_group()?.join(format!("{PREFIX}{name}"));
-        // A name that is taken is another's leaf.
-        fs::create_dir(&path).ok()?;
-        let leaf = Self(path);
-        if access(leaf.0.join(PROCS), Access::WRITE_OK).is_err() {
-            leaf.remove();
-            return None;
+    /// The leaf that a process would make; none where this system has no such groups.
+    pub fn planned(by: Identity) -> Option<Self> {
+        Some(Self(own_group()?.join(format!("{PREFIX}{}-{}", by.pid, by.started))))
+    }
+
+    /// Removes empty leaves beside this process's whose makers died before anybody knew of them.
+    pub fn clear_abandoned() {
+        let maker = |name: &str| -> Option<Identity> {
+            let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
+            Some(Identity { pid: pid.parse().ok()?, started: started.parse().ok()? })
+        };
+        for entry in own_group().and_then(|group| fs::read_dir(group).ok()).into_iter().flatten().flatten() {
+            let maker = entry.file_name().to_str().and_then(maker);
+            let leaf = Self(entry.path());
+            if maker.is_some_and(|maker| !maker.is_alive()) && leaf.members().is_empty() {
+                leaf.remove();
+            }
         }
-        Some(leaf)
+    }
+
+    /// Makes it; no, where this process may not.
+    pub(super) fn make(&self) -> bool {
+        // A name that is taken is another's leaf.
+        if fs::create_dir(&self.0).is_err() {
+            return false;
+        }
+        let is_ours = access(self.0.join(PROCS), Access::WRITE_OK).is_ok();
+        if !is_ours {
+            self.remove();
+        }
+        is_ours
     }
 
     /// The leaf at a path that was recorded; none when there is no group of ours.
@@ -71,8 +98,12 @@ impl Leaf {
     /// Removes it, and what was made below it, once nothing is in it.
     pub fn remove(&self) {
         for group in groups(&self.0).into_iter().rev() {
-            // A group that is not empty stays, and the next look finds it.
-            let _ = fs::remove_dir(group);
+            // What has just died may be in it for a moment. A group that is not empty stays, and the next look finds it.
+            let is_busy = || fs::remove_dir(&group).is_err_and(|e| e.kind() == io::ErrorKind::ResourceBusy);
+            let until_ms = boot_ms().saturating_add(BUSY_MS);
+            while is_busy() && boot_ms() < until_ms {
+                pause(1);
+            }
         }
     }
 }

@@ -163,6 +163,13 @@ impl Tree {
         }
     }
 
+    /// Whether nothing is below this process but the leader that has ended, and nothing in the control group; no as well,
+    /// where that is not seen at once. Only after a whole look found nobody.
+    fn is_bare(&self) -> bool {
+        let is_confined = self.leaf.as_ref().is_none_or(|leaf| leaf.members().is_empty());
+        self.adopts && is_confined && guarded::is_childless(self.pid())
+    }
+
     /// Collects what was adopted and has ended.
     pub(super) fn reap(&self) {
         if self.adopts {
@@ -364,6 +371,10 @@ impl Ending {
     pub(super) fn step(&mut self, tree: &mut Tree, now_ms: u64) -> Stage {
         if now_ms < self.look_at_ms {
             return Stage::Again(self.look_at_ms);
+        }
+        // Nothing can have come back to a tree that was seen empty, and has no one below this process.
+        if self.empty_looks == 1 && tree.is_bare() {
+            return Stage::Over(Vec::new());
         }
         let alive = tree.survey();
         self.found.get_or_insert_with(|| alive.clone());

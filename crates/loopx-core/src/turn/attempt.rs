@@ -31,7 +31,7 @@ use crate::{
         TodoKind, TurnId, Wake,
     },
     private::Kind,
-    process,
+    process::{self, Containment},
 };
 
 /// The longest note that an attempt's end takes.
@@ -51,17 +51,18 @@ impl Driver<'_> {
         }
         let Some(host) = self.host else { return Ok(Flow::Rest) };
         let number = u8::try_from(turn.attempts.len()).unwrap_or(u8::MAX).saturating_add(1);
+        // It gets ready while the attempt is; nothing is started before it is let go.
+        let mut ward = match self.ward.take() {
+            Some(ward) => Some(ward),
+            None => prestarted(site)?,
+        };
         if number > 1 && !self.pause(site, turn, number)? {
             return Ok(Flow::Again);
         }
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
-        if number == 1 {
-            site.snapshot_before(around);
-        }
-        // It gets ready while the attempt is; nothing is started before it is let go.
-        let mut ward = guarded(site, around, host, number, &token)?;
+        site.snapshot_before(around);
         self.before = site.picture(turn)?;
         let tree = match &self.before {
             Some(tree) => Some(tree.digest(&[].into())),
@@ -82,18 +83,15 @@ impl Driver<'_> {
             }
             return Err(error);
         }
-        let guarantee = match &mut ward {
-            Some(ward) => match ward.ready() {
-                Ok(guarantee) => guarantee,
-                Err(error) => {
-                    // What nothing can guard is given back, not kept waiting.
-                    if turn.attempts.is_empty() {
-                        self.stop(site, lock, around)?;
-                    }
-                    return Err(error);
+        let guarantee = match ready(site, around, host, number, &token, ward.as_mut()) {
+            Ok(guarantee) => guarantee,
+            Err(error) => {
+                // What nothing can guard is given back, not kept waiting.
+                if turn.attempts.is_empty() {
+                    self.stop(site, lock, around)?;
                 }
-            },
-            None => Guarantee::GroupOnly,
+                return Err(error);
+            }
         };
         let attempt = Box::new(attempt_row(site, host, token.as_str(), guarantee, tree)?);
         let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt, wall_ms };
@@ -130,7 +128,9 @@ impl Driver<'_> {
             failpoint::reach!(TurnSpooled);
             self.left.clone_from(&outcome.survivors);
         }
-        if !self.left.is_empty() || !emptied(site.machine, turn.turn_id, number)? {
+        let is_empty =
+            is_proved_empty(&remains) || self.left.is_empty() && emptied(site.machine, turn.turn_id, number)?;
+        if !is_empty {
             let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: false };
             self.submit(site, lock, around, &format!("end.{number}"), step)?;
             return Ok(Flow::Rest);
@@ -281,20 +281,28 @@ fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()
     site.private.put_all(&[body])
 }
 
-/// Starts what will guard an attempt; none where this machine has no guardians.
-fn guarded(
+/// A guardian that gets ready for an attempt; none where this machine has no guardians.
+pub(super) fn prestarted(site: &Site<'_>) -> Result<Option<Ward>> {
+    site.machine.guarding.as_ref().map(Ward::start).transpose()
+}
+
+/// Makes the guardian of an attempt ready, and says by what the attempt will be held together.
+fn ready(
     site: &Site<'_>,
     around: &Around,
     host: &dyn Host,
     number: u8,
     token: &process::Token,
-) -> Result<Option<Ward>> {
-    let Some(guarding) = &site.machine.guarding else { return Ok(None) };
+    ward: Option<&mut Ward>,
+) -> Result<Guarantee> {
+    let (Some(guarding), Some(ward)) = (&site.machine.guarding, ward) else {
+        return Ok(Guarantee::GroupOnly);
+    };
     // One that a driver has left which died before the attempt was on record: nobody can ever let it go.
     if let Presence::Alive(left) = guard::find(site.machine, around.turn.turn_id, number, true)? {
         left.end()?;
     }
-    let order = Order {
+    ward.ready(&Order {
         home: guarding.home.clone().into(),
         profile: guarding.profile.clone(),
         locks: site.machine.locks.clone().into(),
@@ -303,8 +311,7 @@ fn guarded(
         attempt: number,
         host: KeptHost::of(host),
         env: host_env(site, around, token.as_str()).into_iter().collect(),
-    };
-    Ward::start(guarding, &order).map(Some)
+    })
 }
 
 fn attempt_row(
@@ -363,6 +370,12 @@ fn shared(site: &mut Site<'_>, around: &Around) -> Result<bool> {
         let owned = view.owned_in(&workspace.tree(), 2)?;
         Ok(owned.iter().filter_map(|todo| todo.ownership.as_ref()).any(|own| own.turn_id != turn.turn_id))
     })
+}
+
+/// Whether a guardian saw the end of all that it guarded, and said so.
+fn is_proved_empty(remains: &Remains) -> bool {
+    let Remains::Ended(outcome) = remains else { return false };
+    matches!(outcome.containment, Containment::Leaf | Containment::Adopted) && outcome.survivors.is_empty()
 }
 
 /// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.

@@ -7,7 +7,9 @@ use std::time::Duration as Wait;
 
 use super::{
     attached::Done,
+    attempt::prestarted,
     examine::examine,
+    guard::Ward,
     host::Host,
     lock::DriverLock,
     prove::let_go,
@@ -55,6 +57,8 @@ pub struct Admitted {
     receipt: Receipt,
     turn_id: TurnId,
     lock: Option<DriverLock>,
+    /// What will guard the first attempt, and gets ready meanwhile.
+    ward: Option<Ward>,
 }
 
 /// Admits one hosted Turn, or finds the one that the same verb admitted before.
@@ -63,6 +67,7 @@ pub struct Admitted {
 pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
     let admit_id = start.operation_id.step("admit")?;
     let mut held = None;
+    let ward = prestarted(site)?;
     let locks = site.machine.locks.clone();
     let operation = admission(site, start, admit_id);
     let receipt = site.authority.submit_holding(operation, &mut |outcome: &Outcome| {
@@ -77,7 +82,7 @@ pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
         return Err(negative(&receipt));
     }
     let turn_id = receipt.outcome::<Outcome>()?.turn_id.ok_or_else(|| Error::from(Code::Internal))?;
-    Ok(Admitted { receipt, turn_id, lock: held })
+    Ok(Admitted { receipt, turn_id, lock: held, ward })
 }
 
 /// Drives an admitted Turn to its end, or to where a person is needed.
@@ -91,7 +96,7 @@ pub fn drive(
     host: &dyn Host,
     watcher: &dyn Watcher,
 ) -> Result<Done> {
-    let Admitted { receipt, turn_id, lock } = admitted;
+    let Admitted { receipt, turn_id, lock, ward } = admitted;
     watcher.sees(Phase::Admitted { turn_id });
     let around = site.around(turn_id)?;
     if around.turn.is_terminal() {
@@ -115,6 +120,7 @@ pub fn drive(
         last: Some(receipt),
         before: None,
         left: Vec::new(),
+        ward,
     }
     .drive(site, lock)
 }
@@ -217,6 +223,8 @@ pub(super) struct Driver<'h> {
     pub(super) before: Option<Tree>,
     /// What could not be ended.
     pub(super) left: Vec<Process>,
+    /// What will guard the next attempt, and gets ready meanwhile.
+    pub(super) ward: Option<Ward>,
 }
 
 /// Whether the loop goes on.

@@ -144,7 +144,7 @@ impl GuardLock {
         }
     }
 
-    /// Writes into the file who holds it; whoever comes later reads it there. Said again, it says more than before.
+    /// Writes into the file who holds it; whoever comes later reads it there.
     pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
         let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;
         self.0.file.write_all_at(&text, 0).map_err(|e| unreachable_lock(&e))

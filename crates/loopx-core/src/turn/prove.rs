@@ -20,6 +20,7 @@ use crate::{
         Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState,
         uuid_v7,
     },
+    process::Leaf,
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -105,6 +106,7 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>
 
 /// Removes what drivers left behind that died before their admission, or whose Turn somebody else ended.
 fn clear_locks(site: &mut Site<'_>) -> Result<()> {
+    Leaf::clear_abandoned();
     for turn_id in DriverLock::files(&site.machine.locks) {
         let Ok(lock) = DriverLock::take(&site.machine.locks, turn_id) else { continue };
         match site.around(lock.turn_id()) {

@@ -27,7 +27,9 @@ use crate::{
     failpoint,
     kernel::Seen,
     model::{Guarantee, TurnState},
-    process::{self, Channel, Charge, Control, Identity, Launcher, Outcome, Spec, Spool, Tick, boot_ms},
+    process::{
+        self, Channel, Charge, Control, Identity, Launcher, Leaf, Outcome, Spec, Spool, Tick, boot_ms,
+    },
     turn::{
         host::{Hosts, Job},
         lock::{DriverLock, GuardLock, Guardian},
@@ -51,13 +53,32 @@ const KEEP_PAUSE_MS: u64 = 250;
 
 /// Guards one attempt, as the process at the other end of stdin orders; an exit code.
 ///
-/// `hosts` makes the host that the order names. It is the whole `main` of a process.
+/// `hosts` makes the host that the order names. It is the whole `main` of a process. What takes time is done before the
+/// order comes: whoever starts it has other things to do meanwhile.
 pub fn guardian(hosts: &dyn Hosts) -> u8 {
     // Without a session of its own, the end of a terminal would end it with its driver.
     let _ = rustix::process::setsid();
     let Ok(mut channel) = Channel::inherited() else { return 2 };
-    let Ok(Some(order)) = channel.receive::<Order>() else { return 0 };
-    match guard(&order, &mut channel, hosts) {
+    let process = Identity::own();
+    let leaf = Leaf::planned(process);
+    let own = Guardian { process, leaf: leaf.as_ref().map(|leaf| leaf.path().to_owned()) };
+    let prepared = listen().and_then(|ended| {
+        let charge = Charge::prepare(&Launcher::this_binary(), leaf.as_ref()).map_err(unstarted)?;
+        Ok((ended, charge))
+    });
+    let Ok(Some(order)) = channel.receive::<Order>() else {
+        if let Ok((_, mut charge)) = prepared {
+            charge.give_up();
+        }
+        return 0;
+    };
+    let guarded = prepared.and_then(|(ended, charge)| {
+        let mut charge = Some(charge);
+        let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
+        charge.iter_mut().for_each(Charge::give_up);
+        guarded
+    });
+    match guarded {
         Ok(()) => 0,
         Err(error) => {
             // Nobody may be there to hear it; then the driver's successor finds that nothing was started.
@@ -67,25 +88,27 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     }
 }
 
-fn guard(order: &Order, channel: &mut Channel, hosts: &dyn Hosts) -> Result<()> {
-    let ended = listen()?;
+/// Guards an attempt from its order on; the charge is left where nothing was started.
+fn guard(
+    order: &Order,
+    own: &Guardian,
+    channel: &mut Channel,
+    ended: &AtomicBool,
+    charge: &mut Option<Charge>,
+    hosts: &dyn Hosts,
+) -> Result<()> {
     let taken = || Error::new(Code::ExecutorActive, "another guardian has this attempt");
     let lock = GuardLock::take(order.locks.as_ref(), order.turn_id, order.attempt)?.ok_or_else(taken)?;
-    let mut own = Guardian { process: Identity::own(), leaf: None };
-    lock.note(&own)?;
+    lock.note(own)?;
     failpoint::reach!(GuardLocked);
     let host = hosts.host(&order.host.name, order.host.hosting.clone())?;
-    let leaf = format!("{}-{}", own.process.pid, own.process.started);
-    let mut charge = Charge::prepare(&Launcher::this_binary(), &leaf).map_err(unstarted)?;
-    own.leaf = charge.leaf().map(|leaf| leaf.path().to_owned());
-    let guarantee = if charge.leaf().is_some() { Guarantee::Cgroup } else { Guarantee::SubReaper };
-    let noted = lock.note(&own);
-    let told = noted.and_then(|()| channel.send(&Report::Ready { guarantee }).map_err(unstarted));
+    let is_confined = charge.as_ref().is_some_and(|charge| charge.leaf().is_some());
+    let guarantee = if is_confined { Guarantee::Cgroup } else { Guarantee::SubReaper };
+    let told = channel.send(&Report::Ready { guarantee }).map_err(unstarted);
     failpoint::reach!(GuardReady);
     let go = told.and_then(|()| channel.receive::<Word>().map_err(unstarted));
     // What was said before a stop is not go.
     let Ok(Some(Word::Go { request })) = go else {
-        charge.give_up();
         lock.close();
         return Ok(());
     };
@@ -94,16 +117,15 @@ fn guard(order: &Order, channel: &mut Channel, hosts: &dyn Hosts) -> Result<()> 
     let spec = host.spec(&Job { request, env: order.env.iter().cloned().collect(), token: &token });
     let spec = Spec { tick_ms: TICK_MS, ..spec };
     let spool = is_current(order).and_then(|current| if current { spool(order, &spec) } else { Err(late()) });
-    let spool = match spool {
-        Ok(spool) => spool,
-        Err(error) => {
-            charge.give_up();
+    let (spool, charge) = match (spool, charge.take()) {
+        (Ok(spool), Some(charge)) => (spool, charge),
+        (spool, left) => {
+            *charge = left;
             lock.close();
-            return Err(error);
+            return spool.and_then(|_| Err(late()));
         }
     };
-    let mut watch =
-        Watch { order, channel, ended: &ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
+    let mut watch = Watch { order, channel, ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
     failpoint::reach!(GuardEnded);
     keep(order, &outcome)?;

@@ -34,24 +34,21 @@ pub(in crate::turn) struct Ward {
 }
 
 impl Ward {
-    /// Starts a guardian and tells it what to guard.
+    /// Starts a guardian, which gets ready meanwhile; dropped before its order, it ends.
     ///
-    /// Errors: `host_unavailable`; then nothing is left.
-    pub(in crate::turn) fn start(guarding: &Guarding, order: &Order) -> Result<Self> {
-        let mut companion = Companion::start(&guarding.launcher, GUARD_WORD).map_err(|e| unguarded(&e))?;
-        if let Err(error) = companion.channel.send(order) {
-            companion.kill();
-            return Err(unguarded(&error));
-        }
+    /// Errors: `host_unavailable`.
+    pub(in crate::turn) fn start(guarding: &Guarding) -> Result<Self> {
+        let companion = Companion::start(&guarding.launcher, GUARD_WORD).map_err(|e| unguarded(&e))?;
         Ok(Self { companion, stopped_at_ms: None, until_ms: u64::MAX })
     }
 
-    /// Waits until it is ready; by what its tree will be held together.
+    /// Tells it what to guard, and waits until it is ready; by what its tree will be held together.
     ///
     /// Errors: `host_unavailable`; then it is gone.
-    pub(in crate::turn) fn ready(&mut self) -> Result<Guarantee> {
-        let told =
-            self.companion.channel.within(Some(READY_MS)).and_then(|()| self.companion.channel.receive());
+    pub(in crate::turn) fn ready(&mut self, order: &Order) -> Result<Guarantee> {
+        let channel = &mut self.companion.channel;
+        let told = channel.send(order).and_then(|()| channel.within(Some(READY_MS)));
+        let told = told.and_then(|()| channel.receive());
         match told {
             Ok(Some(Report::Ready { guarantee })) => Ok(guarantee),
             Ok(Some(Report::Refused { why })) => Err(unguarded(&why)),

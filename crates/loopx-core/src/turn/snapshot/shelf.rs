@@ -218,6 +218,10 @@ impl Site<'_> {
     /// Takes the snapshot before a Turn, once. What goes wrong is remembered, or leaves none; it stops nothing.
     pub fn snapshot_before(&mut self, around: &Around) {
         let turn = &around.turn;
+        // What an earlier attempt did is the Turn's.
+        if turn.is_driven() && !turn.attempts.is_empty() {
+            return;
+        }
         let (Ok(Some(shelf)), Ok(now)) = (Shelf::of(self.machine, turn), SystemClock::new().read()) else { return };
         let since_ms = now.wall_ms.saturating_sub(turn.admitted_at.as_ms());
         let late = !turn.is_driven() && since_ms > CLAIM_MAX_MS;

@@ -78,17 +78,6 @@ pub(super) fn over(place: &Place, what: &str) {
         |names: Vec<String>| names.into_iter().filter(|name| name.contains("trn_")).collect::<Vec<_>>();
     assert!(turns(left(locks(place))).is_empty(), "{what}: {:?}", left(locks(place)));
     assert!(left(place.root().join("home/profiles/default/spool")).is_empty(), "{what}");
-    assert!(leaves(place).is_empty(), "{what}: {:?}", leaves(place));
-}
-
-/// The control groups that this place's guardians were noted to have, and that are still there.
-fn leaves(place: &Place) -> Vec<PathBuf> {
-    let files = fs::read_dir(locks(place)).into_iter().flatten().flatten();
-    let leaf = |path: PathBuf| {
-        let noted: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
-        noted.pointer("/leaf")?.as_str().map(PathBuf::from).filter(|path| path.exists())
-    };
-    files.filter_map(|entry| leaf(entry.path())).collect()
 }
 
 fn recover(place: &Place) -> Answer {
