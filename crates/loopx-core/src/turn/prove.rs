@@ -101,6 +101,7 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Done>
         }
     }
     clear_locks(site)?;
+    site.snapshots_of_ended();
     Ok(done)
 }
 
@@ -360,8 +361,9 @@ pub(super) fn finished(site: &mut Site<'_>, lock: DriverLock, receipt: Receipt) 
 }
 
 /// Lets go of a Turn; of one that has ended, also of all that was kept to bring it on.
-pub(super) fn let_go(site: &Site<'_>, lock: DriverLock, turn: &Turn) {
+pub(super) fn let_go(site: &mut Site<'_>, lock: DriverLock, turn: &Turn) {
     if turn.is_terminal() {
+        site.snapshots_of_ended();
         // One more than there are: a guardian may have died before its attempt was recorded.
         for number in (1..).take(turn.attempts.len() + 1) {
             guard::clear(site.machine, turn.turn_id, number);
