@@ -128,10 +128,11 @@ impl Record {
     /// Why nothing can be said of what the Turn changed; none where that is known.
     pub fn absent(&self) -> Option<&str> {
         let after = self.after.as_ref();
-        self.before.absent.as_deref().or_else(|| match after {
+        let last = match after {
             Some(after) => after.absent.as_deref(),
             None => Some("the Turn has not ended, or its last snapshot is not taken yet"),
-        })
+        };
+        self.before.absent.as_deref().or(last)
     }
 
     /// Whether a path lies where the Turn declared to write.

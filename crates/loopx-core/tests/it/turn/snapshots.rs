@@ -370,3 +370,34 @@ fn only_so_many_turns_are_kept() {
     assert_eq!(undo(&place, &turns[2]).json["restored"], 1);
     assert_eq!(fs::read(place.tree().join("a")).unwrap(), b"secret two\n");
 }
+
+#[test]
+fn undo_that_is_killed_half_way_is_given_again_and_ends() {
+    const FILES: usize = 60;
+    let names: Vec<String> = (0..FILES).map(|number| format!("f{number:02}")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b"1\n"[..])).collect();
+    let place = place(&files, "for f in f*; do echo 2 > $f; done");
+    let turn = run(&place);
+    let put_back = || {
+        let is_back = |name: &&String| fs::read(place.tree().join(name)).unwrap() == b"1\n";
+        names.iter().filter(is_back).count()
+    };
+    let mut undoing = place.start("user:ana", &["turn", "undo", &turn], &[]);
+    until("some are put back", || put_back() > 3);
+    undoing.kill().unwrap();
+    undoing.wait().unwrap();
+    let half = put_back();
+    assert!(half < FILES, "it was over before it was killed");
+    assert_eq!(undo(&place, &turn).json["restored"], FILES - half);
+    assert_eq!(put_back(), FILES);
+    assert_eq!(git(&place.tree(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_place_for_snapshots_that_cannot_be_used_stops_no_turn() {
+    let place = place(&[("a", b"1\n")], "echo 2 > a");
+    fs::write(place.root().join("home/profiles/default/snapshots"), "").unwrap();
+    let turn = run(&place);
+    assert_eq!(place.todo_state(), "done");
+    assert_eq!(diff(&place, &turn).text("/absent"), "none was taken, or it is kept no longer");
+}
