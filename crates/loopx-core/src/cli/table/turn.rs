@@ -183,7 +183,7 @@ const DIFF: Command = Command::verb("diff", Access::Reads, "Shows what a Turn ch
     ])
     .examples(&[
         example("turn diff 0v7k3", "as a unified difference"),
-        example("turn diff 0v7k3 --json", "the paths, for a program"),
+        example("turn diff 0v7k3 --stat", "its paths, and which of them can be put back"),
     ]);
 
 const UNDO: Command = Command::verb("undo", Access::Writes, "Puts back what a Turn changed in its work tree.")
