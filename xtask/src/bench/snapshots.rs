@@ -9,9 +9,9 @@ use std::{
 use super::{
     numbers::{median, ms},
     report::{Limit, Row},
-    stage::{Stage, output, timed},
+    stage::{Stage, answer, output, timed},
 };
-use crate::process;
+use crate::process::{self, Moment};
 
 const FILES: usize = 10_000;
 const ROUNDS: usize = 20;
@@ -82,11 +82,14 @@ impl Place {
 
     /// Times a claim, and gives it back.
     fn claim(&self, stage: &Stage<'_>) -> io::Result<f64> {
-        let list = output(self.command(stage, &["todo", "list", "--json"])?)?;
-        let list: serde_json::Value = serde_json::from_slice(&list).map_err(io::Error::other)?;
-        let id = list.pointer("/items/0/todo_id").and_then(serde_json::Value::as_str).unwrap_or_default();
-        let took = timed(self.command(stage, &["todo", "claim", id, "--as", "agent:a1"])?, &[0])?;
-        let words = ["todo", "release", id, "--force", "--reason", "again"];
+        let list = answer(self.command(stage, &["todo", "list", "--json"])?)?;
+        let id = text(&list, "/items/0/todo_id");
+        let claim = self.command(stage, &["todo", "claim", id, "--as", "agent:a1", "--json"])?;
+        let began = Moment::now();
+        let claimed = output(claim)?;
+        let took = began.elapsed();
+        let claimed = serde_json::from_slice(&claimed).map_err(io::Error::other)?;
+        let words = ["todo", "release", id, "--as", "agent:a1", "--own", text(&claimed, "/own_id")];
         output(self.command(stage, &words)?)?;
         Ok(ms(took))
     }
@@ -94,6 +97,10 @@ impl Place {
     fn status(&self, stage: &Stage<'_>) -> io::Result<f64> {
         Ok(ms(timed(git(stage, &self.home, &self.folder, &["status", "--porcelain"]), &[0])?))
     }
+}
+
+fn text<'v>(value: &'v serde_json::Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
 fn git(stage: &Stage<'_>, home: &Path, folder: &Path, words: &[&str]) -> Command {
