@@ -137,7 +137,7 @@ impl Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guarantee {
-    /// A guardian and a control group, which nothing leaves.
+    /// A guardian and a control group, which nothing leaves; the host is in it some milliseconds after it began.
     Cgroup,
     /// A guardian that adopts whatever loses its parent.
     SubReaper,

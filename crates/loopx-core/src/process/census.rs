@@ -105,6 +105,16 @@ mod table {
         Ok(bytes)
     }
 
+    pub(in crate::process) fn children(pid: u32) -> Option<Vec<i32>> {
+        let mut found = Vec::new();
+        for thread in read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+            let mut listed = String::new();
+            File::open(thread.path().join("children")).ok()?.read_to_string(&mut listed).ok()?;
+            found.extend(listed.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+        }
+        Some(found)
+    }
+
     /// A variable of the environment a process was started with.
     pub(in crate::process) fn variable(pid: i32, name: &str) -> Option<String> {
         let environment = read("environ", pid).ok()?;
@@ -130,6 +140,10 @@ mod table {
         None
     }
 
+    pub(in crate::process) fn children(_pid: u32) -> Option<Vec<i32>> {
+        None
+    }
+
     pub(in crate::process) fn carries(_row: &Row, _entry: &[u8]) -> Mark {
         Mark::Absent
     }
@@ -147,6 +161,22 @@ pub(super) fn living() -> io::Result<Vec<Row>> {
 /// One process, alive or not yet collected.
 pub(super) fn any(pid: i32) -> Option<Row> {
     table::any(pid)
+}
+
+/// The children of a process; none where the system does not list them.
+pub(super) fn children(pid: u32) -> Option<Vec<i32>> {
+    table::children(pid)
+}
+
+/// The processes that descend from one, where the system lists children; without those that have ended.
+pub(super) fn below(pid: u32) -> Vec<i32> {
+    let (mut found, mut next) = (children(pid).unwrap_or_default(), 0);
+    while let Some(pid) = found.get(next).and_then(|pid| u32::try_from(*pid).ok()) {
+        next += 1;
+        found.extend(children(pid).unwrap_or_default());
+    }
+    found.retain(|pid| any(*pid).is_some_and(|row| !row.dead));
+    found
 }
 
 /// Whether the environment a process was started with holds this entry; absent where it may not be read.

@@ -3,22 +3,19 @@
 //! Knows nothing of what the program is. It runs in a process of its own between the two, so that nothing has to run
 //! between a fork and an exec. Invariant: no program begins unless its guardian lives and said so.
 
-use std::{ffi::OsString, io, os::unix::process::CommandExt as _, path::Path, process::Command};
+use std::{ffi::OsString, io, os::unix::process::CommandExt as _, process::Command};
 
 use rustix::{io::Errno, process::getppid, stdio::dup2_stdin};
 use serde::{Deserialize, Serialize};
 
-use super::{channel::Channel, leaf::Leaf, stdin};
+use super::{channel::Channel, stdin};
 
 /// The word that makes a binary of ours this step.
 pub const EXEC_WORD: &str = "__exec";
 
-/// What it says once it can begin.
+/// What it says once it can begin: its life is bound to its guardian's.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ready {
-    /// Whether it is in the leaf that it was given.
-    pub(super) joined: bool,
-}
+pub(super) struct Ready;
 
 /// What it becomes, and with what. Names of files are no text, and in JSON no text is a key.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,21 +33,19 @@ pub(super) struct Refused {
     pub(super) errno: Option<i32>,
 }
 
-/// Runs the step: `words` are the process id of the guardian and the path of the leaf, empty for none.
+/// Runs the step: the one word is the process id of the guardian.
 ///
 /// It returns only when no program began.
 pub fn exec(words: &[OsString]) -> u8 {
     const REFUSED: u8 = 126;
-    let [guardian, leaf] = words else { return REFUSED };
+    let [guardian] = words else { return REFUSED };
     let Some(guardian) = guardian.to_str().and_then(|pid| pid.parse::<i32>().ok()) else { return REFUSED };
     let Ok(mut channel) = Channel::inherited() else { return REFUSED };
     // From here on the guardian's death is ours. It may have died before, which the look at the parent tells.
     if die_with_parent().is_err() || !is_parent(guardian) {
         return REFUSED;
     }
-    let joined = !leaf.is_empty() && Leaf::join(Path::new(leaf)).is_ok();
-    let told = channel.send(&Ready { joined });
-    let go = told.and_then(|()| channel.receive::<Go>());
+    let go = channel.send(&Ready).and_then(|()| channel.receive::<Go>());
     let Ok(Some(go)) = go else { return REFUSED };
     let failed = begin(&go);
     let _ = channel.send(&Refused { errno: failed.raw_os_error() });

@@ -5,7 +5,7 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    io,
     os::{fd::OwnedFd, unix::process::CommandExt as _},
     path::PathBuf,
     process::{Child, Command, Stdio},
@@ -13,9 +13,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    process::{
-        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, waitid,
-    },
+    process::{Pid, Signal, WaitId, WaitIdOptions, getpid, waitid},
 };
 
 use super::{
@@ -23,11 +21,14 @@ use super::{
     channel::Channel,
     clock::{boot_ms, pause, timeout},
     exec::{EXEC_WORD, Go, Ready, Refused},
+    handle,
     leaf::Leaf,
 };
 
 /// How long a process of ours may take to be ready.
 const READY_MS: u64 = 10_000;
+/// How long a process of ours that has done its work may take to end.
+const PART_MS: u64 = 200;
 /// How long a process of ours may take to end once it is killed.
 const REAPED_MS: u64 = 5000;
 
@@ -91,6 +92,11 @@ impl Companion {
         true
     }
 
+    /// Gives it a moment to end, once it has said that it is about to.
+    pub fn part(&mut self) {
+        self.wait(PART_MS);
+    }
+
     /// Kills it, and waits for its end.
     pub fn kill(&mut self) {
         // A process that has ended takes no signal.
@@ -139,15 +145,15 @@ impl Identity {
     /// A handle of it, and of nobody else; none once it is gone.
     fn handle(self) -> Option<OwnedFd> {
         let pid = Pid::from_raw(self.pid).filter(|_| self.pid > 1 && self.started > 0)?;
-        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let handle = handle::open(pid).ok()?;
         self.is_alive().then_some(handle)
     }
 
     /// Signals it; never another process that got its number. Without effect once it is gone.
     pub fn signal(self, signal: Signal) {
-        if let Some(handle) = self.handle() {
+        if let (Some(handle), Some(pid)) = (self.handle(), Pid::from_raw(self.pid)) {
             // It may end at any moment, which is what is wanted.
-            let _ = pidfd_send_signal(handle, signal);
+            let _ = handle::signal(&Ok(handle), pid, signal);
         }
     }
 }
@@ -158,7 +164,11 @@ pub struct Charge {
     pub(super) child: Child,
     channel: Channel,
     pub(super) leaf: Option<Leaf>,
+    pub(super) confining: Option<Confining>,
 }
+
+/// The move of a charge into its leaf, beside all else.
+pub(super) type Confining = std::thread::JoinHandle<bool>;
 
 impl Charge {
     /// Starts it, in a leaf where one was planned and can be made. Whatever descends from it and loses its parent is
@@ -170,9 +180,8 @@ impl Charge {
         let leaf = planned.filter(|leaf| leaf.make()).cloned();
         let (channel, theirs) = Channel::pair()?;
         let mut command = launcher.command(EXEC_WORD);
-        let path = leaf.as_ref().map(|leaf| leaf.path().as_os_str().to_owned()).unwrap_or_default();
         let started = command
-            .args([OsString::from(std::process::id().to_string()), path])
+            .arg(OsString::from(std::process::id().to_string()))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -180,7 +189,8 @@ impl Charge {
             .spawn();
         match started {
             Ok(child) => {
-                let mut charge = Self { child, channel, leaf };
+                let mut charge = Self { child, channel, leaf, confining: None };
+                charge.confine();
                 charge.settle().inspect_err(|_| charge.give_up())?;
                 Ok(charge)
             }
@@ -191,17 +201,18 @@ impl Charge {
         }
     }
 
-    /// Waits until it can begin; without a leaf if it could not enter it.
+    /// Begins to move it into its leaf, which takes a while.
+    fn confine(&mut self) {
+        let pid = i32::try_from(self.child.id()).ok();
+        self.confining =
+            self.leaf.clone().zip(pid).map(|(leaf, pid)| std::thread::spawn(move || leaf.confine(pid)));
+    }
+
+    /// Waits until it can begin.
     fn settle(&mut self) -> io::Result<()> {
         self.channel.within(Some(READY_MS))?;
-        let ready = self.channel.receive::<Ready>()?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        self.channel.within(None)?;
-        if !ready.joined
-            && let Some(leaf) = self.leaf.take()
-        {
-            leaf.remove();
-        }
-        Ok(())
+        self.channel.receive::<Ready>()?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.channel.within(None)
     }
 
     /// The control group in which it will work, where there is one.
@@ -237,21 +248,14 @@ fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
-/// The children of this process; none where the system does not list them.
-fn children() -> Option<Vec<i32>> {
-    let own = std::process::id();
-    let listed = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).ok()?;
-    Some(listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
-}
-
 /// Whether this process has no child but `leader`.
 pub(super) fn is_childless(leader: i32) -> bool {
-    children().is_some_and(|pids| pids.iter().all(|pid| *pid == leader))
+    census::children(std::process::id()).is_some_and(|pids| pids.iter().all(|pid| *pid == leader))
 }
 
 /// Collects what this process adopted and has ended; `leader` stays.
 pub(super) fn reap_adopted(leader: i32) {
-    for pid in children().unwrap_or_default() {
+    for pid in census::children(std::process::id()).unwrap_or_default() {
         if let Some(pid) = Pid::from_raw(pid).filter(|_| pid != leader) {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }

@@ -19,6 +19,7 @@ mod channel;
 mod clock;
 mod exec;
 mod guarded;
+mod handle;
 mod leaf;
 mod program;
 mod recover;

@@ -26,7 +26,7 @@ pub struct Swept {
 pub fn alive_by_token(token: &Token) -> Result<Vec<Process>> {
     let mut tree = Tree::carrying(token, None);
     let alive = tree.survey_settled();
-    seen(&tree).map(|()| alive)
+    seen(&mut tree).map(|()| alive)
 }
 
 /// Ends whatever carries the token or is in the leaf: TERM, `grace_ms`, KILL, until two looks in a row find nobody. Then
@@ -42,7 +42,7 @@ pub fn end_by_token(token: &Token, leaf: Option<&Leaf>, grace_ms: u64) -> Result
             Stage::Over(survivors) => break survivors,
         }
     };
-    seen(&tree)?;
+    seen(&mut tree)?;
     if survivors.is_empty() {
         tree.clear();
     }
@@ -50,7 +50,7 @@ pub fn end_by_token(token: &Token, leaf: Option<&Leaf>, grace_ms: u64) -> Result
 }
 
 /// Whether the tree could be seen at all.
-fn seen(tree: &Tree) -> Result<()> {
+fn seen(tree: &mut Tree) -> Result<()> {
     match tree.containment() {
         Containment::Group => Err(blind()),
         Containment::Leaf | Containment::Adopted | Containment::Token | Containment::Children => Ok(()),

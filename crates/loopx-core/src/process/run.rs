@@ -141,11 +141,12 @@ fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, N
         charge.give_up();
         return Err(why);
     }
-    let Charge { mut child, leaf, .. } = charge;
+    let Charge { mut child, leaf, confining, .. } = charge;
     let (out, err) = spool.sinks();
     let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, Some(out));
     let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, Some(err));
-    let tree = Tree::guarded(child, spec.containment.as_ref(), leaf).ok_or(NotStarted::Other(None))?;
+    let tree =
+        Tree::guarded(child, spec.containment.as_ref(), leaf, confining).ok_or(NotStarted::Other(None))?;
     Ok(Launched { tree, stdout, stderr })
 }
 

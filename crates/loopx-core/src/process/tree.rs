@@ -10,16 +10,14 @@ use std::{
 
 use rustix::{
     io::Errno,
-    process::{
-        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
-        pidfd_send_signal, test_kill_process_group, waitid,
-    },
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid},
 };
 
 use super::{
     census::{self, Mark, Row},
     clock::{boot_ms, pause},
-    guarded,
+    guarded::{self, Confining},
+    handle,
     leaf::Leaf,
     spec::{Containment, Process, Token},
 };
@@ -58,6 +56,8 @@ pub(super) struct Tree {
     entry: Option<Vec<u8>>,
     /// The control group of all that descends from the leader.
     leaf: Option<Leaf>,
+    /// How much of it is in there.
+    inside: Inside,
     /// Whether this process is the parent of whatever loses its own below it, so that every child of it is a member.
     adopts: bool,
     /// Nothing that started earlier can descend from the leader.
@@ -68,11 +68,20 @@ pub(super) struct Tree {
     unsettled: bool,
 }
 
+/// How much of a tree is in its control group.
+#[derive(Debug)]
+enum Inside {
+    Whole,
+    /// Some of it could not be moved.
+    Part,
+    Moving(Confining),
+}
+
 impl Tree {
     /// The tree below a child that leads its own process group.
     pub(super) fn below(child: Child, token: Option<&Token>) -> Option<Self> {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+        let pidfd = handle::open(pid).ok();
         // A program that is already over still has its row: nobody has collected it.
         let born_at = census::any(pid.as_raw_pid()).map_or(0, |row| row.started);
         let leader = Leader { child, pid, pidfd, exit: None, reaped: false };
@@ -82,9 +91,15 @@ impl Tree {
     }
 
     /// As [`Tree::below`], where this process adopts whatever loses its parent, in a control group if there is one.
-    pub(super) fn guarded(child: Child, token: Option<&Token>, leaf: Option<Leaf>) -> Option<Self> {
+    pub(super) fn guarded(
+        child: Child,
+        token: Option<&Token>,
+        leaf: Option<Leaf>,
+        confining: Option<Confining>,
+    ) -> Option<Self> {
         let mut tree = Self::below(child, token)?;
         (tree.leaf, tree.adopts) = (leaf, true);
+        tree.inside = confining.map_or(Inside::Whole, Inside::Moving);
         Some(tree)
     }
 
@@ -98,6 +113,7 @@ impl Tree {
             leader: None,
             entry: token.map(Token::entry),
             leaf,
+            inside: Inside::Whole,
             adopts: false,
             born_at: 0,
             members: Vec::new(),
@@ -140,11 +156,19 @@ impl Tree {
         }
     }
 
-    /// What the emptiness of this tree is proved against.
-    pub(super) fn containment(&self) -> Containment {
+    /// What the emptiness of this tree is proved against. Who was not in the group yet was adopted, so nothing is missed.
+    pub(super) fn containment(&mut self) -> Containment {
+        if let Inside::Moving(confining) = &self.inside
+            && confining.is_finished()
+            && let Inside::Moving(confining) = std::mem::replace(&mut self.inside, Inside::Part)
+            && confining.join().unwrap_or(false)
+        {
+            self.inside = Inside::Whole;
+        }
+
         match (&self.entry, self.blind) {
             (_, true) => Containment::Group,
-            (_, false) if self.leaf.is_some() => Containment::Leaf,
+            (_, false) if self.leaf.is_some() && matches!(self.inside, Inside::Whole) => Containment::Leaf,
             (_, false) if self.adopts => Containment::Adopted,
             (Some(_), false) => Containment::Token,
             (None, false) => Containment::Children,
@@ -306,16 +330,12 @@ impl Drop for Tree {
 /// Signals one process, sure that it is still the one that was seen.
 fn signal_one(row: &Row, signal: Signal) {
     let Some(pid) = Pid::from_raw(row.pid) else { return };
-    let handle = pidfd_open(pid, PidfdFlags::empty());
+    let handle = handle::open(pid);
     if census::any(row.pid).is_none_or(|now| now.started != row.started) {
         return;
     }
     // Errors are the survey's to tell: who is still there afterwards is a survivor.
-    let _ = match handle {
-        Ok(handle) => pidfd_send_signal(handle, signal),
-        Err(Errno::NOSYS) => kill_process(pid, signal),
-        Err(errno) => Err(errno),
-    };
+    let _ = handle::signal(&handle, pid, signal);
 }
 
 /// The end of a tree, step by step: TERM, grace, KILL, until two looks in a row find nobody.

@@ -75,18 +75,11 @@ impl Driver<'_> {
             attempts_left: host.hosting().attempts_max.saturating_sub(number),
         };
         // A contract that cannot be put is found before a host could be said to have had it.
-        if let Err(error) =
-            contract::request(site, around, host.name(), terms).and_then(|request| request.encode())
-        {
-            if turn.attempts.is_empty() {
-                self.stop(site, lock, around)?;
-            }
-            return Err(error);
-        }
-        let guarantee = match ready(site, around, host, number, &token, ward.as_mut()) {
+        let made = contract::request(site, around, host.name(), terms).and_then(|request| request.encode());
+        let guarantee = match made.and_then(|_| ready(site, around, host, number, &token, ward.as_mut())) {
             Ok(guarantee) => guarantee,
             Err(error) => {
-                // What nothing can guard is given back, not kept waiting.
+                // What cannot begin is given back, not kept waiting.
                 if turn.attempts.is_empty() {
                     self.stop(site, lock, around)?;
                 }
@@ -99,18 +92,34 @@ impl Driver<'_> {
         failpoint::reach!(TurnDispatched);
         let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
-        let mut shift = self.shift(&around, number, wall_ms.as_ms());
-        let remains = if let Some(mut ward) = ward {
-            ward.go(request, wall_ms.as_ms());
-            shift.watch(site, &mut ward)?;
-            remains(site, &around, host, number)?
+        let remains = if let Some(ward) = ward {
+            self.guarded(site, &around, host, ward, request, number)?
         } else {
             let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
-            let spec = host.spec(&job);
+            let (spec, mut shift) = (host.spec(&job), self.shift(&around, number, wall_ms.as_ms()));
             Remains::Ended(Box::new(process::run(&spec, &mut |tick| shift.tick(site, tick))))
         };
         failpoint::reach!(TurnHostEnded);
         self.ended(site, lock, &around, number, remains)
+    }
+
+    /// Lets a guarded host go, waits for its end, and reads what its guardian left.
+    fn guarded(
+        &mut self,
+        site: &mut Site<'_>,
+        around: &Around,
+        host: &dyn Host,
+        mut ward: Ward,
+        request: Vec<u8>,
+        number: u8,
+    ) -> Result<Remains> {
+        let wall_ms = host.hosting().wall_ms;
+        ward.go(request, wall_ms);
+        let watched = self.shift(around, number, wall_ms).watch(site, &mut ward);
+        // It is collected with the driver, when it has had the time to end.
+        self.wards.push(ward);
+        watched?;
+        remains(site, around, host, number)
     }
 
     /// Takes in what an attempt came to that has just ended: first what was said is kept, and the tree is proved empty.

@@ -121,6 +121,7 @@ pub fn drive(
         before: None,
         left: Vec::new(),
         ward,
+        wards: Vec::new(),
     }
     .drive(site, lock)
 }
@@ -225,6 +226,8 @@ pub(super) struct Driver<'h> {
     pub(super) left: Vec<Process>,
     /// What will guard the next attempt, and gets ready meanwhile.
     pub(super) ward: Option<Ward>,
+    /// What guarded the attempts before.
+    pub(super) wards: Vec<Ward>,
 }
 
 /// Whether the loop goes on.

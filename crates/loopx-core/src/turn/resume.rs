@@ -81,8 +81,16 @@ pub(super) fn go_on(
         None => kept_host(site, turn_id)?,
     };
     let host = host.or(kept.as_deref());
-    let driver =
-        Driver { base: base.clone(), host, watcher, last: None, before: None, left: Vec::new(), ward: None };
+    let driver = Driver {
+        base: base.clone(),
+        host,
+        watcher,
+        last: None,
+        before: None,
+        left: Vec::new(),
+        ward: None,
+        wards: Vec::new(),
+    };
     let stopped = adopt(site, &driver, &around)?;
     // A wish that came meanwhile counts.
     let around = site.around(turn_id)?;

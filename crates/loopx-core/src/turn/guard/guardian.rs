@@ -133,6 +133,8 @@ fn guard(
     if outcome.survivors.is_empty() {
         lock.close();
     }
+    // A driver that is gone finds it out by itself.
+    let _ = channel.send(&Report::Ended);
     Ok(())
 }
 

@@ -56,6 +56,8 @@ pub(super) enum Report {
         /// By what its tree will be held together.
         guarantee: Guarantee,
     },
+    /// All that it guarded has ended, and how is kept; it is about to end itself.
+    Ended,
     /// It cannot guard this attempt; why, for its owner's eyes.
     Refused {
         /// In words.

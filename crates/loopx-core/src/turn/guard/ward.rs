@@ -30,6 +30,8 @@ const END_MS: u64 = 15_000;
 pub(in crate::turn) struct Ward {
     companion: Companion,
     stopped_at_ms: Option<u64>,
+    /// Whether it said so.
+    has_ended: bool,
     until_ms: u64,
 }
 
@@ -39,7 +41,7 @@ impl Ward {
     /// Errors: `host_unavailable`.
     pub(in crate::turn) fn start(guarding: &Guarding) -> Result<Self> {
         let companion = Companion::start(&guarding.launcher, GUARD_WORD).map_err(|e| unguarded(&e))?;
-        Ok(Self { companion, stopped_at_ms: None, until_ms: u64::MAX })
+        Ok(Self { companion, stopped_at_ms: None, has_ended: false, until_ms: u64::MAX })
     }
 
     /// Tells it what to guard, and waits until it is ready; by what its tree will be held together.
@@ -52,7 +54,7 @@ impl Ward {
         match told {
             Ok(Some(Report::Ready { guarantee })) => Ok(guarantee),
             Ok(Some(Report::Refused { why })) => Err(unguarded(&why)),
-            Ok(None) => Err(unguarded(&"it ended")),
+            Ok(Some(Report::Ended) | None) => Err(unguarded(&"it ended")),
             Err(error) => Err(unguarded(&error)),
         }
         .inspect_err(|_| self.companion.kill())
@@ -77,15 +79,26 @@ impl Ward {
     /// Waits for its end at most this long; whether it has ended. One that does not in its time is ended, and what it
     /// guards dies with it.
     pub(in crate::turn) fn wait(&mut self, wait_ms: u64) -> bool {
-        if self.companion.channel.is_due(wait_ms) && self.companion.wait(wait_ms) {
-            return true;
+        if self.companion.channel.is_due(wait_ms) {
+            // What says that it has ended, or says nothing more, has.
+            self.has_ended |= matches!(self.companion.channel.receive(), Ok(Some(Report::Ended)))
+                || self.companion.wait(wait_ms);
         }
         let now_ms = boot_ms();
         let is_late = self.stopped_at_ms.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) >= END_MS);
-        if is_late || now_ms >= self.until_ms {
+        if !self.has_ended && (is_late || now_ms >= self.until_ms) {
             self.companion.kill();
         }
-        self.companion.has_ended()
+        self.has_ended || self.companion.has_ended()
+    }
+}
+
+impl Drop for Ward {
+    /// What has ended is collected.
+    fn drop(&mut self) {
+        if self.has_ended {
+            self.companion.part();
+        }
     }
 }
 
