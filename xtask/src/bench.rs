@@ -12,6 +12,7 @@ mod oneshot;
 mod programs;
 mod report;
 mod ring;
+mod snapshots;
 mod stage;
 mod starts;
 mod turns;
@@ -61,6 +62,7 @@ const GROUPS: &[Group] = &[
     Group { name: "wake", large: false, measure: ring::wake },
     Group { name: "turn", large: false, measure: turns::turn },
     Group { name: "recovery", large: false, measure: turns::recovery },
+    Group { name: "snapshot", large: false, measure: snapshots::snapshot },
     Group { name: "growth", large: true, measure: growth::growth },
 ];
 

@@ -122,6 +122,7 @@ fn finish_locked(
     let receipt = site.authority.submit_step(&right, operation(wish, candidate_id, step))?;
     failpoint::reach!(OwnerCandidate);
     if receipt.negative().is_some() {
+        site.snapshots_of_ended();
         return Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() });
     }
     prove(site, wish, &right, receipt, watcher)
@@ -155,6 +156,7 @@ fn prove(
         last = site.authority.submit_step(right, operation(wish, id, step))?;
         failpoint::reach!(OwnerVerdict);
     }
+    site.snapshots_around(&last);
     Ok(Done { receipt: last, around: site.around(turn_id)?, left: Vec::new() })
 }
 

@@ -61,6 +61,7 @@ impl Driver<'_> {
         let token = attempt_token(turn.turn_id, number)?;
         keep_host(site, turn.turn_id, host)?;
         failpoint::reach!(TurnDescribed);
+        site.snapshot_before(around);
         let now = site.picture(turn)?;
         let tree = match &now {
             Some(tree) => Some(tree.digest(&[].into())),
@@ -359,7 +360,7 @@ fn host_env(site: &Site<'_>, around: &Around, token: &str) -> BTreeMap<OsString,
 }
 
 /// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
-fn declared(around: &Around) -> Result<Vec<ScopePath>> {
+pub(super) fn declared(around: &Around) -> Result<Vec<ScopePath>> {
     let own: Vec<_> = scopes(around).into_iter().collect();
     let goals = &around.goal.boundary.write_scopes;
     match &around.turn.workspace {

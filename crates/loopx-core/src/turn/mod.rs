@@ -20,6 +20,7 @@ mod prove;
 mod resume;
 mod shift;
 mod site;
+mod snapshot;
 mod spool;
 mod tree;
 mod tries;
@@ -42,6 +43,9 @@ pub use prove::{
 };
 pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
+pub use snapshot::{
+    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, waits_for_snapshot, why_none,
+};
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;
 pub use watch::{Phase, Watcher};

@@ -62,6 +62,7 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
     let right = Driverless::of(&around.turn)?;
     let receipt = site.authority.submit_step(&right, around.proof(proof_id, step));
     let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
+    site.snapshots_around(&receipt);
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 
@@ -98,6 +99,7 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Prove
         }
     }
     clear_locks(site)?;
+    site.snapshots_of_ended();
     Ok(done)
 }
 
@@ -293,7 +295,7 @@ pub fn prove_before(
     prove_each(site, &turns)
 }
 
-fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
+pub(super) fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
     let filter = TurnFilter { goal, todo: None, agent: None, live: true };
     let mut turns: Vec<Turn> = Vec::new();
     loop {
@@ -465,8 +467,9 @@ pub(super) fn finished(site: &mut Site<'_>, lock: DriverLock, receipt: Receipt) 
 }
 
 /// Lets go of a Turn; of one that has ended, also of all that was kept to bring it on.
-pub(super) fn let_go(site: &Site<'_>, lock: DriverLock, turn: &Turn) {
+pub(super) fn let_go(site: &mut Site<'_>, lock: DriverLock, turn: &Turn) {
     if turn.is_terminal() {
+        site.snapshots_of_ended();
         // One more than there are: a guardian may have died before its attempt was recorded.
         for number in (1..).take(turn.attempts.len() + 1) {
             guard::clear(site.machine, turn.turn_id, number);

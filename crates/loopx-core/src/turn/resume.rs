@@ -362,6 +362,7 @@ fn resume_proving(
         last = Some(site.authority.submit_step(&right, around.step(base.step(name)?, step))?);
     }
     let receipt = last.ok_or_else(|| unresolved(&around.turn))?;
+    site.snapshots_around(&receipt);
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 

@@ -12,6 +12,7 @@ use std::{
 use super::{
     guard::{self, Guarding, Presence},
     host::Hosts,
+    snapshot::Keep,
     tree::{self, Tree},
     tries,
     workspace::Trees,
@@ -49,6 +50,8 @@ pub struct Machine {
     pub spool: PathBuf,
     /// How attempts are guarded; none where the binary has no guardian, and the process group has to do.
     pub guarding: Option<Guarding>,
+    /// How long snapshots of work trees are kept.
+    pub keep: Keep,
     /// What is passed on of the environment.
     pub env: BTreeMap<OsString, OsString>,
     boot_id: Option<Label>,
@@ -93,11 +96,17 @@ impl Machine {
             spool: locks.with_file_name("spool"),
             locks,
             trees,
+            keep: Keep::default(),
             guarding: None,
             env: env.into_iter().filter(kept).collect(),
             boot_id: boot_id.parse().ok(),
             pid_namespace: namespace.and_then(|link| link.to_string_lossy().parse().ok()),
         })
+    }
+
+    /// Where the snapshots of work trees lie: beside the locks, in the profile.
+    pub fn snapshots(&self) -> PathBuf {
+        self.locks.with_file_name("snapshots")
     }
 
     /// The name of this boot, where the platform has one.

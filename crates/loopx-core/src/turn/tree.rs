@@ -145,9 +145,9 @@ fn submodules(root: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<Pat
         return Some(Vec::new());
     }
     let words = ["config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..+\.path$"];
-    let (ended, listed) = git(root, &passed(env), &words);
-    let listed = match ended {
-        Ended::Exited(0) => listed,
+    let asked = git(root, &quiet(env), &words.map(OsString::from), &[], LISTING_MAX_BYTES);
+    let listed = match asked.ended {
+        Ended::Exited(0) => asked.stdout,
         // It names none.
         Ended::Exited(1) => return Some(Vec::new()),
         _ => return None,
@@ -166,27 +166,15 @@ fn submodules(root: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<Pat
     Some(listed.split(|byte| *byte == 0).filter_map(path).filter(is_below).collect())
 }
 
-/// What git gets of an environment.
-fn passed(env: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
-    let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
-    let mut env: BTreeMap<OsString, OsString> = env
-        .iter()
-        .filter(|(name, _)| passed.contains(&name.as_os_str()))
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
-    env.insert("LC_ALL".into(), "C".into());
-    env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
-    env
-}
-
 /// Asks git what differs from the commit; it writes nothing, and runs no hook, no monitor and no filter.
 fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
-    let mut env = passed(env);
+    let mut env = quiet(env);
     // A filter is a program that the work tree may name; what differs is told without it.
     let filters =
         ["config", "--null", "--name-only", "--get-regexp", r"^filter\..+\.(clean|process|required)$"];
-    let (ended, names) = git(folder, &env, &filters);
-    let names: Vec<_> = match ended {
+    let listed = git(folder, &env, &filters.map(OsString::from), &[], LISTING_MAX_BYTES);
+    let names = listed.stdout;
+    let names: Vec<_> = match listed.ended {
         Ended::Exited(0) => names.split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect(),
         // There is none.
         Ended::Exited(1) => Vec::new(),
@@ -213,19 +201,38 @@ fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
         "--",
         ".",
     ];
-    let (ended, listing) = git(folder, &env, &status);
-    (ended == Ended::Exited(0)).then_some(listing)
+    let outcome = git(folder, &env, &status.map(OsString::from), &[], LISTING_MAX_BYTES);
+    (outcome.ended == Ended::Exited(0)).then_some(outcome.stdout)
 }
 
-/// Runs git in a folder; how it ended, and what it printed.
-fn git(folder: &Path, env: &BTreeMap<OsString, OsString>, words: &[&str]) -> (Ended, Vec<u8>) {
-    let argv = std::iter::once("git").chain(words.iter().copied()).map(OsString::from).collect();
+/// The environment in which git asks nobody anything, and finds only its program and its owner's settings.
+pub(super) fn quiet(env: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
+    let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
+    let mut env: BTreeMap<OsString, OsString> = env
+        .iter()
+        .filter(|(name, _)| passed.contains(&name.as_os_str()))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    env.insert("LC_ALL".into(), "C".into());
+    env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
+    env
+}
+
+/// Runs git in a folder, for at most 20 s; it prints at most `max_bytes`.
+pub(super) fn git(
+    folder: &Path,
+    env: &BTreeMap<OsString, OsString>,
+    words: &[OsString],
+    stdin: &[u8],
+    max_bytes: usize,
+) -> process::Outcome {
+    let argv = std::iter::once(OsString::from("git")).chain(words.iter().cloned()).collect();
     let mut spec = process::Spec::new(argv, folder.to_owned());
     spec.env.clone_from(env);
-    spec.stdout = Capture { max_bytes: LISTING_MAX_BYTES, overflow: Overflow::End };
+    spec.stdin = stdin.to_vec();
+    spec.stdout = Capture { max_bytes, overflow: Overflow::End };
     spec.wall_ms = GIT_WALL_MS;
-    let outcome = process::run(&spec, &mut |_| Control::Continue);
-    (outcome.ended, outcome.stdout)
+    process::run(&spec, &mut |_| Control::Continue)
 }
 
 /// Reads git's listing: the commit, and every path it names.

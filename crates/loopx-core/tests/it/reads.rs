@@ -46,10 +46,11 @@ fn a_read_changes_no_byte() {
     let gate = opened["gate"]["gate_id"].as_str().unwrap();
     let added = desk.ok(&["evidence", "add", "https://example.org/1", "--kind", "url"]);
     let evidence = added["evidence"]["evidence_id"].as_str().unwrap();
-    let more: [&[&str]; 7] = [
+    let more: [&[&str]; 8] = [
         &["turn", "list"],
         &["turn", "plan", "--agent", "coder"],
         &["turn", "show", turn],
+        &["turn", "diff", turn],
         &["gate", "show", gate],
         &["evidence", "show", evidence],
         &["config", "get"],

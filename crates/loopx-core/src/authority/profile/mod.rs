@@ -128,6 +128,11 @@ impl Place {
         self.dir.join("trees")
     }
 
+    /// Snapshots of work trees.
+    pub fn snapshots(&self) -> PathBuf {
+        self.dir.join("snapshots")
+    }
+
     /// Lock files.
     ///
     /// Invariant: a lock's path depends on nothing but the profile's folder, so that every process meets it.

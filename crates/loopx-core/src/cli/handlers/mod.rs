@@ -29,10 +29,12 @@ mod todo_show;
 mod token;
 mod trial;
 mod turn;
+mod turn_diff;
 mod turn_end;
 mod turn_output;
 mod turn_plan;
 mod turn_show;
+mod turn_undo;
 mod workbench;
 
 use super::Handler;
@@ -104,4 +106,6 @@ pub(super) const TURNS: &[(&str, Handler)] = &[
     ("turn accept", turn::accept),
     ("turn recover", turn::recover),
     ("turn abandon", turn::abandon),
+    ("turn diff", turn_diff::diff),
+    ("turn undo", turn_undo::undo),
 ];

@@ -124,6 +124,9 @@ pub(in crate::cli) fn submit_as(
     if frees {
         settle_freed(context, desk, &receipt);
     }
+    if turn::waits_for_snapshot(&desk.profile.place().snapshots()) {
+        Workbench::of(context, desk)?.site(desk).snapshots_of_ended();
+    }
     answered(receipt)
 }
 

@@ -8,6 +8,7 @@ use super::{
     given, goal, names, schema,
     submit::{Written, written},
     todo::{answer, submit_on},
+    workbench::Workbench,
 };
 use crate::{
     cli::{Args, Context, Document, Rendered},
@@ -28,6 +29,11 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let command = Command::Claim(ClaimCommand::Claim(Box::new(command)));
     let done = submit_on(context, args, &mut desk, &id, command)?;
     let Some(own_id) = done.outcome.own_id else { return Err(Error::from(Code::Internal)) };
+    if let Some(turn_id) = done.outcome.turn_id {
+        let mut bench = Workbench::of(context, &desk)?;
+        let around = bench.site(&mut desk).around(turn_id)?;
+        bench.site(&mut desk).snapshot_before(&around);
+    }
     let program = context.program;
     let document =
         Document::new().line(format!("{id} is yours")).line(format!("own_id {own_id}")).line(format!(

@@ -14,7 +14,7 @@ use crate::{
     model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
-    turn::{self, DriverLock},
+    turn::{self, DriverLock, Machine},
 };
 
 /// How many events of a Turn are shown.
@@ -98,7 +98,10 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
     let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
-    let document = page(&turn, words, &log, &kept, now, context.program, next);
+    let snapshot = snapshot(&Workbench::of(context, desk)?.machine, &turn)?;
+    let document = page(&turn, words, &log, &kept, now, context.program)
+        .line(format!("snapshot: {}", snapshot.1))
+        .lines(next.map(|command| format!("next: {} {command}", context.program)));
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
@@ -112,7 +115,7 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
         // The owner's token is the owner's alone.
         fields.remove("own_id");
     }
-    Rendered::new(schema::TURN, &json!({"turn": body, "log": log, "private": kept}), document)
+    Rendered::new(schema::TURN, &json!({"turn": body, "log": log, "private": kept, "snapshot": snapshot.0}), document)
 }
 
 /// Which texts of a Turn lie in the private store, by kind and id; the texts themselves are not shown.
@@ -125,6 +128,19 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
         .collect())
 }
 
+/// What is kept of the work tree before and after a Turn, for programs and in words.
+fn snapshot(machine: &Machine, turn: &Turn) -> Result<(Value, String)> {
+    let none = |why: &str| (json!({"absent": why}), format!("none, {why}"));
+    let Some(record) = turn::recorded(machine, turn)? else { return Ok(none(turn::why_none(machine, turn))) };
+    if let Some(why) = record.absent() {
+        return Ok(none(why));
+    }
+    let changed = record.changes.len();
+    let paths = if changed == 1 { "1 path".to_owned() } else { format!("{changed} paths") };
+    let object = json!({"changed": changed, "peers": record.peers, "before_at_ms": record.before.at_ms});
+    Ok((object, format!("{paths} changed, `turn diff {}` shows them", turn.turn_id)))
+}
+
 fn page(
     turn: &Turn,
     causes: Vec<String>,
@@ -132,7 +148,6 @@ fn page(
     kept: &[Value],
     now: Timestamp,
     program: &str,
-    next: Option<String>,
 ) -> Document {
     let row = TurnRow::of(turn);
     let state =
@@ -202,10 +217,7 @@ fn page(
         document =
             document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));
     }
-    match next {
-        Some(command) => document.line(format!("next: {program} {command}")),
-        None => document,
-    }
+    document
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {

@@ -14,7 +14,7 @@ use crate::{
     private::PrivateStore,
     process::Launcher,
     registry::Composition,
-    turn::{Host, Hosting, Hosts as _, Machine, PASSED_ON, Site},
+    turn::{Host, Hosting, Hosts as _, Keep, Machine, PASSED_ON, Site},
 };
 
 /// This machine, as a handler uses it.
@@ -31,7 +31,11 @@ impl Workbench {
     pub(in crate::cli) fn of(context: &Context<'_, '_>, desk: &Desk) -> Result<Self> {
         let env =
             PASSED_ON.iter().filter_map(|name| Some(((*name).into(), context.env.named(name)?.to_owned())));
-        let machine = Machine::of(&desk.profile, Some(Launcher::this_binary()), env)?;
+        let mut machine = Machine::of(&desk.profile, Some(Launcher::this_binary()), env)?;
+        machine.keep = Keep {
+            age_ms: desk.settings.millis("snapshot.age")?,
+            turns: usize::try_from(desk.settings.count("snapshot.turns")?).unwrap_or(usize::MAX),
+        };
         let private = PrivateStore::at(&desk.profile.place().private_db());
         Ok(Self { machine, private, hosts: Composition::linked()? })
     }

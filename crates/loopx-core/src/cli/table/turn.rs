@@ -171,6 +171,39 @@ const ABANDON: Command = Command::verb("abandon", Access::Writes, "Gives up a Tu
     .examples(&[example("turn abandon 0v7k3 --reason 'its machine is gone'", "free its Todo")])
     .codes(MOVE_CODES);
 
+const DIFF: Command = Command::verb("diff", Access::Reads, "Shows what a Turn changed in its work tree.")
+    .long(&[
+        "Between a snapshot before the Turn and one after it, in a repository of LoopX's own. A `shared` path may be \
+             another Turn's; of a path that is not restorable LoopX keeps no content.",
+    ])
+    .args(&[
+        ID,
+        Arg::switch("stat", "One line a path: how it changed, and whether `turn undo` can put it back"),
+        Arg::switch("name-only", "The paths alone").conflicts(&["stat"]),
+    ])
+    .examples(&[
+        example("turn diff 0v7k3", "as a unified difference"),
+        example("turn diff 0v7k3 --stat", "its paths, and which of them can be put back"),
+    ]);
+
+const UNDO: Command = Command::verb("undo", Access::Writes, "Puts back what a Turn changed in its work tree.")
+    .long(&[
+        "Only paths that still hold what the Turn left there, and that are its own. The present is recorded first, and \
+             `--redo` does what was undone again. No fact changes: a Todo that is done stays done.",
+    ])
+    .args(&[ID, Arg::switch("redo", "Do again what the Turn did, after an undo"), DRY_RUN])
+    .examples(&[
+        example("turn undo 0v7k3 --dry-run", "what it would put back"),
+        example("turn undo 0v7k3", "put it back"),
+    ])
+    .codes(&[
+        Code::InvalidTransition,
+        Code::ExecutorActive,
+        Code::UserOnly,
+        Code::Unauthenticated,
+        Code::NotReady,
+    ]);
+
 pub(super) const TURN: Command =
     Command::noun("turn", Group::Execute, "Governed attempts: work, proof, one commit.")
-        .verbs(&[PLAN, RUN, LIST, SHOW, STOP, ACCEPT, RECOVER, ABANDON]);
+        .verbs(&[PLAN, RUN, LIST, SHOW, STOP, ACCEPT, RECOVER, ABANDON, DIFF, UNDO]);

@@ -18,6 +18,7 @@ mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;
+mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;
 mod verbs;

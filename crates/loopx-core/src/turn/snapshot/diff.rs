@@ -1,0 +1,126 @@
+//! Owns the text of what a Turn changed, as a unified difference.
+//!
+//! Knows no verb. What stands in the files is not trusted; who prints it makes it harmless.
+
+use std::fmt::Write as _;
+
+use super::{
+    picture::Form,
+    record::{Change, Record, Side},
+    shelf::Shelf,
+};
+use crate::{
+    error::Result,
+    model::Turn,
+    turn::site::Machine,
+};
+
+/// The most that is said of all paths, in bytes.
+const TEXT_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// So far into a content a zero byte tells that it is no text.
+const LOOKED_AT_BYTES: usize = 8000;
+
+/// The difference as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// The lines.
+    pub text: String,
+    /// How many paths are left out, because the text grew too long.
+    pub left_out: usize,
+    /// Lines that came and went, by path in order; none where a path is no text.
+    pub counts: Vec<Option<(usize, usize)>>,
+}
+
+/// What a Turn changed as text, as far as its contents are kept.
+///
+/// Errors: `store_*`.
+pub fn text(machine: &Machine, turn: &Turn, record: &Record) -> Result<Text> {
+    let mut all = Text { text: String::new(), left_out: 0, counts: Vec::new() };
+    let Some(shelf) = Shelf::of(machine, turn)? else { return Ok(all) };
+    for change in &record.changes {
+        if all.text.len() > TEXT_MAX_BYTES {
+            all.left_out += 1;
+            all.counts.push(None);
+            continue;
+        }
+        let (body, counted) = body(&shelf, change);
+        let mut head = String::new();
+        // Writing to a string does not fail.
+        let _ = writeln!(head, "diff --git a/{0} b/{0}", change.path);
+        let mode = |side: &Option<Side>| side.as_ref().map(|side| mode(side.form()));
+        match (mode(&change.before), mode(&change.after)) {
+            (None, Some(new)) => drop(writeln!(head, "new file mode {new}")),
+            (Some(old), None) => drop(writeln!(head, "deleted file mode {old}")),
+            (Some(old), Some(new)) if old != new => drop(write!(head, "old mode {old}\nnew mode {new}\n")),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        if change.shared {
+            head.push_str("# shared: it may be another Turn's\n");
+        }
+        all.text.push_str(&head);
+        all.text.push_str(&body);
+        all.counts.push(counted);
+    }
+    Ok(all)
+}
+
+const fn mode(form: Form) -> &'static str {
+    match form {
+        Form::Program => "100755",
+        Form::Link => "120000",
+        Form::Repository => "160000",
+        Form::File | Form::Large | Form::Other => "100644",
+    }
+}
+
+fn body(shelf: &Shelf, change: &Change) -> (String, Option<(usize, usize)>) {
+    let path = &change.path;
+    if let Some(why) = &change.lost {
+        return (format!("# not shown: {why}\n"), None);
+    }
+    let content = |side: &Option<Side>| side.as_ref().and_then(Side::content);
+    match (content(&change.before), content(&change.after)) {
+        (Some(old), Some(new)) if old == new => (String::new(), Some((0, 0))),
+        (Some(old), Some(new)) => match shelf.store.difference(&old, &new, TEXT_MAX_BYTES) {
+            Some(said) => hunks(path, &String::from_utf8_lossy(&said)),
+            None => ("# not shown: it is too long, or kept no longer\n".to_owned(), None),
+        },
+        (Some(oid), None) => whole(path, shelf.store.read(&oid), '-'),
+        (None, Some(oid)) => whole(path, shelf.store.read(&oid), '+'),
+        (None, None) => (String::new(), None),
+    }
+}
+
+/// What follows git's own head, which names contents where people want paths.
+fn hunks(path: &str, said: &str) -> (String, Option<(usize, usize)>) {
+    let Some(at) = said.find("\n@@ ") else { return (format!("Binary files a/{path} and b/{path} differ\n"), None) };
+    let hunks = said.split_at(at + 1).1;
+    let count = |sign: char| hunks.lines().filter(|line| line.starts_with(sign)).count();
+    (format!("--- a/{path}\n+++ b/{path}\n{hunks}"), Some((count('+'), count('-'))))
+}
+
+/// A content that came, or went, whole.
+fn whole(path: &str, content: Option<Vec<u8>>, sign: char) -> (String, Option<(usize, usize)>) {
+    let Some(content) = content else { return ("# not shown: it is kept no longer\n".to_owned(), None) };
+    let (old, new) = if sign == '+' { ("/dev/null".to_owned(), format!("b/{path}")) } else { (format!("a/{path}"), "/dev/null".to_owned()) };
+    if content.iter().take(LOOKED_AT_BYTES).any(|byte| *byte == 0) {
+        return (format!("Binary files {old} and {new} differ\n"), None);
+    }
+    let content = String::from_utf8_lossy(&content);
+    let count = content.split_inclusive('\n').count();
+    let counted = if sign == '+' { (count, 0) } else { (0, count) };
+    if count == 0 {
+        return (String::new(), Some(counted));
+    }
+    let span = if count == 1 { "1".to_owned() } else { format!("1,{count}") };
+    let span = if sign == '+' { format!("-0,0 +{span}") } else { format!("-{span} +0,0") };
+    let mut text = format!("--- {old}\n+++ {new}\n@@ {span} @@\n");
+    for line in content.split_inclusive('\n') {
+        text.push(sign);
+        text.push_str(line);
+    }
+    if !content.ends_with('\n') {
+        text.push_str("\n\\ No newline at end of file\n");
+    }
+    (text, Some(counted))
+}

@@ -1,0 +1,211 @@
+//! Owns what is remembered of one Turn's snapshots: when they were taken, and what differs between them.
+//!
+//! Knows neither git nor files. A path stands there so that it is text and its bytes can be had back: what is no UTF-8,
+//! and the sign `%`, as `%` and two hexadecimal digits.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::picture::{Entry, Form, Oid, Picture};
+use crate::model::{ScopePath, TurnId};
+
+/// The most that is listed of what a snapshot leaves out.
+const LEFT_OUT_MAX: usize = 100;
+
+/// One of the two moments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moment {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// Why there is no snapshot of it, in words that name no place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
+}
+
+/// How a path differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It was not there before.
+    Added,
+    /// It holds something else.
+    Modified,
+    /// It is not there after.
+    Deleted,
+}
+
+impl Kind {
+    /// The letter that git has for it.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Self::Added => "A",
+            Self::Modified => "M",
+            Self::Deleted => "D",
+        }
+    }
+}
+
+/// What lay at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Side {
+    pub(super) form: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) oid: Option<String>,
+}
+
+impl Side {
+    pub(super) fn of(entry: &Entry) -> Self {
+        Self { form: entry.form.as_str().to_owned(), oid: entry.oid.as_ref().map(|oid| oid.as_str().to_owned()) }
+    }
+
+    /// Its form.
+    pub(super) fn form(&self) -> Form {
+        Form::named(&self.form).unwrap_or(Form::Other)
+    }
+
+    /// The name of its content.
+    pub(super) fn content(&self) -> Option<Oid> {
+        self.oid.as_ref().and_then(|oid| Oid::parse(oid.as_bytes()))
+    }
+}
+
+/// One path that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The path from the root of the work tree, as this module writes paths.
+    pub path: String,
+    /// How it differs.
+    pub kind: Kind,
+    /// Whether it may be another Turn's: one was live there meanwhile, and this one did not declare the path.
+    pub shared: bool,
+    /// Why it cannot be put back; none where it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+    pub(super) before: Option<Side>,
+    pub(super) after: Option<Side>,
+}
+
+impl Change {
+    /// Whether both of its contents are kept.
+    pub const fn is_restorable(&self) -> bool {
+        self.lost.is_none()
+    }
+
+    /// The path's bytes.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        decode(&self.path)
+    }
+}
+
+/// What is remembered of a Turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The Turn.
+    pub turn_id: TurnId,
+    /// Where it declared to write, from the root of its work tree.
+    pub scopes: Vec<ScopePath>,
+    /// The moment before it.
+    pub before: Moment,
+    /// The moment after it; none before that.
+    pub after: Option<Moment>,
+    /// Whether another Turn was live in the work tree between the two.
+    pub peers: bool,
+    /// What differs, by path.
+    pub changes: Vec<Change>,
+    /// Paths whose content is never kept, as a submodule, or a file over 20 MiB.
+    pub left_out: Vec<String>,
+    /// The pack that holds what was there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pack: Option<String>,
+}
+
+impl Record {
+    /// Why nothing can be said of what the Turn changed; none where that is known.
+    pub fn absent(&self) -> Option<&str> {
+        let after = self.after.as_ref();
+        let last = match after {
+            Some(after) => after.absent.as_deref(),
+            None => Some("the Turn has not ended, or its last snapshot is not taken yet"),
+        };
+        self.before.absent.as_deref().or(last)
+    }
+
+    /// Whether a path lies where the Turn declared to write.
+    pub(super) fn declares(&self, path: &str) -> bool {
+        let within = |scope: &ScopePath| {
+            let scope = scope.as_str();
+            scope == "."
+                || path.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.scopes.iter().any(within)
+    }
+
+    /// Notes what differs between two pictures.
+    pub(super) fn compare(&mut self, before: &Picture, after: &Picture) {
+        let mut paths: Vec<&Vec<u8>> = before.keys().chain(after.keys()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        for path in paths {
+            let (old, new) = (before.get(path), after.get(path));
+            let kind = match (old, new) {
+                (Some(old), Some(new)) if old.same(new) => continue,
+                (Some(_), Some(_)) => Kind::Modified,
+                (Some(_), None) => Kind::Deleted,
+                (None, _) => Kind::Added,
+            };
+            let path = encode(path);
+            let shared = self.peers && !self.declares(&path);
+            let is_kept = |side: Option<&Entry>| side.is_none_or(|entry| entry.form.is_kept());
+            let lost = (!is_kept(old) || !is_kept(new)).then(|| reason(old, new).to_owned());
+            let side = |entry: Option<&Entry>| entry.map(Side::of);
+            self.changes.push(Change { path, kind, shared, lost, before: side(old), after: side(new) });
+        }
+        let is_out = |(_, entry): &(&Vec<u8>, &Entry)| !entry.form.is_kept();
+        self.left_out = after.iter().filter(is_out).map(|(path, _)| encode(path)).take(LEFT_OUT_MAX).collect();
+    }
+}
+
+fn reason(old: Option<&Entry>, new: Option<&Entry>) -> &'static str {
+    let forms = [old, new].into_iter().flatten().map(|entry| entry.form);
+    match forms.into_iter().find(|form| !form.is_kept()) {
+        Some(Form::Large) => "it is larger than what is kept",
+        Some(Form::Repository) => "it is another repository",
+        _ => "it is no file", // wildcard: what else is not kept
+    }
+}
+
+/// A path as text.
+pub(super) fn encode(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '%' { text.push_str("%25") } else { text.push(c) }
+        }
+        for byte in chunk.invalid() {
+            // Writing to a string does not fail.
+            let _ = write!(text, "%{byte:02x}");
+        }
+    }
+    text
+}
+
+/// The bytes of a path that [`encode`] wrote.
+pub(super) fn decode(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((first, tail)) = rest.split_first() {
+        let hex = (*first == b'%').then(|| tail.split_at_checked(2)).flatten();
+        let byte = hex.and_then(|(hex, after)| {
+            let byte = u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?;
+            Some((byte, after))
+        });
+        let (byte, after) = byte.unwrap_or((*first, tail));
+        bytes.push(byte);
+        rest = after;
+    }
+    bytes
+}

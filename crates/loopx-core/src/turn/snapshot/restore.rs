@@ -1,0 +1,105 @@
+//! Owns putting bytes at a path of a work tree, and taking them away, one folder at a time from the root.
+//!
+//! Knows no snapshot. Invariant: it never follows a symbolic link, and a file is replaced whole or not at all.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Write as _},
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    },
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, statat, symlinkat, unlinkat},
+    io::Errno,
+};
+
+use super::{listing::is_plain, picture::Form};
+
+/// The name beside a file while its new content is written.
+const UNFINISHED: &str = ".loopx-undo";
+
+/// The folder of a path, opened without following a link, and the path's last part.
+fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsString)> {
+    if !is_plain(path) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = open(root, flags, Mode::empty())?;
+    let mut parts = path.split(|byte| *byte == b'/').map(OsStr::from_bytes).peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return Ok((at, part.to_owned()));
+        }
+        at = match openat(&at, part, flags, Mode::empty()) {
+            Err(Errno::NOENT) if makes => {
+                mkdirat(&at, part, Mode::from_raw_mode(0o777))?;
+                openat(&at, part, flags, Mode::empty())?
+            }
+            opened => opened?,
+        };
+    }
+    Err(io::ErrorKind::InvalidInput.into())
+}
+
+/// Puts a content at a path, in the place of what lies there.
+///
+/// Errors: where the way there leads through a link or something that is no folder, or a folder lies there.
+pub(super) fn put(root: &Path, path: &[u8], form: Form, content: &[u8]) -> io::Result<()> {
+    let (folder, name) = folder(root, path, true)?;
+    // What a run that was killed has left is no use to anybody.
+    match unlinkat(&folder, UNFINISHED, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let written = if form == Form::Link {
+        symlinkat(OsStr::from_bytes(content), &folder, UNFINISHED).map_err(io::Error::from)
+    } else {
+        file(&folder, &name, form, content)
+    };
+    let placed = written.and_then(|()| Ok(renameat(&folder, UNFINISHED, &folder, &name)?));
+    if placed.is_err() {
+        // The failure to report is the first.
+        let _ = unlinkat(&folder, UNFINISHED, AtFlags::empty());
+    }
+    placed
+}
+
+fn file(folder: &OwnedFd, name: &OsStr, form: Form, content: &[u8]) -> io::Result<()> {
+    let is_program = form == Form::Program;
+    let mode = Mode::from_raw_mode(if is_program { 0o777 } else { 0o666 });
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(folder, UNFINISHED, flags, mode)?);
+    file.write_all(content)?;
+    // Who else may read a file that is there stays as it is.
+    if let Ok(old) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        && rustix::fs::FileType::from_raw_mode(old.st_mode).is_file()
+    {
+        let read = old.st_mode & 0o666;
+        let mode = if is_program { read | (read & 0o444) >> 2 } else { read };
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    file.sync_data()
+}
+
+/// Takes away what lies at a path, and the folders that are empty then.
+///
+/// Errors: as [`put`].
+pub(super) fn take_away(root: &Path, path: &[u8]) -> io::Result<()> {
+    let (at, name) = folder(root, path, false)?;
+    unlinkat(&at, &name, AtFlags::empty())?;
+    let mut path = path;
+    while let Some(end) = path.iter().rposition(|byte| *byte == b'/') {
+        path = path.split_at(end).0;
+        let (at, name) = folder(root, path, false)?;
+        // One that holds something stays.
+        if unlinkat(&at, &name, AtFlags::REMOVEDIR).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Owns when snapshots are taken and where their records lie: one folder a work tree, one lock for it.
+//!
+//! Knows no verb. Invariant: a Turn's first snapshot is taken once, before its executor starts, and its last one when it
+//! has ended, whoever finds that out.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    keep,
+    picture::{self, Oid, Picture},
+    record::{Moment, Record},
+    store::Store,
+    take::take,
+};
+use crate::{
+    authority::{
+        clock::{Clock as _, SystemClock},
+        profile::{file, make_private_dir},
+    },
+    error::{Code, Error, Result},
+    kernel::Outcome,
+    model::{Receipt, Turn, TurnId, Workspace},
+    turn::{
+        attempt::declared,
+        site::{Around, Machine, Site},
+        workspace::repository_root,
+    },
+};
+
+/// An attached Turn's first snapshot is of its claim only this soon after it, in milliseconds.
+const CLAIM_MAX_MS: i64 = 10_000;
+/// The folder of what waits for its last snapshot.
+const PENDING: &str = "pending";
+
+/// The snapshots of one work tree, under its lock or to be read.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    pub(super) store: Store,
+    pub(super) root: PathBuf,
+}
+
+impl Shelf {
+    /// The shelf of a Turn's work tree; none where that is unknown here, or no git work tree.
+    pub(super) fn of(machine: &Machine, turn: &Turn) -> Result<Option<Self>> {
+        let Some(tree) = turn.workspace.as_ref().map(Workspace::tree) else { return Ok(None) };
+        let Some(root) = machine.trees.folder(&tree)? else { return Ok(None) };
+        if repository_root(&root) != Some(root.as_path()) {
+            return Ok(None);
+        }
+        let dir = machine.snapshots().join(format!("{}.git", tree.as_str()));
+        Ok(Some(Self { store: Store::at(dir, &machine.env), root }))
+    }
+
+    /// Takes the lock of the work tree's snapshots.
+    ///
+    /// Errors: `store_busy`, `disk_full`, `store_*`.
+    pub(super) fn lock(&self, machine: &Machine) -> Result<File> {
+        let name = self.store.dir().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let path = machine.locks.join(format!("snapshot-{name}.lock"));
+        file::lock(&path, "another process takes a snapshot of this work tree, or takes one back")
+    }
+
+    fn path(&self, turn_id: TurnId, ending: &str) -> PathBuf {
+        self.store.turns().join(format!("{turn_id}.{ending}"))
+    }
+
+    /// What is remembered of a Turn.
+    pub(super) fn record(&self, turn_id: TurnId) -> Option<Record> {
+        read(&self.path(turn_id, "json"))
+    }
+
+    /// What is remembered of all Turns of this work tree.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let entries = fs::read_dir(self.store.turns()).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.extension().is_some_and(|name| name == "json")).filter_map(|path| read(&path)).collect()
+    }
+
+    fn write(&self, record: &Record, durable: bool) -> Result<()> {
+        let bytes = serde_json::to_vec(record).map_err(|e| Error::from(Code::Internal).internal(e))?;
+        Store::write(&self.path(record.turn_id, "json"), &bytes, durable)
+    }
+
+    /// Forgets a Turn.
+    pub(super) fn forget(&self, record: &Record) {
+        for ending in ["json", "before", "undo.before"] {
+            // What stays is forgotten the next time.
+            let _ = fs::remove_file(self.path(record.turn_id, ending));
+        }
+    }
+
+    /// Takes a picture now and keeps it under a name, so that nothing in it is forgotten.
+    pub(super) fn note(&self, machine: &Machine, turn_id: TurnId, ending: &str, also: &Picture) -> Result<Picture> {
+        let taken = take(&self.store, &self.root, &machine.env, also)?;
+        let link = self.path(turn_id, ending);
+        // An older one is replaced.
+        let _ = fs::remove_file(&link);
+        fs::hard_link(self.store.picture(), &link)
+            .map_err(|e| Error::new(Code::StoreUnavailable, "the snapshot cannot be kept").internal(e))?;
+        Ok(taken)
+    }
+
+    fn first(&self, machine: &Machine, around: &Around, now_ms: i64, late: bool) -> Result<()> {
+        let turn_id = around.turn.turn_id;
+        if self.record(turn_id).is_some() {
+            return Ok(());
+        }
+        make_private_dir(&self.store.turns())?;
+        let scopes = declared(around)?;
+        let lock = self.lock(machine);
+        let taken = match &lock {
+            _ if late => Err("the claim was given again long after it was made".to_owned()),
+            Err(error) => Err(error.message().to_owned()),
+            Ok(_) => self
+                .note(machine, turn_id, "before", &Picture::new())
+                .map_err(|error| error.message().to_owned()),
+        };
+        let absent = taken.err();
+        let record = Record {
+            turn_id,
+            scopes,
+            before: Moment { at_ms: now_ms, absent },
+            after: None,
+            peers: false,
+            changes: Vec::new(),
+            left_out: Vec::new(),
+            pack: None,
+        };
+        let pending = machine.snapshots().join(PENDING);
+        make_private_dir(&pending)?;
+        self.write(&record, false)?;
+        let name = self.store.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Store::write(&pending.join(turn_id.to_string()), name.as_bytes(), false)
+    }
+
+    fn last(&self, machine: &Machine, turn_id: TurnId, now_ms: i64) -> Result<()> {
+        let _lock = self.lock(machine)?;
+        if let Some(mut record) = self.record(turn_id).filter(|record| record.after.is_none()) {
+            let others = self.records();
+            record.peers = others.iter().any(|other| {
+                let ended_at_ms = other.after.as_ref().map_or(i64::MAX, |after| after.at_ms);
+                other.turn_id != turn_id && ended_at_ms >= record.before.at_ms
+            });
+            let absent = match record.before.absent {
+                Some(_) => None,
+                None => self.compare(machine, &mut record).err().map(|error| error.message().to_owned()),
+            };
+            record.after = Some(Moment { at_ms: now_ms, absent });
+            self.write(&record, !record.changes.is_empty())?;
+        }
+        // The picture before it is in the record now, as far as it differs.
+        let _ = fs::remove_file(self.path(turn_id, "before"));
+        keep::prune(self, machine.keep, now_ms);
+        Ok(())
+    }
+
+    fn compare(&self, machine: &Machine, record: &mut Record) -> Result<()> {
+        let damaged = || Error::new(Code::StoreCorrupt, "the snapshot before the Turn is damaged");
+        let before = picture::read(&self.path(record.turn_id, "before")).ok_or_else(damaged)?;
+        let after = take(&self.store, &self.root, &machine.env, &before)?;
+        record.compare(&before, &after);
+        // What a path held before is the user's repository's alone, if it was not changed when it was seen; and what it
+        // holds now may be in another's commit. Both are brought over.
+        let ours = |path: &str, side: &Option<super::record::Side>, picture: &Picture| {
+            let oid = side.as_ref().and_then(super::record::Side::content)?;
+            let entry = picture.get(&super::record::decode(path))?;
+            (!entry.stored && !self.store.has(&oid)).then_some(oid)
+        };
+        let needed = record
+            .changes
+            .iter()
+            .flat_map(|change| [ours(&change.path, &change.before, &before), ours(&change.path, &change.after, &after)])
+            .flatten()
+            .collect();
+        let (pack, lost) = self.store.bring(&self.root, &machine.env, &needed)?;
+        record.pack = pack;
+        let is_lost = |side: &Option<super::record::Side>| {
+            side.as_ref().and_then(super::record::Side::content).is_some_and(|oid: Oid| lost.contains(&oid))
+        };
+        for change in &mut record.changes {
+            if is_lost(&change.before) || is_lost(&change.after) {
+                change.lost = Some("the repository had lost what was there".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Option<Record> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// What is remembered of a Turn's snapshots on this machine; none where nothing is.
+///
+/// Errors: `store_*`.
+pub fn recorded(machine: &Machine, turn: &Turn) -> Result<Option<Record>> {
+    Ok(Shelf::of(machine, turn)?.and_then(|shelf| shelf.record(turn.turn_id)))
+}
+
+/// Why nothing is remembered of a Turn.
+pub fn why_none(machine: &Machine, turn: &Turn) -> &'static str {
+    match (&turn.workspace, Shelf::of(machine, turn)) {
+        (None, _) => "it works in no folder",
+        (Some(_), Ok(Some(_))) => "none was taken, or it is kept no longer",
+        (Some(_), Ok(None) | Err(_)) => "its folder is no git work tree, or not on this machine",
+    }
+}
+
+/// Whether a Turn waits for its last snapshot, as far as a folder of snapshots tells.
+pub fn waits_for_snapshot(snapshots: &Path) -> bool {
+    fs::read_dir(snapshots.join(PENDING)).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+impl Site<'_> {
+    /// Takes the snapshot before a Turn, once. What goes wrong is remembered, or leaves none; it stops nothing.
+    pub fn snapshot_before(&mut self, around: &Around) {
+        let turn = &around.turn;
+        // What an earlier attempt did is the Turn's.
+        if turn.is_driven() && !turn.attempts.is_empty() {
+            return;
+        }
+        let (Ok(Some(shelf)), Ok(now)) = (Shelf::of(self.machine, turn), SystemClock::new().read()) else { return };
+        let since_ms = now.wall_ms.saturating_sub(turn.admitted_at.as_ms());
+        let late = !turn.is_driven() && since_ms > CLAIM_MAX_MS;
+        self.snapshots_of_ended();
+        if let Err(error) = shelf.first(self.machine, around, now.wall_ms, late) {
+            tracing::warn!(turn = %turn.turn_id, %error, "no snapshot before the Turn");
+        }
+    }
+
+    /// Takes the snapshots after all Turns of this machine that have ended and still wait for theirs. As
+    /// [`Self::snapshot_before`] it stops nothing.
+    pub fn snapshots_of_ended(&mut self) {
+        let pending = self.machine.snapshots().join(PENDING);
+        for entry in fs::read_dir(pending).into_iter().flatten().flatten() {
+            let Some(turn_id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let Ok(around) = self.around(turn_id) else { continue };
+            if !around.turn.is_terminal() {
+                continue;
+            }
+            let Ok(now) = SystemClock::new().read() else { return };
+            let taken = match Shelf::of(self.machine, &around.turn) {
+                Ok(Some(shelf)) => shelf.last(self.machine, turn_id, now.wall_ms),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            match taken {
+                // One that stays is found done the next time.
+                Ok(()) => drop(fs::remove_file(entry.path())),
+                Err(error) => tracing::warn!(turn = %turn_id, %error, "no snapshot after the Turn yet"),
+            }
+        }
+    }
+
+    /// Takes the snapshots that a commit makes due: after what it ended, and before what it began.
+    pub fn snapshots_around(&mut self, receipt: &Receipt) {
+        self.snapshots_of_ended();
+        let Ok(outcome) = receipt.outcome::<Outcome>() else { return };
+        if let Some(begun) = outcome.next_turn_id
+            && let Ok(around) = self.around(begun)
+            && !around.turn.is_terminal()
+        {
+            self.snapshot_before(&around);
+        }
+    }
+}
