@@ -7,6 +7,7 @@ mod attached;
 mod attempt;
 mod command;
 mod contract;
+pub mod controller;
 mod criteria;
 mod driver;
 mod examine;

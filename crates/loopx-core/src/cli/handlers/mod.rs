@@ -14,6 +14,7 @@ mod goal;
 mod goal_terms;
 mod init;
 mod log;
+mod loop_run;
 mod names;
 mod offer;
 mod owner;
@@ -104,4 +105,5 @@ pub(super) const TURNS: &[(&str, Handler)] = &[
     ("turn accept", turn::accept),
     ("turn recover", turn::recover),
     ("turn abandon", turn::abandon),
+    ("loop run", loop_run::run),
 ];

@@ -10,6 +10,7 @@ mod folders;
 mod guardians;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+mod loops;
 mod output;
 mod parallel;
 pub(crate) mod place;
