@@ -24,8 +24,10 @@ fn host(place: &Place, work: &str, prints: &str) {
 
 const LOOP: &[&str] = &["loop", "run", "--agent", "a", "--host", "sh host.sh"];
 
+/// A loop of these tests never waits for long, unless it says so.
 fn words<'w>(more: &[&'w str]) -> Vec<&'w str> {
-    [LOOP, more].concat()
+    let bound: &[&str] = if more.contains(&"--wall") { &[] } else { &["--wall", "2m"] };
+    [LOOP, more, bound].concat()
 }
 
 fn looped(place: &Place, more: &[&str]) -> Answer {
@@ -306,7 +308,7 @@ fn a_signal_between_turns_ends_a_loop_at_once() {
     let place = Place::new("true");
     place.host("");
     place.call("user:ana", &["todo", "defer", "g.1", "--wake", "after:1d"]).ok();
-    let child = start(&place, &["--wall", "3d"]);
+    let child = start(&place, &["--wall", "2m"]);
     until("it waits", || told(&place).contains("waiting: "));
     // when it is asked to end
     kill_process(pid(&child), Signal::TERM).unwrap();
@@ -340,4 +342,181 @@ fn a_loop_waits_for_what_only_time_or_others_bring() {
     add(&place, "now this");
     let ended = answer(&child.wait_with_output().unwrap());
     assert_eq!(states(&ended), ["g.2 settled"], "{}", ended.json);
+}
+
+/// A host that works until it is let go, and shows that it works.
+fn held_host(place: &Place) {
+    place.host("touch ../began; while [ ! -f ../go ]; do sleep 0.05; done");
+}
+
+fn let_go(place: &Place) {
+    fs::write(place.root().join("go"), "").unwrap();
+}
+
+fn began(place: &Place) {
+    until("the host works", || place.root().join("began").exists());
+}
+
+#[test]
+fn a_gate_that_opens_while_a_host_works_keeps_its_result_and_ends_the_loop_with_the_question() {
+    let place = Place::new("true");
+    held_host(&place);
+    add(&place, "and this");
+    let child = start(&place, &[]);
+    began(&place);
+    // when a person asks something that blocks the whole Goal
+    let asked =
+        place.call("user:ana", &["gate", "open", "go on?", "--kind", "decision", "--blocks", "goal"]).ok();
+    let gate = asked.text("/gate/gate_id").to_owned();
+    let_go(&place);
+    let ended = answer(&child.wait_with_output().unwrap());
+    // then the proven result is kept, and the question is named
+    assert_eq!((ended.exit, states(&ended)), (Some(11), vec!["g.1 held".to_owned()]), "{}", ended.json);
+    assert!(ended.text("/loop/next").contains(&gate), "{}", ended.json);
+    // answered, the result counts, and the loop goes on with what is left
+    place.call("proven:ana", &["gate", "resolve", &gate, "--answer", "yes"]).ok();
+    let again = looped(&place, &[]);
+    assert_eq!((states(&again), place.runs()), (vec!["g.2 settled".to_owned()], 2), "{}", again.json);
+    assert_eq!(place.todo_state(), "done");
+}
+
+#[test]
+fn a_goal_that_stops_or_closes_ends_a_loop() {
+    // stopped while a host works: what is admitted comes to its end, and nothing new is
+    let place = Place::new("true");
+    held_host(&place);
+    add(&place, "and this");
+    let child = start(&place, &[]);
+    began(&place);
+    place.call("user:ana", &["goal", "stop", "g"]).ok();
+    let_go(&place);
+    let ended = answer(&child.wait_with_output().unwrap());
+    assert_eq!((ended.exit, ended.code()), (Some(6), "goal_stopped"), "{}", ended.json);
+    assert_eq!(states(&ended), ["g.1 settled"]);
+    assert_eq!(ended.text("/error/hint"), "loopx-core goal resume g");
+    // closed while a loop waits
+    let place = Place::new("true");
+    place.host("");
+    place.call("user:ana", &["todo", "defer", "g.1", "--wake", "after:1d"]).ok();
+    let child = start(&place, &["--wall", "2m"]);
+    until("it waits", || told(&place).contains("waiting: "));
+    place.call("proven:ana", &["goal", "close", "g", "--abandoned", "--reason", "no more"]).ok();
+    let ended = answer(&child.wait_with_output().unwrap()).ok();
+    assert_eq!((ended.text("/loop/disposition"), place.runs()), ("terminal", 0));
+}
+
+#[test]
+fn a_turn_that_is_stopped_from_outside_ends_its_loop() {
+    let place = Place::new("true");
+    held_host(&place);
+    let child = start(&place, &[]);
+    began(&place);
+    let turn_id = place.turn_id();
+    place.call("user:ana", &["turn", "stop", &turn_id]).ok();
+    let ended = answer(&child.wait_with_output().unwrap());
+    assert_eq!((ended.exit, states(&ended)), (Some(1), vec!["g.1 stopped".to_owned()]), "{}", ended.json);
+    assert_eq!(account(&ended, "disposition"), "stop");
+    assert!(place.survivors().is_empty());
+}
+
+#[test]
+fn what_others_took_is_waited_for() {
+    let place = Place::new("true");
+    held_host(&place);
+    add(&place, "and this");
+    let child = start(&place, &["--no-wait"]);
+    began(&place);
+    let own = place.call("agent:b", &["todo", "claim", "g.2"]).ok().text("/own_id").to_owned();
+    let_go(&place);
+    let ended = answer(&child.wait_with_output().unwrap());
+    assert_eq!((ended.exit, states(&ended)), (Some(10), vec!["g.1 settled".to_owned()]), "{}", ended.json);
+    assert_eq!(ended.json.pointer("/loop/open/0/waits_for"), Some(&"peer".into()), "{}", ended.json);
+    // given back, it is taken by the loop that waits for it
+    let child = start(&place, &[]);
+    until("it waits", || told(&place).contains("waiting: other agents own what is left"));
+    place.call("agent:b", &["todo", "release", "g.2", "--own", &own]).ok();
+    let ended = answer(&child.wait_with_output().unwrap());
+    assert_eq!(states(&ended), ["g.2 settled"], "{}", ended.json);
+}
+
+#[test]
+fn two_loops_of_two_agents_share_the_work_and_do_each_part_once() {
+    let place = Place::new("true");
+    place.host("sleep 0.1");
+    for n in 2..=6 {
+        add(&place, &format!("part {n}"));
+    }
+    let of = |agent| {
+        place.start(
+            "user:ana",
+            &["loop", "run", "--agent", agent, "--host", "sh host.sh", "--wall", "2m"],
+            &[],
+        )
+    };
+    let ended = [of("a"), of("b")].map(|child| answer(&child.wait_with_output().unwrap()));
+    let mut done: Vec<_> = ended.iter().flat_map(states).collect();
+    done.sort();
+    let each: Vec<_> = (1..=6).map(|n| format!("g.{n} settled")).collect();
+    assert_eq!((done, place.runs()), (each, 6), "{ended:?}");
+    assert!(ended.iter().all(|one| one.exit == Some(11)), "{ended:?}");
+}
+
+#[test]
+fn two_loops_of_one_agent_are_one_at_a_time() {
+    let place = Place::new("true");
+    place.host("sleep 0.1");
+    for n in 2..=4 {
+        add(&place, &format!("part {n}"));
+    }
+    let ended = [start(&place, &[]), place.start("user:ana", &words(&[]), &[])]
+        .map(|child| answer(&child.wait_with_output().unwrap()));
+    let mut done: Vec<_> = ended.iter().flat_map(states).collect();
+    done.sort();
+    let each: Vec<_> = (1..=4).map(|n| format!("g.{n} settled")).collect();
+    assert_eq!((done, place.runs()), (each, 4), "{ended:?}");
+}
+
+#[test]
+fn a_successor_that_was_declared_comes_next_and_another_is_refused() {
+    let place = Place::new("true");
+    add(&place, "the one that follows");
+    place.call("user:ana", &["todo", "add", "another", "--priority", "P0"]).ok();
+    place.call("user:ana", &["todo", "hold", "g.3"]).ok();
+    let successor = r#","continuation":{"kind":"successor","todo_ids":["g.2"]}"#;
+    let first = format!(
+        "if [ $(wc -l < ../runs) -eq 1 ]; then {}; else {}; fi",
+        report("validated_completion", successor),
+        super::place::REPORT
+    );
+    host(
+        &place,
+        "if [ $(wc -l < ../runs) -eq 1 ]; then touch ../began; while [ ! -f ../go ]; do sleep 0.05; done; fi",
+        &first,
+    );
+    let child = start(&place, &[]);
+    began(&place);
+    // when something else becomes more urgent meanwhile
+    place.call("user:ana", &["todo", "unhold", "g.3"]).ok();
+    let_go(&place);
+    let ended = answer(&child.wait_with_output().unwrap());
+    // then receipt and decision do not belong together, and nobody guesses
+    assert_eq!((ended.exit, ended.code()), (Some(4), "stale_revision"), "{}", ended.json);
+    assert_eq!((account(&ended, "refusal"), place.runs()), (&Value::from("no_successor"), 1));
+    // started anew, a loop holds no receipt, and takes what is decided
+    let again = looped(&place, &[]);
+    assert_eq!(states(&again), ["g.3 settled", "g.2 settled"], "{}", again.json);
+}
+
+#[test]
+fn what_runs_below_a_turn_starts_no_loop() {
+    let place = Place::new("true");
+    let below = format!(
+        "{} loop run --agent b --goal g --host 'sh host.sh' --json > ../below; echo $? >> ../below",
+        env!("CARGO_BIN_EXE_loopx-core")
+    );
+    place.host(&below);
+    looped(&place, &["--turns", "1"]);
+    let said = fs::read_to_string(place.root().join("below")).unwrap();
+    assert!(said.contains("actor_not_allowed") && said.ends_with("6\n"), "{said}");
+    assert_eq!(place.runs(), 1);
 }

@@ -10,6 +10,8 @@ mod folders;
 mod guardians;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod loop_kills;
 mod loops;
 mod output;
 mod parallel;
