@@ -287,7 +287,7 @@ fn row_13_a_closed_goal_ends_and_a_wish_to_stop_stops() {
 
 /// The table read a second time, from its last row up: a later row counts where no earlier one does.
 fn second_reading(last: Option<&Mark>, fresh: &Fresh, budget: &Budget) -> &'static str {
-    let ended = last.and_then(|_| fresh.after.as_ref()).map(|past| &past.ended);
+    let ended = last.and(fresh.after.as_ref()).map(|past| &past.ended);
     let is_spent = budget.turns == Left::Some(0)
         || budget.wall_ms == Left::Some(0)
         || matches!(budget.cost_micros, Left::Some(0) | Left::Unknown);

@@ -176,3 +176,24 @@ fn a_quota_that_runs_out_is_waited_for_and_a_raised_one_wakes() {
     assert_eq!(ended.exit, Some(11), "{}", ended.json);
     over(&place, "quota");
 }
+
+#[test]
+fn regress_what_a_loop_only_brought_on_uses_none_of_its_ids() {
+    // given a Turn that another verb began, and that was killed
+    let place = place();
+    let run = ["turn", "run", "--agent", "a", "--host", "sh host.sh"];
+    let killed =
+        place.command("user:ana", &run, &[("LOOPX_FAILPOINT", "turn.candidate=kill")]).output().unwrap();
+    assert_eq!(killed.status.signal(), Some(Signal::KILL.as_raw()));
+    // when a loop brings it on, begins one of its own, and is killed too
+    let more = ["--op-id", "op"];
+    let (signal, _) = go(&place, &more, &[("LOOPX_FAILPOINT", "turn.candidate=kill@1")]);
+    assert_eq!(signal, Some(Signal::KILL.as_raw()));
+    // then the same loop goes on to the end
+    let (_, again) = go(&place, &more, &[]);
+    assert_eq!(again.exit, Some(11), "{}", again.json);
+    over(&place, "brought on");
+    let head = place.head();
+    let (_, last) = go(&place, &more, &[]);
+    assert_eq!((last.exit, place.head()), (Some(11), head), "{}", last.json);
+}

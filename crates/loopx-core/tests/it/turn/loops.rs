@@ -520,3 +520,29 @@ fn what_runs_below_a_turn_starts_no_loop() {
     assert!(said.contains("actor_not_allowed") && said.ends_with("6\n"), "{said}");
     assert_eq!(place.runs(), 1);
 }
+
+#[test]
+fn an_approval_that_a_loop_asks_for_is_gone_on_from_under_the_same_id() {
+    // given a Todo that needs an approval which nobody gave
+    let place = Place::new("true");
+    place.host("");
+    place.call("proven:ana", &["goal", "update", "g", "--needs-approval", "path:src"]).ok();
+    place.call("user:ana", &["todo", "cancel", "g.1", "--reason", "not this"]).ok();
+    place.call("user:ana", &["todo", "add", "this", "--scope", "src"]).ok();
+    // when a loop meets it, the question is asked
+    let asked = looped(&place, &["--op-id", "op"]);
+    assert_eq!(
+        (asked.exit, asked.text("/loop/disposition")),
+        (Some(11), "user_action_required"),
+        "{}",
+        asked.json
+    );
+    assert_eq!(asked.text("/loop/next"), "todo claim g.2");
+    // the command that it names opens the gate
+    assert_eq!(place.call("agent:a", &["todo", "claim", "g.2"]).code(), "gate_opened");
+    let gate = place.call("user:ana", &["gate", "list"]).ok().text("/items/0/gate_id").to_owned();
+    place.call("proven:ana", &["gate", "resolve", &gate, "--approve"]).ok();
+    // answered, the same call goes on
+    let ended = looped(&place, &["--op-id", "op"]);
+    assert_eq!((states(&ended), place.runs()), (vec!["g.2 settled".to_owned()], 1), "{}", ended.json);
+}

@@ -75,6 +75,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
         last: None,
         receipt: None,
         onward: None,
+        begun: 0,
         lost: 0,
         told: None,
         context,
@@ -125,6 +126,8 @@ struct Loop<'c, 'e, 's> {
     /// That receipt.
     receipt: Option<Receipt>,
     onward: Option<Onward>,
+    /// How many Turns this verb has begun, its earlier starts included; what it only brought on is none of them.
+    begun: usize,
     /// How often in a row others got there first.
     lost: u32,
     /// What was waited for when it was said last.

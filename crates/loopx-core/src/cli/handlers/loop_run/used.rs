@@ -8,7 +8,7 @@ use crate::{
     authority::clock::Deadline,
     cli::{Args, Settings},
     error::Result,
-    model::{FailedBy, TodoId, Turn, TurnId},
+    model::{TodoId, Turn, TurnId},
     turn::controller::{Budget, Ended, Left},
 };
 
@@ -152,10 +152,9 @@ impl Used {
 
     /// How many of the last Turns in a row failed in the same way.
     fn alike(&self) -> u8 {
-        let mut last = self.ran.iter().rev().map(|ran| failure(&ran.ended));
-        let Some(Some(first)) = last.next() else { return 0 };
-        let more = last.take_while(|failure| *failure == Some(first)).count();
-        u8::try_from(more).unwrap_or(u8::MAX).saturating_add(1)
+        let Some(last) = self.ran.last().filter(|ran| is_failure(&ran.ended)) else { return 0 };
+        let alike = self.ran.iter().rev().take_while(|ran| ran.ended == last.ended).count();
+        u8::try_from(alike).unwrap_or(u8::MAX)
     }
 
     pub(super) fn object(&self) -> Value {
@@ -167,18 +166,16 @@ impl Used {
     }
 }
 
-/// In what way a Turn failed, if it did.
-fn failure(ended: &Ended) -> Option<Option<FailedBy>> {
+/// Whether the same, again and again, leads nowhere.
+const fn is_failure(ended: &Ended) -> bool {
     match ended {
-        Ended::Failed(how) => Some(Some(*how)),
-        Ended::Fenced => Some(None),
-        Ended::RepairRequired => Some(Some(FailedBy::Validate)),
+        Ended::Failed(_) | Ended::Fenced | Ended::RepairRequired => true,
         Ended::Completion { .. }
         | Ended::Progress
         | Ended::ReplanRequired
         | Ended::Stopped(_)
         | Ended::Unresolved
         | Ended::Held
-        | Ended::AtWork => None,
+        | Ended::AtWork => false,
     }
 }

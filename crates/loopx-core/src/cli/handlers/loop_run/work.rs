@@ -54,27 +54,36 @@ impl Loop<'_, '_, '_> {
     pub(super) fn look_back(&mut self) -> Result<()> {
         let mut before: Option<Turn> = None;
         loop {
-            let id = self.step(self.used.next_number())?;
-            let receipt = self.desk.authority.receipt(&id.step("admit")?)?;
-            let own = receipt.filter(|receipt| receipt.negative().is_none());
-            let admitted = own.map(|receipt| receipt.outcome::<Outcome>()).transpose()?;
-            let turn_id = match (admitted.and_then(|outcome| outcome.turn_id), &before) {
-                (Some(turn_id), _) => Some(turn_id),
-                (None, Some(before)) if Ended::of(before) == Ended::Progress => {
-                    let goal = &self.goal;
-                    self.desk.look(|view, _| next_of(view, goal, before))?
+            let id = self.step()?;
+            let turn_id = match self.desk.authority.receipt(&id.step("admit")?)? {
+                // A gate was opened instead: the id is used, and no Turn is of it.
+                Some(receipt) if receipt.negative().is_some() => {
+                    self.begun += 1;
+                    continue;
                 }
-                (None, _) => None,
+                Some(receipt) => receipt.outcome::<Outcome>()?.turn_id,
+                None => self.onward_of(before.as_ref())?,
             };
             let Some(turn_id) = turn_id else { return Ok(()) };
+            self.begun += 1;
             let turn = super::super::names::turn_row(&mut self.desk, turn_id)?;
             self.used.note(&turn);
             before = Some(turn);
         }
     }
 
-    fn step(&self, number: usize) -> Result<OperationId> {
-        self.base.step(&format!("turn.{number}"))
+    /// The Turn that was admitted with the settlement of another.
+    fn onward_of(&mut self, before: Option<&Turn>) -> Result<Option<TurnId>> {
+        let Some(before) = before.filter(|before| Ended::of(before) == Ended::Progress) else {
+            return Ok(None);
+        };
+        let goal = &self.goal;
+        self.desk.look(|view, _| next_of(view, goal, before))
+    }
+
+    /// The id of the next Turn that this verb begins.
+    fn step(&self) -> Result<OperationId> {
+        self.base.step(&format!("turn.{}", self.begun + 1))
     }
 
     /// Runs one Turn on a Todo: the one that is admitted for it already, else a new one.
@@ -83,17 +92,20 @@ impl Loop<'_, '_, '_> {
     pub(super) fn turn(&mut self, todo_id: &TodoId) -> Result<()> {
         let start = self.start(todo_id)?;
         let onward = self.onward.take_if(|onward| onward.todo_id == *todo_id);
-        let admitted = match onward {
-            Some(Onward { receipt, lock, .. }) => Admitted::next(receipt, lock),
-            None => {
-                self.give_back()?;
-                match self.admit(&start) {
-                    Ok(admitted) => admitted,
-                    Err(refused) if is_others(&refused) => return self.lose(refused),
-                    Err(refused) => return Err(refused),
+        let admitted = if let Some(Onward { receipt, lock, .. }) = onward {
+            Admitted::next(receipt, lock)
+        } else {
+            self.give_back()?;
+            match self.admit(&start) {
+                Ok(admitted) => admitted,
+                Err(refused) => {
+                    // What was written all the same has used the id.
+                    self.begun += usize::from(refused.code() == Code::GateOpened);
+                    return if is_others(&refused) { self.lose(refused) } else { Err(refused) };
                 }
             }
         };
+        self.begun += 1;
         self.lost = 0;
         self.told = None;
         let of = self.used.declared().turns;
@@ -103,7 +115,7 @@ impl Loop<'_, '_, '_> {
 
     fn start(&self, todo_id: &TodoId) -> Result<Start> {
         Ok(Start {
-            operation_id: self.step(self.used.next_number())?,
+            operation_id: self.step()?,
             actor: self.who.actor.clone(),
             provenance: self.who.provenance,
             goal_id: self.goal.clone(),
