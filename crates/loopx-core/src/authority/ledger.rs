@@ -175,7 +175,7 @@ pub struct StoredReceipt {
 }
 
 impl StoredReceipt {
-    pub(super) fn into_receipt(self, operation_id: OperationId, replayed: bool) -> Receipt {
+    pub(crate) fn into_receipt(self, operation_id: OperationId, replayed: bool) -> Receipt {
         let negative = self
             .negative
             .and_then(|text| Code::ALL.iter().map(|code| code.as_str()).find(|code| *code == &*text));

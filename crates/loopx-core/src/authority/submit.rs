@@ -126,10 +126,20 @@ impl Authority {
         right: &dyn StepRight,
         operation: Operation<Step>,
     ) -> Result<Receipt> {
+        self.submit_step_holding(right, operation, &mut |_| Ok(()))
+    }
+
+    /// As [`Authority::submit_step`], with something to take before the commit, as [`Authority::submit_holding`] has.
+    pub(crate) fn submit_step_holding(
+        &mut self,
+        right: &dyn StepRight,
+        operation: Operation<Step>,
+        hold: &mut dyn FnMut(&Outcome) -> Result<()>,
+    ) -> Result<Receipt> {
         if operation.command.turn_id() != right.turn_id() {
             return Err(Error::from(Code::Internal).internal("a step of another Turn"));
         }
-        self.write(&operation.map(Input::Step), &mut |_| Ok(()))
+        self.write(&operation.map(Input::Step), hold)
     }
 
     /// Reads one consistent state.

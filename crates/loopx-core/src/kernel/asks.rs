@@ -30,6 +30,11 @@ pub struct Ask {
     pub command: String,
 }
 
+impl Ask {
+    /// Why a person is asked who has nothing to do but close the Goal.
+    pub const READY_TO_CLOSE: &str = "ready_to_close";
+}
+
 fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
     Ask { why, about: about.to_string(), command }
 }
@@ -250,7 +255,7 @@ pub fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
         asks.push(ask("no_todo", goal_id, format!("todo add TITLE --goal {goal_id}")));
     }
     let Some(error) = goal::close_refusal(facts, goal_id)? else {
-        asks.push(ask("ready_to_close", goal_id, format!("goal close {goal_id} --achieved")));
+        asks.push(ask(Ask::READY_TO_CLOSE, goal_id, format!("goal close {goal_id} --achieved")));
         return Ok(asks);
     };
     let before = asks.len();

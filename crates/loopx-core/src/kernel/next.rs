@@ -336,6 +336,10 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
             }
             continue;
         }
+        // Only its own driver knows the token of a driven Turn.
+        if turn.machine_id.as_ref() == asker.machine_id && is_presented(facts, turn, asker)? {
+            return Ok(Some(Action::Run { todo_id: todo_id.clone(), turn_id: Some(turn.turn_id) }));
+        }
         if turn.machine_id.as_ref() != asker.machine_id {
             if executes {
                 return wait(ELSEWHERE, coming(deadline.map(|at| at.plus(turn::GRACE))));
@@ -356,7 +360,7 @@ fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Optio
     Ok(None)
 }
 
-/// Whether the asker holds the token of an attached Turn that is at work, run out or not.
+/// Whether the asker holds the token of a Turn that is at work, run out or not.
 fn is_presented(facts: &Facts, turn: &Turn, asker: &Asker<'_>) -> Result<bool> {
     let at_work = matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate);
     let own = turn::ownership(facts, turn)?;

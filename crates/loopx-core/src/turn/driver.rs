@@ -62,6 +62,13 @@ pub struct Admitted {
     ward: Option<Ward>,
 }
 
+impl Admitted {
+    /// A Turn that the settlement of the one before it admitted.
+    pub const fn next(receipt: Receipt, lock: DriverLock) -> Self {
+        Self { receipt, turn_id: lock.turn_id(), lock: Some(lock), ward: None }
+    }
+}
+
 /// Admits one hosted Turn, or finds the one that the same verb admitted before.
 ///
 /// Errors: those of the claim, and then nothing was written but what a negative end says; `store_*`.
@@ -300,7 +307,16 @@ impl Driver<'_> {
         step: Step,
     ) -> Result<()> {
         let operation = around.step(unused(site, &self.base, name)?, step);
-        self.last = Some(site.authority.submit_step(lock, operation)?);
+        let (locks, mut next) = (&site.machine.locks, None);
+        let receipt = site.authority.submit_step_holding(lock, operation, &mut |outcome: &Outcome| {
+            // What a settlement admits has its driver before anybody can see it.
+            next = outcome.next_turn_id.map(|turn_id| DriverLock::take(locks, turn_id)).transpose()?;
+            Ok(())
+        })?;
+        self.last = Some(receipt);
+        if let Some(next) = next {
+            self.watcher.takes_on(next);
+        }
         Ok(())
     }
 
@@ -382,7 +398,10 @@ impl Driver<'_> {
         };
         let step = examine(site, around, self.before.as_ref(), wished)?;
         failpoint::reach!(TurnJudged);
-        let Some(step) = step else { return self.stop(site, lock, around) };
+        let Some(mut step) = step else { return self.stop(site, lock, around) };
+        if let Step::Verdict { goes_on, .. } = &mut step {
+            *goes_on = watcher.goes_on();
+        }
         let (attempt, round) = (around.turn.attempts.len(), around.turn.moved.saturating_add(1));
         self.submit(site, lock, around, &format!("verdict.{attempt}.{round}"), step)?;
         failpoint::reach!(TurnVerdict);

@@ -82,6 +82,7 @@ pub(super) fn examine(
         own_id: turn.own_id,
         verdict: Box::new(finding.verdict(tree)),
         moved,
+        goes_on: false,
     }))
 }
 

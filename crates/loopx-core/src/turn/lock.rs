@@ -111,7 +111,7 @@ impl DriverLock {
     }
 
     /// The Turn.
-    pub fn turn_id(&self) -> TurnId {
+    pub const fn turn_id(&self) -> TurnId {
         self.turn_id
     }
 

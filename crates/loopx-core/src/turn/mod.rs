@@ -10,6 +10,7 @@ mod attempt;
 mod beside;
 mod command;
 mod contract;
+pub mod controller;
 mod criteria;
 mod driver;
 mod examine;

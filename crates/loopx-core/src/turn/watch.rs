@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of how that is shown.
 
+use super::lock::DriverLock;
 use crate::model::TurnId;
 
 /// Where a Turn is, at this moment.
@@ -51,6 +52,18 @@ pub trait Watcher {
     /// Takes note of where the Turn is.
     fn sees(&self, phase: Phase) {
         let _ = phase;
+    }
+
+    /// Whether it goes on with one more Turn of the same holder, if this one settles as progress.
+    fn goes_on(&self) -> bool {
+        false
+    }
+
+    /// Takes the right to drive the Turn that was admitted with such a settlement.
+    ///
+    /// Let go of, that Turn waits for a recovery.
+    fn takes_on(&self, next: DriverLock) {
+        drop(next);
     }
 }
 

@@ -309,7 +309,7 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
             Verb::TurnDispatch,
         ),
         (Step::Candidate { turn_id, own_id: None, candidate, wake: None }, Verb::TurnCandidate),
-        (Step::Verdict { turn_id, own_id, verdict, moved: false }, Verb::TurnVerdict),
+        (Step::Verdict { turn_id, own_id, verdict, moved: false, goes_on: false }, Verb::TurnVerdict),
         (Step::End { turn_id, own_id, failure: None, retry: false, note: None }, Verb::TurnEnd),
         (Step::Prove { turn_id, executor_gone: true, tree: None }, Verb::TurnProve),
         (Step::Lose { turn_id, own_id, executor_gone: true }, Verb::TurnLose),

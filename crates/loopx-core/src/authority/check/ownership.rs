@@ -42,7 +42,7 @@ fn through(
         "verdict" => {
             let verdict = Box::new(verdict(VerdictOutcome::Passed));
             let own_id = own_id.unwrap_or(OwnId::from_bytes([9; 16]));
-            world.step(agent(actor), Step::Verdict { turn_id, own_id, verdict, moved: false })
+            world.step(agent(actor), Step::Verdict { turn_id, own_id, verdict, moved: false, goes_on: false })
         }
         _ => panic!("{door}"),
     }

@@ -202,6 +202,7 @@ impl World {
                 own_id: owned.own_id.unwrap(),
                 verdict: Box::new(verdict),
                 moved,
+                goes_on: false,
             },
         )
     }

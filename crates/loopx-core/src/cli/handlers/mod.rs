@@ -14,6 +14,7 @@ mod goal;
 mod goal_terms;
 mod init;
 mod log;
+mod loop_run;
 mod names;
 mod offer;
 mod owner;
@@ -108,4 +109,5 @@ pub(super) const TURNS: &[(&str, Handler)] = &[
     ("turn abandon", turn::abandon),
     ("turn diff", turn_diff::diff),
     ("turn undo", turn_undo::undo),
+    ("loop run", loop_run::run),
 ];

@@ -83,7 +83,8 @@ pub(super) fn for_agent(
         return None;
     }
     let program = context.program;
-    let decided = turn_plan::decide(context, desk, goal, agent, &agent.default_endpoint()).ok()?;
+    let endpoint = agent.default_endpoint();
+    let decided = turn_plan::decide(context, desk, &turn_plan::Asking::new(goal, agent, &endpoint)).ok()?;
     Some(match decided.action {
         Action::Run { todo_id, .. } => {
             format!("it takes work with `{program} todo claim {todo_id} --as agent:{agent}`")

@@ -102,6 +102,12 @@ impl<'e, S: Fn() -> bool> Progress<'e, S> {
         Told { is_drawn: false, ..told }
     }
 
+    /// Tells something beside the phases, on a line of its own.
+    pub(super) fn aside(&self, text: &str) {
+        self.told.set(self.wipe(self.told.get()));
+        self.print(&format!("{text}\n"));
+    }
+
     /// A stderr that is gone is no failure.
     fn print(&self, text: &str) {
         let mut err = self.err.borrow_mut();

@@ -25,4 +25,5 @@ pub(super) const TURN_UNDO: &str = "loopx_turn_undo_v1";
 pub(super) const TURN_LIST: &str = "loopx_turn_list_v1";
 pub(super) const TURN_PLAN: &str = "loopx_turn_plan_v1";
 pub(super) const TURN_PROVED: &str = "loopx_turn_proved_v1";
+pub(super) const LOOP: &str = "loopx_loop_v1";
 pub(super) const TRIAL: &str = "loopx_try_v1";

@@ -15,7 +15,7 @@ use crate::{
     cli::{Args, Context, Rendered},
     error::{Class, Code, Error, Result, echo},
     kernel::{Command, TurnCommand, recover_command},
-    model::{AgentId, Duration, EndpointId, TodoId, Turn, TurnId, Workspace},
+    model::{AgentId, Duration, EndpointId, GoalId, TodoId, Turn, TurnId, Workspace},
     turn::{self, Admitted, CommandHost, Done, Host, Hosting, Start},
 };
 
@@ -73,7 +73,7 @@ fn choose(
     (agent, endpoint): (&AgentId, &EndpointId),
 ) -> Result<Chosen> {
     let todo_id = turn_plan::todo_of(context, args, desk, agent, endpoint)?;
-    let (workspace, folder) = place(context, args, desk, &todo_id)?;
+    let (workspace, folder) = place(context, args, desk, todo_id.goal())?;
     let host = bench.host(CommandHost::NAME, hosting(context, args, desk, bench, folder)?)?;
     Ok(Chosen { todo_id, workspace, host })
 }
@@ -126,22 +126,22 @@ fn admit(
 }
 
 /// Whether a refusal says that what was decided on has changed since: then another decision finds out what to do.
-fn is_lost(refused: &Error) -> bool {
+pub(super) fn is_lost(refused: &Error) -> bool {
     matches!(refused.code().class(), Class::Conflict | Class::Uncertain)
         || matches!(refused.code(), Code::Held | Code::GateBlocked)
 }
 
 /// The work tree of a run: the flag's, else the folder's, else the Goal's.
-fn place(
+pub(super) fn place(
     context: &Context<'_, '_>,
     args: &Args,
     desk: &mut Desk,
-    todo_id: &TodoId,
+    goal: &GoalId,
 ) -> Result<(Workspace, PathBuf)> {
     let given = args.file("workspace").map(std::path::Path::to_owned);
     let here = || tree_of(context.folder().ok()?, desk.project.as_ref());
     let tree = given.or_else(here);
-    let goals = if tree.is_none() { names::goal_row(desk, todo_id.goal())?.workspace } else { None };
+    let goals = if tree.is_none() { names::goal_row(desk, goal)?.workspace } else { None };
     let Some(workspace) = goals else {
         let (workspace, folder) = goal::work_tree(context, desk, tree.as_deref())?;
         if !args.switch("dry-run") {
@@ -150,15 +150,15 @@ fn place(
         return Ok((workspace, folder));
     };
     let folder = desk.trees().folder(&workspace)?.ok_or_else(|| {
-        Error::new(Code::NotReady, format!("this machine does not know the work tree of {}", todo_id.goal()))
+        Error::new(Code::NotReady, format!("this machine does not know the work tree of {goal}"))
             .detail("argument", "--workspace")
-            .hint("turn run --help")
+            .hint(format!("{} --help", args.path()))
     })?;
     Ok((workspace, folder))
 }
 
 /// How the host is started: the command's program found now, so that a recovery starts the same one.
-fn hosting(
+pub(super) fn hosting(
     context: &Context<'_, '_>,
     args: &Args,
     desk: &Desk,
@@ -172,7 +172,7 @@ fn hosting(
         let looked = if name.contains('/') { "seen from this folder" } else { "in the folders of PATH" };
         let message =
             format!("the host program `{}` is not there, or cannot be executed, {looked}", echo(&name));
-        Error::new(Code::HostUnavailable, message).detail("argument", "--host").hint("turn run --help")
+        Error::new(Code::HostUnavailable, message).detail("argument", "--host").hint(format!("{} --help", args.path()))
     })?;
     if let Some(first) = argv.first_mut() {
         *first = found;
@@ -285,7 +285,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
             Some(_) => {
                 let row = names::turn_row(&mut desk, turn_id)?;
                 let todo_id = row.todo_id().cloned().ok_or_else(|| Error::from(Code::Internal))?;
-                let (_, folder) = place(context, args, &mut desk, &todo_id)?;
+                let (_, folder) = place(context, args, &mut desk, todo_id.goal())?;
                 Some(bench.host(CommandHost::NAME, hosting(context, args, &desk, &bench, folder)?)?)
             }
             None => None,

@@ -104,7 +104,7 @@ pub(super) fn object(done: &Done) -> Result<Value> {
 }
 
 /// Why, in short: what a validator, or a host's end, said.
-fn note(done: &Done) -> Option<String> {
+pub(super) fn note(done: &Done) -> Option<String> {
     let verdict = done.turn().verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
     let last = done.around.todo.as_ref().and_then(|todo| todo.last_end.as_ref());
     let last = last.filter(|end| end.turn_id == done.turn().turn_id).and_then(|end| end.note.as_ref());
@@ -215,9 +215,7 @@ fn failed(done: &Done, how: FailedBy) -> Error {
             )
             .hint(turn_output::command(turn.turn_id));
         }
-        FailedBy::Host(HostFailure::IncompatibleVersion) => Code::IncompatibleVersion,
-        FailedBy::Host(HostFailure::SessionUnavailable) => Code::SessionUnavailable,
-        FailedBy::Host(_) => Code::HostUnavailable,
+        FailedBy::Host(failure) => failure_code(failure),
     };
     let FailedBy::Host(failure) = how else { return Error::from(Code::Internal) };
     let said = match why.filter(|why| why != failure.as_str()) {
@@ -225,6 +223,15 @@ fn failed(done: &Done, how: FailedBy) -> Error {
         None => plain(failure.as_str()).to_owned(),
     };
     Error::new(code, said).detail("failure", failure.as_str()).hint(turn_output::command(turn.turn_id))
+}
+
+/// The code under which a host's failure is answered.
+pub(super) const fn failure_code(failure: HostFailure) -> Code {
+    match failure {
+        HostFailure::IncompatibleVersion => Code::IncompatibleVersion,
+        HostFailure::SessionUnavailable => Code::SessionUnavailable,
+        _ => Code::HostUnavailable, // wildcard: a host that failed is one that cannot be used
+    }
 }
 
 /// Puts the receipt, the Turn and the id to repeat into an error.

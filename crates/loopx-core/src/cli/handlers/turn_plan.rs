@@ -21,7 +21,9 @@ use crate::{
         validators,
     },
     model::json_value,
-    model::{AgentId, EndpointId, Executor, GoalId, MachineId, Todo, TodoId, TurnId, Workspace},
+    model::{
+        AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace,
+    },
     private::PrivateStore,
     projection::{plain, should, with_units},
     turn::{self, DriverLock},
@@ -46,17 +48,48 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
         );
     }
     let goal = names::goal(&mut desk, None)?;
-    let decided = decide(context, &mut desk, &goal, &agent, &endpoint)?;
+    planned(context, &mut desk, &Asking::new(&goal, &agent, &endpoint))
+}
+
+/// For whom a decision is asked, and what it presents.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking<'a> {
+    /// The Goal.
+    pub(super) goal: &'a GoalId,
+    /// The agent.
+    pub(super) agent: &'a AgentId,
+    /// Through which endpoint it would execute.
+    pub(super) endpoint: &'a EndpointId,
+    /// The token of the Turn that it has the right to drive.
+    pub(super) own_id: Option<OwnId>,
+    /// Where it would work; else in the work tree of the present folder.
+    pub(super) workspace: Option<&'a Workspace>,
+}
+
+impl<'a> Asking<'a> {
+    /// Somebody who presents nothing.
+    pub(super) const fn new(goal: &'a GoalId, agent: &'a AgentId, endpoint: &'a EndpointId) -> Self {
+        Self { goal, agent, endpoint, own_id: None, workspace: None }
+    }
+}
+
+/// What an agent should do next in a Goal, as an answer.
+pub(super) fn planned(
+    context: &Context<'_, '_>,
+    desk: &mut Desk,
+    asking: &Asking<'_>,
+) -> Result<Rendered> {
+    let decided = decide(context, desk, asking)?;
     let todo = match &decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => {
-            Some(names::todo_row(&mut desk, todo_id)?)
+            Some(names::todo_row(desk, todo_id)?)
         }
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
     let body = json_value(&decided)?;
     let body = with_units(body);
     let why = explain(&decided, context.program);
-    shown(&mut desk, context, &agent, decided.action.name(), todo.as_ref(), body, why)
+    shown(desk, context, asking.agent, decided.action.name(), todo.as_ref(), body, why)
 }
 
 /// The Todo that a run works on: the one that is named, else what the agent should do next.
@@ -76,7 +109,7 @@ pub(super) fn todo_of(
         return Ok(todo_id);
     }
     let goal = names::goal(desk, None)?;
-    let decided = decide(context, desk, &goal, agent, endpoint)?;
+    let decided = decide(context, desk, &Asking::new(&goal, agent, endpoint))?;
     match decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
         Action::Reconcile { turn_id, command } => Err(Error::new(
@@ -119,10 +152,9 @@ fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
 pub(super) fn decide(
     context: &Context<'_, '_>,
     desk: &mut Desk,
-    goal: &GoalId,
-    agent: &AgentId,
-    endpoint: &EndpointId,
+    asking: &Asking<'_>,
 ) -> Result<Decided> {
+    let Asking { goal, agent, endpoint, own_id, workspace: given } = *asking;
     let machine = Workbench::of(context, desk)?.machine;
     let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
     let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
@@ -133,7 +165,10 @@ pub(super) fn decide(
         .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
         .collect();
     let tried = tried(desk, goal)?;
-    let workspace = workspace(context, desk)?;
+    let workspace = match given {
+        Some(workspace) => Some(workspace.clone()),
+        None => workspace(context, desk)?,
+    };
     desk.look(|view, terms| {
         let mut facts = Facts::new(terms.clone());
         view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
@@ -142,7 +177,7 @@ pub(super) fn decide(
             .map(|row| row.capabilities.clone())
             .unwrap_or_default();
         let asker = Asker {
-            viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: workspace.as_ref() },
+            viewer: Viewer { agent_id: agent, capabilities, own_id, workspace: workspace.as_ref() },
             endpoint,
             machine_id: Some(&machine.machine_id),
             seen: seen.clone(),

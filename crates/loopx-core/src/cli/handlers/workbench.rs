@@ -2,9 +2,14 @@
 //!
 //! Knows no verb.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    cell::Cell,
+    io::{ErrorKind, Read as _},
+    os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::desk::Desk;
@@ -61,9 +66,52 @@ impl Workbench {
 /// Errors: `internal` where the system takes no handler.
 pub(in crate::cli) fn interrupted() -> Result<impl Fn() -> bool> {
     let asked = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&asked))
-            .map_err(|e| Error::new(Code::Internal, "no signal can be listened for").internal(e))?;
+    for signal in ENDS {
+        signal_hook::flag::register(signal, Arc::clone(&asked)).map_err(|e| deaf(&e))?;
     }
     Ok(move || asked.load(Ordering::SeqCst))
+}
+
+/// The signals by which a process is asked to end.
+const ENDS: [i32; 3] =
+    [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+
+fn deaf(e: &std::io::Error) -> Error {
+    Error::new(Code::Internal, "no signal can be listened for").internal(e)
+}
+
+/// How often this process was asked to end. A flag would lose the second of two.
+#[derive(Debug)]
+pub(in crate::cli) struct Signals {
+    heard: UnixStream,
+    count: Cell<usize>,
+}
+
+impl Signals {
+    /// Listens from now on.
+    ///
+    /// Errors: `internal` where the system takes no handler.
+    pub(in crate::cli) fn listen() -> Result<Self> {
+        let (heard, rings) = UnixStream::pair().map_err(|e| deaf(&e))?;
+        heard.set_nonblocking(true).map_err(|e| deaf(&e))?;
+        for signal in ENDS {
+            let rings = rings.try_clone().map_err(|e| deaf(&e))?;
+            signal_hook::low_level::pipe::register(signal, rings).map_err(|e| deaf(&e))?;
+        }
+        Ok(Self { heard, count: Cell::new(0) })
+    }
+
+    /// How many signals came so far.
+    pub(in crate::cli) fn count(&self) -> usize {
+        let mut bytes = [0; 16];
+        loop {
+            match (&self.heard).read(&mut bytes) {
+                Ok(0) => break,
+                Ok(read) => self.count.set(self.count.get().saturating_add(read)),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        self.count.get()
+    }
 }

@@ -9,6 +9,7 @@ mod flags;
 mod gate;
 mod goal;
 mod inspect;
+mod loops;
 mod shape;
 mod shell;
 mod start;
@@ -32,6 +33,7 @@ pub const CORE: &[Command] = &[
     agent::AGENT,
     evidence::EVIDENCE,
     turn::TURN,
+    loops::LOOP,
     inspect::DOCTOR,
     inspect::LOG,
     shell::CONFIG,

@@ -13,19 +13,21 @@ const ID: Arg = Arg::positional(
     "The Turn: `trn_…`, or the start that lists show; whole with --json",
 );
 const TODO: Arg = Arg::option("todo", "TODO", Kind::Id, "The Todo; else what the agent should do next");
-const AGENT: Arg = Arg::option("agent", "AGENT", Kind::Id, "The agent that works");
-const HOST: Arg =
+pub(super) const AGENT: Arg = Arg::option("agent", "AGENT", Kind::Id, "The agent that works");
+pub(super) const HOST: Arg =
     Arg::option("host", "COMMAND", Kind::Argv, "The command that does the work; no shell is run");
-const DEADLINE: Arg =
+pub(super) const DEADLINE: Arg =
     Arg::option("deadline", "DURATION", Kind::Duration, "When an attempt is ended, at most 24h")
         .setting("turn.deadline");
-const ATTEMPTS: Arg = Arg::option(
+pub(super) const ATTEMPTS: Arg = Arg::option(
     "attempts",
     "N",
     Kind::Number { min: 1, max: 3 },
     "How often a lost host is started again, 1 to 3",
 )
 .setting("turn.attempts");
+pub(super) const ENDPOINT: Arg =
+    Arg::option("endpoint", "ENDPOINT", Kind::Id, "Who executes for the agent; else `AGENT.cli`");
 const MOVE_CODES: &[Code] =
     &[Code::InvalidTransition, Code::ExecutorActive, Code::UserOnly, Code::Unauthenticated];
 
@@ -52,7 +54,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Runs one governed Tur
         HOST.required(),
         TODO,
         AGENT.required(),
-        Arg::option("endpoint", "ENDPOINT", Kind::Id, "Who executes for the agent; else `AGENT.cli`"),
+        ENDPOINT,
         DEADLINE,
         ATTEMPTS,
         WORKSPACE,

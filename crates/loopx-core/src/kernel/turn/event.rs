@@ -132,6 +132,23 @@ event_kinds!(Event {
 });
 
 impl Event {
+    /// The Turn that it moves.
+    pub const fn turn_id(&self) -> TurnId {
+        match self {
+            Self::Dispatched { turn_id, .. }
+            | Self::AttemptEnded { turn_id, .. }
+            | Self::CandidateRecorded { turn_id, .. }
+            | Self::Validated { turn_id, .. }
+            | Self::TreeMoved { turn_id, .. }
+            | Self::Held { turn_id, .. }
+            | Self::Returned { turn_id, .. }
+            | Self::Unresolved { turn_id, .. }
+            | Self::ExecutorGone { turn_id }
+            | Self::StopWished { turn_id, .. }
+            | Self::Ended { turn_id, .. } => *turn_id,
+        }
+    }
+
     pub(in crate::kernel) fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
         match self {
             Self::Dispatched { turn_id, attempt, requirement_revision, expires_at } => {

@@ -189,7 +189,7 @@ fn accept(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     let expires_at = end::rearmed(draft.facts(), turn)?;
     draft.emit(Event::Returned { turn_id, renewed: true, expires_at })?;
     // A look has nothing to validate.
-    if look { settle::settle_or_hold(draft, turn_id) } else { Ok(()) }
+    if look { settle::settle_or_hold(draft, turn_id, false) } else { Ok(()) }
 }
 
 fn abandon(draft: &mut Draft<'_>, turn_id: TurnId, reason: &ShortText) -> Result<()> {

@@ -11,7 +11,9 @@ use crate::{
 };
 
 /// Settles a validated result, or holds it, opening the gate that asks a person where no validator could say.
-pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
+///
+/// With `goes_on` its driver asks for the next Turn, where the result is progress.
+pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> Result<()> {
     let turn = named(draft, turn_id)?.clone();
     let unchecked = turn.verdict.as_ref().is_some_and(|verdict| verdict.outcome == VerdictOutcome::Unchecked);
     let completes = turn.candidate.as_ref().is_some_and(|c| c.kind == ResultKind::ValidatedCompletion);
@@ -21,14 +23,14 @@ pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<(
         gate::ask_acceptance(draft, &turn)?;
     }
     if causes(draft.facts(), named(draft, turn_id)?)?.is_empty() {
-        settle(draft, turn_id)
+        settle(draft, turn_id, goes_on)
     } else {
         draft.emit(Event::Held { turn_id, tree_busy: false })
     }
 }
 
 /// Makes a result true: evidence, the Turn's end, the Todo's move, and what its holder goes on with.
-pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
+pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> Result<()> {
     let turn = named(draft, turn_id)?.clone();
     if let Some(changed) = looked(&turn) {
         return look(draft, &turn, changed);
@@ -67,7 +69,9 @@ pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     // Only its own holder goes on: a proof on its behalf would hand the token to somebody else.
     let by_holder = draft.actor().agent() == Some((&turn.agent_id, &turn.endpoint));
     let goes_on = match candidate.kind {
-        ResultKind::ValidatedProgress | ResultKind::ValidatedCompletion => candidate.goes_on && by_holder,
+        ResultKind::ValidatedProgress | ResultKind::ValidatedCompletion => {
+            (candidate.goes_on || goes_on) && by_holder
+        }
         ResultKind::RepairRequired
         | ResultKind::ReplanRequired
         | ResultKind::UserActionRequired

@@ -66,6 +66,9 @@ pub enum Step {
         /// Whether the tree moved while they ran.
         #[serde(skip_serializing)]
         moved: bool,
+        /// Whether its driver goes on with the next Turn if it settles as progress.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        goes_on: bool,
     },
     /// Records that an attempt ended without a result.
     End {
@@ -185,7 +188,8 @@ impl Step {
                 }
             }
             Self::Verdict { .. } | Self::Prove { .. } => {
-                let goes_on = turn.candidate.as_ref().is_some_and(|candidate| candidate.goes_on);
+                let goes_on = matches!(self, Self::Verdict { goes_on: true, .. })
+                    || turn.candidate.as_ref().is_some_and(|candidate| candidate.goes_on);
                 let by_holder = actor.agent() == Some((&turn.agent_id, &turn.endpoint));
                 let (agent, workspace) = (turn.agent_id.clone(), turn.workspace.clone());
                 let tree_busy = matches!(turn.state, TurnState::Held { tree_busy: true });
@@ -241,7 +245,9 @@ impl Step {
             Self::Candidate { candidate, wake, .. } => {
                 candidate_came(draft, &turn, candidate, wake.as_ref())?;
             }
-            Self::Verdict { verdict, moved, .. } => verdict_came(draft, &turn, verdict, *moved)?,
+            Self::Verdict { verdict, moved, goes_on, .. } => {
+                verdict_came(draft, &turn, verdict, *moved, *goes_on)?;
+            }
             Self::End { failure, retry, note, .. } => {
                 attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?;
             }
@@ -417,7 +423,7 @@ pub(super) fn record(
         return end::finish(draft, turn_id, End::Failed(FailedBy::Validate), Some(note), true);
     }
     match kind {
-        ResultKind::LookUnchanged | ResultKind::LookChanged => settle::settle_or_hold(draft, turn_id),
+        ResultKind::LookUnchanged | ResultKind::LookChanged => settle::settle_or_hold(draft, turn_id, false),
         ResultKind::UserActionRequired => {
             let asked = question.as_ref().map_or_else(|| summary.clone(), |text| shorten(text.as_str()));
             end::finish(draft, turn_id, End::Stopped(Stopped::UserAction), summary, false)?;
@@ -443,7 +449,13 @@ fn shorten(text: &str) -> Option<ShortText> {
     text.get(..end).and_then(|head| head.parse().ok())
 }
 
-fn verdict_came(draft: &mut Draft<'_>, turn: &Turn, verdict: &Verdict, moved: bool) -> Result<()> {
+fn verdict_came(
+    draft: &mut Draft<'_>,
+    turn: &Turn,
+    verdict: &Verdict,
+    moved: bool,
+    goes_on: bool,
+) -> Result<()> {
     if !matches!(turn.state, TurnState::Candidate) {
         return Err(no_move(turn, "take a verdict"));
     }
@@ -478,7 +490,7 @@ fn verdict_came(draft: &mut Draft<'_>, turn: &Turn, verdict: &Verdict, moved: bo
             draft.emit(Event::Unresolved { turn_id, why, executor_gone: true, keeps_ownership: true })
         }
         VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked => {
-            settle::settle_or_hold(draft, turn_id)
+            settle::settle_or_hold(draft, turn_id, goes_on)
         }
     }
 }

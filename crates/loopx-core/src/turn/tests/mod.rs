@@ -3,4 +3,5 @@
 mod attached;
 mod bench;
 mod hosted;
+mod receipts;
 mod recovery;

@@ -13,6 +13,9 @@ mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
+mod loop_kills;
+mod loops;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod machines;
 mod midrun;
 mod output;
