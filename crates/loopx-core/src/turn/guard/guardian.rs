@@ -116,7 +116,8 @@ fn guard(
     let token = attempt_token(order.turn_id, order.attempt)?;
     let spec = host.spec(&Job { request, env: order.env.iter().cloned().collect(), token: &token });
     let spec = Spec { tick_ms: TICK_MS, ..spec };
-    let spool = is_current(order).and_then(|current| if current { spool(order, &spec) } else { Err(late()) });
+    let may_begin = is_current(order).map(|current| current && !ended.load(Ordering::SeqCst));
+    let spool = may_begin.and_then(|may_begin| if may_begin { spool(order, &spec) } else { Err(late()) });
     let (spool, charge) = match (spool, charge.take()) {
         (Ok(spool), Some(charge)) => (spool, charge),
         (spool, left) => {

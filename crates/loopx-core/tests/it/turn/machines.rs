@@ -8,6 +8,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
+    guardians::{state, stopped_guardians},
     midrun::{Working, hint, recover, told},
     place::{Answer, Place, answer, until},
 };
@@ -101,6 +102,25 @@ fn another_machine_recovers_nothing_and_is_told_until_when() {
     assert!(place.survivors().is_empty());
     assert_eq!(place.turns()[0]["state"], "stopped");
     other.call("agent:b", &["todo", "claim", "g.1"]).ok();
+}
+
+#[test]
+fn a_guardian_that_wakes_after_its_attempt_was_given_up_elsewhere_starts_nothing() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    let mut run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "guard.go=stop")]);
+    until("the guardian is stopped", || !stopped_guardians(&place).is_empty());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let turn_id = place.turn_id();
+    let other = Other::beside(&place);
+    let give_up = ["turn", "abandon", &turn_id, "--reason", "it burnt"];
+    other.later("proven:ana", &give_up, AFTER_DEADLINE).ok();
+    let guardian = stopped_guardians(&place)[0];
+    kill_process(guardian, Signal::CONT).unwrap();
+    until("it has ended", || state(guardian).is_none());
+    assert_eq!(place.runs(), 0);
+    assert!(place.survivors().is_empty());
 }
 
 #[test]

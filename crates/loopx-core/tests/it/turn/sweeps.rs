@@ -183,6 +183,19 @@ fn a_guardian_that_its_driver_left_stopped_before_the_dispatch_is_ended_by_the_n
     over(&place, "left stopped");
 }
 
+#[test]
+fn a_guardian_that_was_ended_before_it_began_starts_nothing() {
+    let place = ready("touch answer");
+    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "guard.go=stop")]);
+    until("it is stopped", || !stopped_guardians(&place).is_empty());
+    end(run);
+    let turn_id = place.turn_id();
+    let stopped = place.call("user:ana", &["turn", "stop", &turn_id]).ok();
+    assert_eq!(stopped.text("/turn/state"), "stopped", "{}", stopped.json);
+    assert_eq!(place.runs(), 0);
+    assert!(place.survivors().is_empty() && stopped_guardians(&place).is_empty());
+}
+
 /// A small filesystem in memory at a folder, gone with the value.
 struct Small(std::path::PathBuf);
 
