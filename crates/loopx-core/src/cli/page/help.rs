@@ -46,10 +46,7 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
         .terms(globals)
         .para(format!("Exit codes: {}.", exits.join("; ")))
         .heading("Examples")
-        .code(vec![
-            format!("{program} try"),
-            format!("{program} todo add 'Fix the login test' --priority P1"),
-        ])
+        .code(vec![format!("{program} try")])
 }
 
 fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Document {

@@ -7,14 +7,11 @@ use super::{
 };
 use crate::error::Code;
 
-const RUN: Command = Command::verb("run", Access::Writes, "Repeats governed Turns, until a person or the budget ends it.")
+const RUN: Command = Command::verb("run", Access::Writes, "Repeats Turns until a person or the budget ends it.")
     .long(&[
-        "Each Turn goes the way of `turn run`: LoopX decides what comes next, the host works, the validators prove, LoopX \
-         commits. A refused result is repaired, what only waits is waited for, and what a crash left is brought on first: \
-         a loop that was killed is started again as it was.",
-        "The first Ctrl-C lets the Turn that runs come to its end; a second one ends its host and stops it.",
-        "It exits with 0 when the work is at its end, with 10 where it would have to wait, with 11 where a person has to \
-         act, and else with the code of what ended it: 1 for a spent budget.",
+        "Refused results are repaired, what only waits is waited for, and what a crash left is brought on first: a killed \
+         loop is started again as it was. The first Ctrl-C lets the Turn that runs come to its end; a second one stops it.",
+        "It exits with 0 at the end of the work, 10 where it would wait, 11 where a person has to act.",
     ])
     .args(&[
         HOST.required(),
@@ -24,7 +21,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Repeats governed Turn
             "turns",
             "N",
             Kind::Number { min: 1, max: 10_000 },
-            "How many Turns it may run; with the same --op-id those of an earlier start count too",
+            "How many Turns it may run, over all starts of one --op-id",
         )
         .setting("loop.turns"),
         Arg::option("wall", "DURATION", Kind::Duration, "How long it begins Turns, at most 30d").setting("loop.wall"),
@@ -32,7 +29,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Repeats governed Turn
             "cost",
             "MICROS",
             Kind::Number { min: 1, max: u64::MAX },
-            "What its hosts may report as their cost, in millionths; ends it where one reports none",
+            "What its hosts may report as their cost, in millionths",
         ),
         Arg::switch("no-wait", "Exit with 10 where it would have to wait"),
         DEADLINE,
@@ -42,7 +39,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Repeats governed Turn
     ])
     .examples(&[
         example("loop run --agent coder --host './host.sh'", "until nothing is left, a person is asked or 10 Turns ran"),
-        example("loop run --agent coder --host './host.sh' --turns 3 --wall 2h --no-wait", "for a timer"),
+        example("loop run --agent coder --host ./host.sh --turns 3 --no-wait", "for a timer"),
     ])
     .codes(&[
         Code::NotReady,

@@ -537,7 +537,7 @@ fn an_approval_that_a_loop_asks_for_is_gone_on_from_under_the_same_id() {
         "{}",
         asked.json
     );
-    assert_eq!(asked.text("/loop/next"), "todo claim g.2");
+    assert_eq!(asked.text("/loop/next"), "todo claim g.2 --as agent:a");
     // the command that it names opens the gate
     assert_eq!(place.call("agent:a", &["todo", "claim", "g.2"]).code(), "gate_opened");
     let gate = place.call("user:ana", &["gate", "list"]).ok().text("/items/0/gate_id").to_owned();
