@@ -45,7 +45,8 @@ pub use prove::{
 pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use snapshot::{
-    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, waits_for_snapshot, why_none,
+    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, waits_for_snapshot,
+    why_none,
 };
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;

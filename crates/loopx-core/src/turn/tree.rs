@@ -367,8 +367,8 @@ mod tests {
         fs::write(sub.join("b"), "once more").unwrap();
         look();
         assert!(!ran.exists());
-        git(dir.path(), &["status"]);
-        assert!(ran.exists(), "git itself would have run it");
+        git(&sub, &["add", "b"]);
+        assert!(ran.exists(), "git itself runs it");
     }
 
     #[test]

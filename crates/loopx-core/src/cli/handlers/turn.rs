@@ -172,7 +172,9 @@ pub(super) fn hosting(
         let looked = if name.contains('/') { "seen from this folder" } else { "in the folders of PATH" };
         let message =
             format!("the host program `{}` is not there, or cannot be executed, {looked}", echo(&name));
-        Error::new(Code::HostUnavailable, message).detail("argument", "--host").hint(format!("{} --help", args.path()))
+        Error::new(Code::HostUnavailable, message)
+            .detail("argument", "--host")
+            .hint(format!("{} --help", args.path()))
     })?;
     if let Some(first) = argv.first_mut() {
         *first = found;

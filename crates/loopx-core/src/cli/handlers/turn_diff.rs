@@ -26,7 +26,11 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
     let (Some(record), None) = (&record, absent) else {
         let why = absent.unwrap_or_default();
         let document = Document::new().line(format!("no snapshots of the Turn {turn_id}: {why}"));
-        return Rendered::new(schema::TURN_DIFF, &json!({"turn_id": turn_id, "absent": why, "items": []}), document);
+        return Rendered::new(
+            schema::TURN_DIFF,
+            &json!({"turn_id": turn_id, "absent": why, "items": []}),
+            document,
+        );
     };
     let items: Vec<Value> = record.changes.iter().map(object).collect();
     let mut document = Document::new();

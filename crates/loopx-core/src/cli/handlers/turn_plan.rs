@@ -21,9 +21,7 @@ use crate::{
         validators,
     },
     model::json_value,
-    model::{
-        AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace,
-    },
+    model::{AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
     projection::{plain, should, with_units},
     turn::{self, DriverLock},
@@ -74,16 +72,10 @@ impl<'a> Asking<'a> {
 }
 
 /// What an agent should do next in a Goal, as an answer.
-pub(super) fn planned(
-    context: &Context<'_, '_>,
-    desk: &mut Desk,
-    asking: &Asking<'_>,
-) -> Result<Rendered> {
+pub(super) fn planned(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking<'_>) -> Result<Rendered> {
     let decided = decide(context, desk, asking)?;
     let todo = match &decided.action {
-        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => {
-            Some(names::todo_row(desk, todo_id)?)
-        }
+        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Some(names::todo_row(desk, todo_id)?),
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
     let body = json_value(&decided)?;
@@ -149,11 +141,7 @@ fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
 }
 
 /// The decision for an agent, as the present folder and this machine have it.
-pub(super) fn decide(
-    context: &Context<'_, '_>,
-    desk: &mut Desk,
-    asking: &Asking<'_>,
-) -> Result<Decided> {
+pub(super) fn decide(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking<'_>) -> Result<Decided> {
     let Asking { goal, agent, endpoint, own_id, workspace: given } = *asking;
     let machine = Workbench::of(context, desk)?.machine;
     let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };

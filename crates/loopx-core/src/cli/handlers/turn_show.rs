@@ -115,7 +115,11 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
         // The owner's token is the owner's alone.
         fields.remove("own_id");
     }
-    Rendered::new(schema::TURN, &json!({"turn": body, "log": log, "private": kept, "snapshot": snapshot.0}), document)
+    Rendered::new(
+        schema::TURN,
+        &json!({"turn": body, "log": log, "private": kept, "snapshot": snapshot.0}),
+        document,
+    )
 }
 
 /// Which texts of a Turn lie in the private store, by kind and id; the texts themselves are not shown.

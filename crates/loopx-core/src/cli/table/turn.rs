@@ -50,16 +50,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Runs one governed Tur
         "LoopX decides, the host works, the validators prove, LoopX commits once. The host reads one JSON \
              object from stdin and writes one to stdout. All that it starts is ended with it.",
     ])
-    .args(&[
-        HOST.required(),
-        TODO,
-        AGENT.required(),
-        ENDPOINT,
-        DEADLINE,
-        ATTEMPTS,
-        WORKSPACE,
-        DRY_RUN,
-    ])
+    .args(&[HOST.required(), TODO, AGENT.required(), ENDPOINT, DEADLINE, ATTEMPTS, WORKSPACE, DRY_RUN])
     .examples(&[
         example("turn run --agent coder --host './host.sh'", "the next Todo"),
         example(

@@ -78,17 +78,7 @@ fn follows(ended: Option<Ended>, next: Next, budget: &Budget) -> Disposition {
 
 /// Every kind of decision.
 fn decisions() -> [Next; 9] {
-    [
-        run(1),
-        repair(1),
-        RECONCILE,
-        WAIT,
-        asks(),
-        ready(),
-        Next::Stopped,
-        Next::Closed,
-        Next::Interrupted,
-    ]
+    [run(1), repair(1), RECONCILE, WAIT, asks(), ready(), Next::Stopped, Next::Closed, Next::Interrupted]
 }
 
 /// Every kind of end.
@@ -247,7 +237,8 @@ fn row_10_a_loop_that_begins_runs_what_is_decided() {
 
 #[test]
 fn row_11_a_decided_repair_or_reconciliation_is_made_and_a_wish_to_replan_heard() {
-    let ends = [None, Some(completed(Continuation::ActiveGoal)), Some(Ended::RepairRequired), Some(Ended::Held)];
+    let ends =
+        [None, Some(completed(Continuation::ActiveGoal)), Some(Ended::RepairRequired), Some(Ended::Held)];
     for ended in ends {
         let then = |next| follows(ended.clone(), next, &FULL);
         assert_eq!(then(repair(2)), Disposition::Repair { work: Some(todo(2)) });
@@ -339,7 +330,12 @@ fn second_reading(last: Option<&Mark>, fresh: &Fresh, budget: &Budget) -> &'stat
 }
 
 fn any_left() -> impl Strategy<Value = Left> {
-    prop_oneof![Just(Left::Unbounded), Just(Left::Some(0)), (1..9_u64).prop_map(Left::Some), Just(Left::Unknown)]
+    prop_oneof![
+        Just(Left::Unbounded),
+        Just(Left::Some(0)),
+        (1..9_u64).prop_map(Left::Some),
+        Just(Left::Unknown)
+    ]
 }
 
 fn any_mark() -> impl Strategy<Value = Mark> {

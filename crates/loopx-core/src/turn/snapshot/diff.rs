@@ -9,11 +9,7 @@ use super::{
     record::{Change, Record, Side},
     shelf::Shelf,
 };
-use crate::{
-    error::Result,
-    model::Turn,
-    turn::site::Machine,
-};
+use crate::{error::Result, model::Turn, turn::site::Machine};
 
 /// The most that is said of all paths, in bytes.
 const TEXT_MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -93,7 +89,9 @@ fn body(shelf: &Shelf, change: &Change) -> (String, Option<(usize, usize)>) {
 
 /// What follows git's own head, which names contents where people want paths.
 fn hunks(path: &str, said: &str) -> (String, Option<(usize, usize)>) {
-    let Some(at) = said.find("\n@@ ") else { return (format!("Binary files a/{path} and b/{path} differ\n"), None) };
+    let Some(at) = said.find("\n@@ ") else {
+        return (format!("Binary files a/{path} and b/{path} differ\n"), None);
+    };
     let hunks = said.split_at(at + 1).1;
     let count = |sign: char| hunks.lines().filter(|line| line.starts_with(sign)).count();
     (format!("--- a/{path}\n+++ b/{path}\n{hunks}"), Some((count('+'), count('-'))))
@@ -102,7 +100,11 @@ fn hunks(path: &str, said: &str) -> (String, Option<(usize, usize)>) {
 /// A content that came, or went, whole.
 fn whole(path: &str, content: Option<Vec<u8>>, sign: char) -> (String, Option<(usize, usize)>) {
     let Some(content) = content else { return ("# not shown: it is kept no longer\n".to_owned(), None) };
-    let (old, new) = if sign == '+' { ("/dev/null".to_owned(), format!("b/{path}")) } else { (format!("a/{path}"), "/dev/null".to_owned()) };
+    let (old, new) = if sign == '+' {
+        ("/dev/null".to_owned(), format!("b/{path}"))
+    } else {
+        (format!("a/{path}"), "/dev/null".to_owned())
+    };
     if content.iter().take(LOOKED_AT_BYTES).any(|byte| *byte == 0) {
         return (format!("Binary files {old} and {new} differ\n"), None);
     }

@@ -3,13 +3,7 @@
 //! Knows neither git nor Turns. It is written as text, one record a path, and is read whole; one that cannot be read is
 //! none, and is made anew.
 
-use std::{
-    collections::BTreeMap,
-    fs::Metadata,
-    io::Write as _,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
-};
+use std::{collections::BTreeMap, fs::Metadata, io::Write as _, os::unix::fs::MetadataExt as _, path::Path};
 
 use crate::error::Result;
 
@@ -193,6 +187,8 @@ pub(super) fn encode(picture: &Picture) -> Result<Vec<u8>> {
         bytes.extend_from_slice(head.as_bytes());
         bytes.extend_from_slice(path);
     }
-    bytes.write_all(b"\0end\0").map_err(|e| crate::error::Error::from(crate::error::Code::Internal).internal(e))?;
+    bytes
+        .write_all(b"\0end\0")
+        .map_err(|e| crate::error::Error::from(crate::error::Code::Internal).internal(e))?;
     Ok(bytes)
 }

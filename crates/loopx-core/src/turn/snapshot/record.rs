@@ -58,7 +58,10 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn of(entry: &Entry) -> Self {
-        Self { form: entry.form.as_str().to_owned(), oid: entry.oid.as_ref().map(|oid| oid.as_str().to_owned()) }
+        Self {
+            form: entry.form.as_str().to_owned(),
+            oid: entry.oid.as_ref().map(|oid| oid.as_str().to_owned()),
+        }
     }
 
     /// Its form.
@@ -166,7 +169,8 @@ impl Record {
             self.changes.push(Change { path, kind, shared, lost, before: side(old), after: side(new) });
         }
         let is_out = |(_, entry): &(&Vec<u8>, &Entry)| !entry.form.is_kept();
-        self.left_out = after.iter().filter(is_out).map(|(path, _)| encode(path)).take(LEFT_OUT_MAX).collect();
+        self.left_out =
+            after.iter().filter(is_out).map(|(path, _)| encode(path)).take(LEFT_OUT_MAX).collect();
     }
 }
 

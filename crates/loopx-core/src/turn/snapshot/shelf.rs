@@ -76,7 +76,10 @@ impl Shelf {
     pub(super) fn records(&self) -> Vec<Record> {
         let entries = fs::read_dir(self.store.turns()).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
-        paths.filter(|path| path.extension().is_some_and(|name| name == "json")).filter_map(|path| read(&path)).collect()
+        paths
+            .filter(|path| path.extension().is_some_and(|name| name == "json"))
+            .filter_map(|path| read(&path))
+            .collect()
     }
 
     fn write(&self, record: &Record, durable: bool) -> Result<()> {
@@ -93,7 +96,13 @@ impl Shelf {
     }
 
     /// Takes a picture now and keeps it under a name, so that nothing in it is forgotten.
-    pub(super) fn note(&self, machine: &Machine, turn_id: TurnId, ending: &str, also: &Picture) -> Result<Picture> {
+    pub(super) fn note(
+        &self,
+        machine: &Machine,
+        turn_id: TurnId,
+        ending: &str,
+        also: &Picture,
+    ) -> Result<Picture> {
         let taken = take(&self.store, &self.root, &machine.env, also)?;
         let link = self.path(turn_id, ending);
         // An older one is replaced.
@@ -172,7 +181,9 @@ impl Shelf {
         let needed = record
             .changes
             .iter()
-            .flat_map(|change| [ours(&change.path, &change.before, &before), ours(&change.path, &change.after, &after)])
+            .flat_map(|change| {
+                [ours(&change.path, &change.before, &before), ours(&change.path, &change.after, &after)]
+            })
             .flatten()
             .collect();
         let (pack, lost) = self.store.bring(&self.root, &machine.env, &needed)?;
@@ -222,7 +233,9 @@ impl Site<'_> {
         if turn.is_driven() && !turn.attempts.is_empty() {
             return;
         }
-        let (Ok(Some(shelf)), Ok(now)) = (Shelf::of(self.machine, turn), SystemClock::new().read()) else { return };
+        let (Ok(Some(shelf)), Ok(now)) = (Shelf::of(self.machine, turn), SystemClock::new().read()) else {
+            return;
+        };
         let since_ms = now.wall_ms.saturating_sub(turn.admitted_at.as_ms());
         let late = !turn.is_driven() && since_ms > CLAIM_MAX_MS;
         self.snapshots_of_ended();
@@ -236,7 +249,9 @@ impl Site<'_> {
     pub fn snapshots_of_ended(&mut self) {
         let pending = self.machine.snapshots().join(PENDING);
         for entry in fs::read_dir(pending).into_iter().flatten().flatten() {
-            let Some(turn_id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let Some(turn_id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
             let Ok(around) = self.around(turn_id) else { continue };
             if !around.turn.is_terminal() {
                 continue;

@@ -108,7 +108,8 @@ fn once(
             {
                 taken.insert(path, entry.clone());
             }
-            _ => { // wildcard: never seen, or not as it was
+            _ => {
+                // wildcard: never seen, or not as it was
                 let believed = index.filter(|_| before.is_none()).cloned();
                 due.push(Due { path, form, stat, believed });
             }
@@ -138,7 +139,8 @@ fn read(
 ) -> Result<()> {
     let mut named: BTreeMap<&[u8], (Oid, bool)> = BTreeMap::new();
     // First what the user's repository should hold: it is only named, unless it is something else after all.
-    let believed: Vec<&Due> = due.iter().filter(|due| due.believed.is_some() && due.form != Form::Link).collect();
+    let believed: Vec<&Due> =
+        due.iter().filter(|due| due.believed.is_some() && due.form != Form::Link).collect();
     let paths: Vec<&[u8]> = believed.iter().map(|due| due.path.as_slice()).collect();
     for (due, oid) in believed.iter().zip(store.files(root, &paths, false)?) {
         if due.believed.as_ref() == Some(&oid) {

@@ -54,7 +54,8 @@ pub struct Undone {
 pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, dry: bool) -> Result<Undone> {
     let turn_id = turn.turn_id;
     if !turn.is_terminal() {
-        let message = format!("the Turn {turn_id} is {}; only what has ended is taken back", turn.state.as_str());
+        let message =
+            format!("the Turn {turn_id} is {}; only what has ended is taken back", turn.state.as_str());
         return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn stop {turn_id}")));
     }
     if !dry {
@@ -83,9 +84,12 @@ pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, dry: bool) -
             .hint(format!("turn diff {turn_id}")));
     }
     if let Some(other) = other_live(site, turn)? {
-        return Err(Error::new(Code::ExecutorActive, format!("the Turn {other} is live in the same work tree"))
-            .detail("turn_id", other.to_string())
-            .hint(format!("turn show {other}")));
+        return Err(Error::new(
+            Code::ExecutorActive,
+            format!("the Turn {other} is live in the same work tree"),
+        )
+        .detail("turn_id", other.to_string())
+        .hint(format!("turn show {other}")));
     }
     if !dry {
         shelf.note(site.machine, turn_id, "undo.before", &Picture::new())?;
@@ -102,7 +106,9 @@ fn other_live(site: &mut Site<'_>, turn: &Turn) -> Result<Option<TurnId>> {
         after = Some(last.goal_id.clone());
         for goal in goals {
             let turns = live(site, &goal.goal_id)?;
-            if let Some(other) = turns.iter().find(|other| other.turn_id != turn.turn_id && other.shares_tree(turn)) {
+            if let Some(other) =
+                turns.iter().find(|other| other.turn_id != turn.turn_id && other.shares_tree(turn))
+            {
                 return Ok(Some(other.turn_id));
             }
         }

@@ -15,12 +15,8 @@ use crate::{
     },
 };
 
-const FULL: Budget = Budget {
-    turns: Left::Some(3),
-    wall_ms: Left::Unbounded,
-    cost_micros: Left::Unbounded,
-    alike: 0,
-};
+const FULL: Budget =
+    Budget { turns: Left::Some(3), wall_ms: Left::Unbounded, cost_micros: Left::Unbounded, alike: 0 };
 
 fn of(bench: &mut Bench, agent: &str) -> Option<turn::controller::Past> {
     let (goal, agent) = (text("g"), text(agent));

@@ -99,7 +99,13 @@ impl Player {
         let moved = y.is_multiple_of(11);
         self.step(
             &turn,
-            Step::Verdict { turn_id: turn.turn_id, own_id: turn.own_id, verdict: Box::new(verdict), moved, goes_on: false },
+            Step::Verdict {
+                turn_id: turn.turn_id,
+                own_id: turn.own_id,
+                verdict: Box::new(verdict),
+                moved,
+                goes_on: false,
+            },
         );
     }
 

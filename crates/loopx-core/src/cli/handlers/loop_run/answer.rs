@@ -71,9 +71,8 @@ impl Loop<'_, '_, '_> {
         for line in self.told(&open) {
             self.say(&line);
         }
-        let mut error = Error::new(code, end.why)
-            .detail("operation_id", self.base.as_str())
-            .detail("loop", account);
+        let mut error =
+            Error::new(code, end.why).detail("operation_id", self.base.as_str()).detail("loop", account);
         if let Some(receipt) = &self.receipt {
             error = error.detail("receipt", json_value(receipt)?);
         }
@@ -90,7 +89,8 @@ impl Loop<'_, '_, '_> {
         Ok(match disposition {
             Disposition::Terminal => End::good("the work is at its end", 0, None),
             Disposition::Wait { why, until } => {
-                let until = until.map_or_else(String::new, |at| format!(", until {} at the latest", show::utc(at)));
+                let until =
+                    until.map_or_else(String::new, |at| format!(", until {} at the latest", show::utc(at)));
                 End::good(format!("{agent} waits: {}{until}", plain(why)), WAITS, Some(plan))
             }
             Disposition::UserActionRequired(asks) => {
@@ -104,12 +104,19 @@ impl Loop<'_, '_, '_> {
             Disposition::Stop(StopWhy::TurnStopped) => {
                 End::bad(Code::NotReady, "its last Turn was stopped, so the loop ends too", self.again())
             }
-            Disposition::Stop(StopWhy::GoalStopped) => {
-                End::bad(Code::GoalStopped, format!("the Goal {goal} is stopped"), format!("goal resume {goal}"))
+            Disposition::Stop(StopWhy::GoalStopped) => End::bad(
+                Code::GoalStopped,
+                format!("the Goal {goal} is stopped"),
+                format!("goal resume {goal}"),
+            ),
+            Disposition::Stop(StopWhy::Budget(meter)) => {
+                End::bad(Code::NotReady, self.spent(*meter), self.again())
             }
-            Disposition::Stop(StopWhy::Budget(meter)) => End::bad(Code::NotReady, self.spent(*meter), self.again()),
             Disposition::Replan(ReplanWhy::Budget(meter)) => {
-                let why = format!("{}, and its last Turn brought progress and no end: look at the plan", self.spent(*meter));
+                let why = format!(
+                    "{}, and its last Turn brought progress and no end: look at the plan",
+                    self.spent(*meter)
+                );
                 End::bad(Code::NotReady, why, format!("todo list --goal {goal}"))
             }
             Disposition::Replan(ReplanWhy::Asked) => End::bad(
@@ -146,7 +153,11 @@ impl Loop<'_, '_, '_> {
     fn broken(&self) -> End {
         let plan = format!("turn plan --agent {} --goal {}", self.agent, self.goal);
         let Some(last) = self.used.ran().last() else {
-            return End::bad(Code::NotReady, "what is to be done next is a repair, and nothing is left for it", plan);
+            return End::bad(
+                Code::NotReady,
+                "what is to be done next is a repair, and nothing is left for it",
+                plan,
+            );
         };
         let budget = self.used.budget();
         let todo = last.todo_id.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -262,9 +273,9 @@ impl Loop<'_, '_, '_> {
             document = document.table(&["TURN", "TODO", "STATE"], ran.iter().map(row).collect());
         }
         if !open.is_empty() {
-            let rows = open.iter().map(|one| {
-                vec![one.todo_id.to_string(), waits_for(&one.reason), one.title.clone()]
-            });
+            let rows = open
+                .iter()
+                .map(|one| vec![one.todo_id.to_string(), waits_for(&one.reason), one.title.clone()]);
             document = document.table(&["OPEN", "WAITS FOR", "TITLE"], rows.collect());
         }
         document = document.line(self.used_line());

@@ -193,7 +193,8 @@ impl Loop<'_, '_, '_> {
     /// Sleeps at the bell until the Goal moves, a moment comes, the budget's time is over, or somebody wants it to end.
     fn wait(&mut self, why: &'static str, until: Option<Timestamp>, head: u64) -> Result<()> {
         if self.told.replace(why) != Some(why) {
-            let until = until.map_or_else(String::new, |at| format!(", until {} at the latest", super::show::utc(at)));
+            let until = until
+                .map_or_else(String::new, |at| format!(", until {} at the latest", super::show::utc(at)));
             self.say(&format!("waiting: {}{until}", plain(why)));
         }
         let mut span = self.used.time().min(LOOK_EVERY);

@@ -178,7 +178,8 @@ impl Loop<'_, '_, '_> {
         let is_warned = Cell::new(false);
         let warns = || {
             if signals.count() == 1 && !is_warned.replace(true) {
-                progress.aside("the loop ends when this Turn is over; once more, and the Turn is stopped now");
+                progress
+                    .aside("the loop ends when this Turn is over; once more, and the Turn is stopped now");
             }
         };
         let used = &*used;
