@@ -13,6 +13,9 @@ use serde::{Serialize, de::DeserializeOwned};
 /// The largest frame; a host's whole request and environment fit many times.
 const FRAME_MAX_BYTES: usize = 16 * 1024 * 1024;
 
+/// How long the other end may take to make room.
+const SEND_WAIT: std::time::Duration = std::time::Duration::from_secs(20);
+
 /// One end of a pair.
 #[derive(Debug)]
 pub struct Channel(UnixStream);
@@ -21,6 +24,8 @@ impl Channel {
     /// Two ends that are connected.
     pub(super) fn pair() -> io::Result<(Self, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
+        // A process that is stopped reads nothing, and must not stop us.
+        ours.set_write_timeout(Some(SEND_WAIT))?;
         Ok((Self(ours), theirs))
     }
 
@@ -32,6 +37,11 @@ impl Channel {
         // What is no socket has no peer.
         end.peer_addr().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(Self(end))
+    }
+
+    /// Closes it, both ways: whoever waits at the other end sees that.
+    pub(super) fn close(&self) {
+        let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 
     /// Sends one value.

@@ -92,8 +92,9 @@ impl Companion {
         true
     }
 
-    /// Gives it a moment to end, once it has said that it is about to.
+    /// Closes the channel and gives it a moment to end.
     pub fn part(&mut self) {
+        self.channel.close();
         self.wait(PART_MS);
     }
 
@@ -237,6 +238,10 @@ impl Charge {
     /// Ends it before it became anything.
     pub fn give_up(&mut self) {
         let _ = self.child.kill();
+        // Its number is its own until it is collected, so nobody else is moved in its place.
+        if let Some(confining) = self.confining.take() {
+            let _ = confining.join();
+        }
         let _ = self.child.wait();
         self.leaf.iter().for_each(Leaf::remove);
     }

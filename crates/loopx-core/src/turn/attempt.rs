@@ -386,7 +386,7 @@ pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number:
     let is_complete = |stdout: &[u8]| host.is_complete(stdout);
     let remains = guard::remains(&machine.spool, around.turn.turn_id, number, &is_complete)?;
     // What a crash of the machine has taken may have been there.
-    let same_boot = attempt.boot_id.as_ref() == machine.boot_id();
+    let same_boot = attempt.boot_id.as_ref().zip(machine.boot_id()).is_some_and(|(then, now)| then == now);
     Ok(if matches!(remains, Remains::NeverStarted) && !same_boot { Remains::Unknown } else { remains })
 }
 

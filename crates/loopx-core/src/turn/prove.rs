@@ -106,7 +106,9 @@ pub fn prove_all(site: &mut Site<'_>, goal: Option<&GoalId>) -> Result<Vec<Prove
 /// Removes what drivers left behind that died before their admission, or whose Turn somebody else ended.
 fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     Leaf::clear_abandoned();
-    for turn_id in DriverLock::files(&site.machine.locks) {
+    let mut left = guard::left(site.machine);
+    left.extend(DriverLock::files(&site.machine.locks));
+    for turn_id in left {
         let Ok(lock) = DriverLock::take(&site.machine.locks, turn_id) else { continue };
         match site.around(lock.turn_id()) {
             Ok(around) => let_go(site, lock, &around.turn),
@@ -400,9 +402,9 @@ pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
         return Err(guarded(turn));
     }
     let mut gone = sweep(&validator_token(turn.turn_id)?, None)?;
-    for attempt in turn.attempts.iter().filter(|attempt| is_of_this_boot(site, attempt)) {
+    for attempt in turn.attempts.iter().filter(|attempt| !is_of_earlier_boot(site, attempt)) {
         // Another namespace's processes cannot be seen from here, so nothing is proved about them.
-        gone &= emptied(site.machine, turn.turn_id, attempt.number)? && is_visible(site, attempt);
+        gone &= is_visible(site, attempt) && emptied(site.machine, turn.turn_id, attempt.number)?;
     }
     Ok(gone)
 }
@@ -421,14 +423,15 @@ fn end_guardians(site: &Site<'_>, turn: &Turn) -> Result<()> {
 
 /// What stands of the guardian of an attempt; none for one of an earlier boot, which nothing of survived.
 pub(super) fn guardian_of(site: &Site<'_>, turn: &Turn, attempt: &Attempt) -> Result<Option<Presence>> {
-    if !is_of_this_boot(site, attempt) {
+    if is_of_earlier_boot(site, attempt) {
         return Ok(None);
     }
     guard::find(site.machine, turn.turn_id, attempt.number, is_visible(site, attempt)).map(Some)
 }
 
-fn is_of_this_boot(site: &Site<'_>, attempt: &Attempt) -> bool {
-    attempt.boot_id.as_ref() == site.machine.boot_id()
+/// Whether the machine was started anew since an attempt began; no, where either is unknown: then it is looked for.
+fn is_of_earlier_boot(site: &Site<'_>, attempt: &Attempt) -> bool {
+    attempt.boot_id.as_ref().zip(site.machine.boot_id()).is_some_and(|(then, now)| then != now)
 }
 
 fn is_visible(site: &Site<'_>, attempt: &Attempt) -> bool {

@@ -138,6 +138,7 @@ fn adopt(site: &mut Site<'_>, driver: &Driver<'_>, around: &Around) -> Result<bo
     let deadline_ms = attempt.deadline_at.map_or(0, Timestamp::as_ms);
     let left_ms = deadline_ms.saturating_sub(site.authority.present()?.now.as_ms());
     let wall_ms = u64::try_from(left_ms).unwrap_or(0);
+    alive.until(wall_ms);
     driver.shift(around, attempt.number, wall_ms).watch(site, &mut alive)
 }
 
@@ -269,7 +270,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// What is kept of the last attempt: in the private store, else where its guardian left it.
+    /// What is kept of the last attempt: where its guardian left it, else in the private store.
     fn kept(&self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<KeptOf> {
         let turn = &around.turn;
         let reader = match self.driver.host {
@@ -277,17 +278,16 @@ impl Recovery<'_> {
             None => Some(site.hosts.host(attempt.host.as_str(), reader())?),
         };
         let Some(host) = self.driver.host.or(reader.as_deref()) else { return Ok(KeptOf::Nothing) };
+        // How it ended counts before what it said: the folder stays until the Turn has ended.
+        let remains = remains(site, around, host, attempt.number)?;
+        if let Remains::Ended(outcome) = remains {
+            spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
+            return Ok(KeptOf::Said(host.judge(&outcome, &turn.turn_key)));
+        }
         if let Some(body) = spool::result(site, turn.turn_id, attempt.number)? {
             return Ok(KeptOf::Said(host.reread(&body.bytes, &turn.turn_key)));
         }
-        Ok(match remains(site, around, host, attempt.number)? {
-            Remains::Ended(outcome) => {
-                spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
-                KeptOf::Said(host.judge(&outcome, &turn.turn_key))
-            }
-            Remains::NeverStarted => KeptOf::NeverStarted,
-            Remains::Unknown => KeptOf::Nothing,
-        })
+        Ok(if matches!(remains, Remains::NeverStarted) { KeptOf::NeverStarted } else { KeptOf::Nothing })
     }
 }
 

@@ -71,6 +71,7 @@ impl Machine {
         let mut machine =
             Self::new(profile.machine_id()?.parse()?, place.locks(), Trees::at(place.trees()), env)?;
         let home = place.dir().parent().and_then(Path::parent);
+        machine.spool = place.spool();
         machine.guarding = launcher.zip(home).map(|(launcher, home)| Guarding {
             launcher,
             home: home.to_owned(),

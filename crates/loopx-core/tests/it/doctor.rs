@@ -156,3 +156,14 @@ fn regress_doctor_names_a_work_tree_that_moved_and_the_way_out_leads_on() {
     let (exit, done) = there(&["todo", "done", "ship-it.1", "--as", "agent:coder", "--own", &own]);
     assert_eq!(exit, Some(0), "{done}");
 }
+
+#[test]
+fn regress_our_own_folders_are_nothing_strange() {
+    let desk = Desk::with_work();
+    for name in ["snapshots", "spool", "trees"] {
+        std::fs::create_dir_all(desk.profile().join(name)).unwrap();
+    }
+    assert_eq!(finding(&desk, "files")["standing"], "good");
+    std::fs::create_dir(desk.profile().join("stranger")).unwrap();
+    assert_eq!(finding(&desk, "files")["standing"], "doubtful");
+}

@@ -187,6 +187,6 @@ fn fault_e08_e09_two_hundred_turns_of_all_kinds_leave_the_process_count_as_it_wa
     assert!(["settled", "failed", "stopped"].iter().all(|state| ends[state] > 3), "{ends:?}");
     assert_eq!(place.living(), Vec::<String>::new());
     assert_eq!(place.locks(), Vec::<String>::new());
-    let children = fs::read_to_string("/proc/self/task/self/children").unwrap_or_default();
+    let children = fs::read_to_string("/proc/thread-self/children").unwrap();
     assert!(children.trim().is_empty(), "{LOOPX} left {children}");
 }

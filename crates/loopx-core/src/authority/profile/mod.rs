@@ -133,6 +133,11 @@ impl Place {
         self.dir.join("snapshots")
     }
 
+    /// What hosts said, until it is kept elsewhere.
+    pub fn spool(&self) -> PathBuf {
+        self.dir.join("spool")
+    }
+
     /// Lock files.
     ///
     /// Invariant: a lock's path depends on nothing but the profile's folder, so that every process meets it.

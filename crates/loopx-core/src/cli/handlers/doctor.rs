@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     fmt, io,
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde::Serialize;
@@ -242,7 +242,8 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
     findings.push(locks(&place));
-    findings.push(files([place.dir(), &place.locks(), run_dir]));
+    let kept = [place.trees(), place.snapshots(), place.spool()];
+    findings.push(files([place.dir(), &place.locks(), run_dir], &kept));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
@@ -328,11 +329,12 @@ fn locks(place: &Place) -> Finding {
 
 /// Whether anything else lies in the place of a file of ours: passed by where that costs only time, refused where the
 /// file is needed.
-fn files(folders: [&Path; 3]) -> Finding {
+fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
     let mut strange = BTreeSet::new();
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
         let Ok(kind) = entry.path().metadata().map(|found| found.file_type()) else { continue };
-        if kind.is_file() || kind.is_socket() || folders.contains(&&*entry.path()) {
+        let is_ours = kind.is_dir() && kept.contains(&entry.path());
+        if kind.is_file() || kind.is_socket() || is_ours || folders.contains(&&*entry.path()) {
             continue;
         }
         strange.insert(entry.file_name().to_string_lossy().into_owned());
@@ -341,7 +343,7 @@ fn files(folders: [&Path; 3]) -> Finding {
         return Finding::good("files", "each is a regular one");
     }
     let names: Vec<_> = strange.into_iter().collect();
-    let text = format!("no regular files: {}; remove what is not yours to keep there", names.join(", "));
+    let text = format!("something else in the place of a file: {}", names.join(", "));
     Finding::new("files", Standing::Doubtful, text)
 }
 

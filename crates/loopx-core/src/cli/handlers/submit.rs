@@ -15,11 +15,11 @@ use crate::{
     authority::random,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
-    kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person},
+    kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person, recover_command},
     model::json_value,
     model::{
         Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt,
-        uuid_v7,
+        TurnState, uuid_v7,
     },
     turn,
 };
@@ -137,11 +137,16 @@ fn settle_freed(context: &mut Context<'_, '_>, desk: &mut Desk, receipt: &Receip
     match settled {
         Ok(done) => {
             for done in done {
-                context.note(&format!(
-                    "the Turn {} is {} now",
-                    done.turn().turn_id,
-                    done.turn().state.as_str()
-                ));
+                let turn = done.turn();
+                let (id, state) = (turn.turn_id, turn.state.as_str());
+                // What changed under it has to be proved once more.
+                let next = match turn.state {
+                    TurnState::Candidate => {
+                        format!("; to be proved: {} {}", context.program, recover_command(id))
+                    }
+                    _ => String::new(), // wildcard: every other state says enough
+                };
+                context.note(&format!("the Turn {id} is {state} now{next}"));
             }
         }
         Err(error) => context.note(&format!("what this has freed is not settled yet: {error}")),

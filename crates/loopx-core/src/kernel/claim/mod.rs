@@ -243,12 +243,23 @@ pub(super) fn admission_reads(
     workspace: Option<&Workspace>,
     wanted: &mut Wanted<'_>,
 ) {
-    wanted.want(Read::Agent(goal.clone(), agent.clone()));
-    wanted.want(Read::AgentTurns(goal.clone(), agent.clone()));
+    going_on_reads(goal, agent, todo_id, workspace, wanted);
     turn::asked_reads(
         |turn| turn.goal_id == *goal && (turn.agent_id == *agent || turn.todo_id() == Some(todo_id)),
         wanted,
     );
+}
+
+/// The same for who goes on with its own Todo: that ends nobody's Turn, so what others' results wait for is not looked at.
+pub(super) fn going_on_reads(
+    goal: &GoalId,
+    agent: &AgentId,
+    todo_id: &TodoId,
+    workspace: Option<&Workspace>,
+    wanted: &mut Wanted<'_>,
+) {
+    wanted.want(Read::Agent(goal.clone(), agent.clone()));
+    wanted.want(Read::AgentTurns(goal.clone(), agent.clone()));
     quota::reads(goal, agent, wanted);
     if let Some(todo) = wanted.rows().todos.get(todo_id) {
         reason::reads(todo, agent, workspace, wanted);

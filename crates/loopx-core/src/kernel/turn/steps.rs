@@ -199,7 +199,7 @@ impl Step {
                 }
                 if let Some(todo_id) = todo.map(|todo| todo.todo_id.clone()).filter(|_| goes_on && by_holder)
                 {
-                    claim::admission_reads(goal_id, &agent, &todo_id, workspace.as_ref(), wanted);
+                    claim::going_on_reads(goal_id, &agent, &todo_id, workspace.as_ref(), wanted);
                 }
                 if tree_busy {
                     wanted.want(Read::LiveTurns(goal_id.clone()));

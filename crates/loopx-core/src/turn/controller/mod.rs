@@ -1,6 +1,7 @@
 //! Owns the loop's controller: what follows from a last receipt, a fresh decision and a budget, the first row that matches.
 //!
-//! Pure and total: no ledger, no clock, no process; what it says, somebody else does. Invariant: a receipt is compared with
+//! `disposition` is pure and total: no ledger, no clock, no process; `past` reads what it is given from a view. What it says,
+//! somebody else does. Invariant: a receipt is compared with
 //! the one that the ledger names, and nothing that it says of itself is believed. Source: the design's table "The loop".
 
 mod budget;

@@ -2,7 +2,8 @@
 //! what it said.
 //!
 //! Knows no rule and writes no fact. It lives in a session of its own, so that no terminal's signal reaches it, and does
-//! one attempt. Invariant: it lets go of its lock only when its tree has ended and how is kept.
+//! one attempt. Invariant: it lets go of its lock when its tree has ended and how is kept; what the system would not let
+//! it end, and what it could not keep within its time, it leaves with its lock's file, for whoever comes next.
 
 use std::{
     fs::DirBuilder,
@@ -47,7 +48,7 @@ const LOOK_MS: u64 = 1000;
 /// How often the driver's words are listened for, in milliseconds.
 const TICK_MS: u64 = 100;
 /// How long a full disk is waited for before how a tree ended is given up, in milliseconds.
-const KEEP_MS: u64 = 60_000;
+pub(super) const KEEP_MS: u64 = 60_000;
 /// Between two tries to keep it.
 const KEEP_PAUSE_MS: u64 = 250;
 

@@ -2,8 +2,8 @@
 //!
 //! `order` is what they say to each other, `guardian` the process itself, `ward` the driver's and the recovery's side of
 //! it, `record` what it leaves behind. None of them knows a rule or a host. Invariant: no host is let go before the row
-//! of its attempt is committed, and the guardian's lock is free only when nothing of the attempt is alive, or its
-//! guardian was killed. Source: the Turn's "Drivers, guardians, recovery".
+//! of its attempt is committed, and the guardian's lock is free and without a file only when nothing of the attempt is
+//! alive; with a file that is left, whoever takes it ends what is. Source: the Turn's "Drivers, guardians, recovery".
 
 mod guardian;
 mod order;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use guardian::{GUARD_WORD, guardian};
 pub(super) use order::Order;
-pub(super) use record::{Remains, clear, remains};
+pub(super) use record::{Remains, clear, left, remains};
 pub(super) use ward::{Alive, Presence, Ward, find};
 
 use crate::process::Launcher;

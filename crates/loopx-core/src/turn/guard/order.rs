@@ -56,7 +56,7 @@ pub(super) enum Report {
         /// By what its tree will be held together.
         guarantee: Guarantee,
     },
-    /// All that it guarded has ended, and how is kept; it is about to end itself.
+    /// How it ended is kept; it is about to end itself.
     Ended,
     /// It cannot guard this attempt; why, for its owner's eyes.
     Refused {

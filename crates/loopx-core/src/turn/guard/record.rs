@@ -5,6 +5,7 @@
 //! one life of the machine.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -132,12 +133,24 @@ pub(in crate::turn) fn remains(
 
 /// Removes what is left of an attempt, once it is kept elsewhere or counts no more.
 pub(in crate::turn) fn clear(machine: &Machine, turn_id: TurnId, attempt: u8) {
+    match GuardLock::left(&machine.locks, turn_id, attempt) {
+        Ok(Left::Nothing) => {}
+        Ok(Left::Lock(lock)) => {
+            if let Some(leaf) = lock.leaf() {
+                leaf.remove();
+            }
+            lock.close();
+        }
+        // A guardian that goes on has use for it.
+        Ok(Left::Taken(_)) | Err(_) => return,
+    }
     // What stays behind is clutter, which the next proof of all Turns removes.
     let _ = fs::remove_dir_all(folder(&machine.spool, turn_id, attempt));
-    if let Ok(Left::Lock(lock)) = GuardLock::left(&machine.locks, turn_id, attempt) {
-        if let Some(leaf) = lock.leaf() {
-            leaf.remove();
-        }
-        lock.close();
-    }
+}
+
+/// The Turns of which something is left.
+pub(in crate::turn) fn left(machine: &Machine) -> BTreeSet<TurnId> {
+    let folders = fs::read_dir(&machine.spool).into_iter().flatten().flatten();
+    let named = |name: &str| name.rsplit_once('.')?.0.parse().ok();
+    folders.filter_map(|folder| named(folder.file_name().to_str()?)).collect()
 }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::{
     Guarding,
-    guardian::GUARD_WORD,
+    guardian::{GUARD_WORD, KEEP_MS},
     order::{Order, Report, Word},
 };
 use crate::{
@@ -64,7 +64,7 @@ impl Ward {
     ///
     /// A guardian that is gone is no error here: what it left tells that nothing was started.
     pub(in crate::turn) fn go(&mut self, request: Vec<u8>, wall_ms: u64) {
-        self.until_ms = boot_ms().saturating_add(wall_ms).saturating_add(2 * END_MS);
+        self.until_ms = boot_ms().saturating_add(wall_ms).saturating_add(2 * END_MS + KEEP_MS);
         let _ = self.companion.channel.send(&Word::Go { request });
     }
 
@@ -96,7 +96,8 @@ impl Ward {
 impl Drop for Ward {
     /// What has ended is collected.
     fn drop(&mut self) {
-        if self.has_ended {
+        // One that was never let go ends with its channel.
+        if self.has_ended || self.until_ms == u64::MAX {
             self.companion.part();
         }
     }
@@ -136,6 +137,7 @@ pub(in crate::turn) fn find(
             turn_id,
             attempt,
             stopped_at_ms: None,
+            until_ms: u64::MAX,
         }),
     })
 }
@@ -150,16 +152,24 @@ pub(in crate::turn) struct Alive {
     turn_id: TurnId,
     attempt: u8,
     stopped_at_ms: Option<u64>,
+    /// When it is ended at the latest.
+    until_ms: u64,
 }
 
 impl Alive {
+    /// Bounds how long it is waited for: its time, and what ending takes.
+    pub(in crate::turn) fn until(&mut self, wall_ms: u64) {
+        self.until_ms = boot_ms().saturating_add(wall_ms).saturating_add(2 * END_MS + KEEP_MS);
+    }
+
     /// Asks it to end its host; the second time, long after the first, it is ended itself.
     pub(in crate::turn) fn stop(&mut self) {
         let now_ms = boot_ms();
+        let asked_at_ms = self.stopped_at_ms;
+        self.stopped_at_ms.get_or_insert(now_ms);
         let Some(process) = self.process else { return };
-        match self.stopped_at_ms {
+        match asked_at_ms {
             None => {
-                self.stopped_at_ms = Some(now_ms);
                 process.signal(Signal::TERM);
                 // A stopped one hears it when it goes on.
                 process.signal(Signal::CONT);
@@ -173,6 +183,15 @@ impl Alive {
     ///
     /// Errors: `store_unavailable`.
     pub(in crate::turn) fn wait(&mut self, wait_ms: u64) -> Result<bool> {
+        let now_ms = boot_ms();
+        if now_ms >= self.until_ms {
+            self.stop();
+        }
+        let cannot_be_reached = self.process.is_none()
+            && self.stopped_at_ms.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) >= END_MS);
+        if cannot_be_reached {
+            return Err(self.does_not_end());
+        }
         match self.process {
             Some(process) => process.wait(wait_ms),
             None => crate::process::pause(wait_ms.min(50)),
@@ -198,11 +217,15 @@ impl Alive {
                 return Ok(());
             }
             if boot_ms() >= until_ms {
-                let message = format!("the guardian of the Turn {} does not end", self.turn_id);
-                return Err(
-                    Error::new(Code::ExecutorActive, message).hint(format!("turn show {}", self.turn_id))
-                );
+                return Err(self.does_not_end());
             }
         }
+    }
+
+    fn does_not_end(&self) -> Error {
+        let id = self.turn_id;
+        Error::new(Code::ExecutorActive, format!("the guardian of the Turn {id} does not end"))
+            .detail("turn_id", id.to_string())
+            .hint(format!("turn show {id}"))
     }
 }

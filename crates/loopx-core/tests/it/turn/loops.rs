@@ -546,3 +546,13 @@ fn an_approval_that_a_loop_asks_for_is_gone_on_from_under_the_same_id() {
     let ended = looped(&place, &["--op-id", "op"]);
     assert_eq!((states(&ended), place.runs()), (vec!["g.2 settled".to_owned()], 1), "{}", ended.json);
 }
+
+#[test]
+fn regress_a_result_that_waits_for_a_person_is_in_no_other_todos_way() {
+    // The first Todo has no validator, so its result is held; the second is proved and goes on.
+    let place = Place::bare();
+    place.call("user:ana", &["todo", "add", "two", "--validator", "true"]).ok();
+    host(&place, "true", super::place::REPORT);
+    let ended = looped(&place, &["--turns", "3"]);
+    assert_eq!(states(&ended), ["g.1 held", "g.2 settled"], "{}", ended.json);
+}

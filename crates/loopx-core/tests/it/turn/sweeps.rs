@@ -251,3 +251,42 @@ fn a_result_that_meets_a_full_disk_is_kept_once_there_is_room() {
     drop(small);
     over(&place, "a full disk");
 }
+
+#[test]
+fn v04_a_guardian_stopped_at_each_point_until_it_is_long_late_is_ended_by_who_takes_over() {
+    for point in points() {
+        let place = ready("touch answer");
+        let spec = format!("{point}=stop");
+        let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
+        until(point, || !stopped_guardians(&place).is_empty());
+        let late = guardian(&place).unwrap();
+        end(run);
+        let claimed = place.call_with("agent:b", &["todo", "claim", "g.1"], &LATER).ok();
+        if place.turns()[0]["executor"] == "attached" {
+            assert!(place.survivors().is_empty(), "{point}");
+        }
+        if ["guard.locked", "guard.ready"].contains(&point) {
+            // Its attempt was never on record; with its driver gone it ends by itself as soon as it wakes.
+            wake(late);
+        }
+        until(point, || state(late).is_none());
+        fs::write(place.tree().join("answer"), "").unwrap();
+        let own = claimed.text("/own_id").to_owned();
+        place.call_with("agent:b", &["todo", "done", "g.1", "--own", &own], &LATER).ok();
+        let settled = place.turns().iter().filter(|turn| turn["state"] == "settled").count();
+        assert_eq!(settled, 1, "{point}");
+        assert!(place.runs() <= 1 && place.survivors().is_empty(), "{point}");
+    }
+}
+
+#[test]
+fn v04_a_validator_killed_at_its_work_is_asked_again_and_the_result_is_not_lost() {
+    let place = Place::new("if [ ! -e ../asked ]; then touch ../asked; kill -9 $$; fi; test -f answer");
+    place.host("touch answer");
+    let lost = place.call("user:ana", &place.run("op"));
+    assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"), "{}", lost.json);
+    let turn_id = place.turn_id();
+    place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
+    assert_eq!(place.runs(), 1);
+    over(&place, "a killed validator");
+}
