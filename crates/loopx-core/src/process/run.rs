@@ -127,6 +127,8 @@ fn launch(spec: &Spec) -> Result<Launched, NotStarted> {
 
 /// Lets a prepared process become the program; nothing is left of it where it cannot.
 fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, NotStarted> {
+    // Opened before it begins, so that nobody can put something else in their place.
+    let (out, err) = spool.sinks();
     let begun = findable(spec).and_then(|program| {
         let go = Go {
             program: program.into(),
@@ -142,7 +144,6 @@ fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, N
         return Err(why);
     }
     let Charge { mut child, leaf, confining, .. } = charge;
-    let (out, err) = spool.sinks();
     let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, Some(out));
     let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, Some(err));
     let tree =

@@ -40,8 +40,8 @@ impl Spool {
     /// Where the two streams are written.
     pub(super) fn sinks(&self) -> (Sink, Sink) {
         let sink = |name, tail_max_bytes| Sink {
+            file: file(&self.folder.join(name)).ok(),
             path: self.folder.join(name),
-            file: None,
             written_bytes: 0,
             tail_max_bytes,
             is_lost: false,

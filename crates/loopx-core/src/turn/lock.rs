@@ -144,15 +144,20 @@ impl GuardLock {
         }
     }
 
-    /// Writes into the file who holds it; whoever comes later reads it there.
+    /// Writes into the file who holds it; whoever comes later reads it there. Said again, it says more.
     pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
         let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;
         self.0.file.write_all_at(&text, 0).map_err(|e| unreachable_lock(&e))
     }
 
+    /// Who held it last.
+    pub(super) fn noted(&self) -> Option<Guardian> {
+        noted(&self.0.path)
+    }
+
     /// The control group of what its last holder guarded, where it is still there.
     pub(super) fn leaf(&self) -> Option<Leaf> {
-        noted(&self.0.path).and_then(|guardian| Leaf::at(&guardian.leaf?))
+        self.noted().and_then(|guardian| Leaf::at(&guardian.leaf?))
     }
 
     /// Lets go of it, and of its file.
@@ -181,6 +186,9 @@ pub(super) struct Guardian {
     /// The control group of what it guards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) leaf: Option<PathBuf>,
+    /// Whether it let its host go.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) began: bool,
 }
 
 fn noted(path: &Path) -> Option<Guardian> {

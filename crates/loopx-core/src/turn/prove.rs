@@ -402,7 +402,10 @@ pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
         return Err(guarded(turn));
     }
     let mut gone = sweep(&validator_token(turn.turn_id)?, None)?;
-    for attempt in turn.attempts.iter().filter(|attempt| !is_of_earlier_boot(site, attempt)) {
+    for attempt in turn.attempts.iter().filter(|attempt| attempt.containment.is_some()) {
+        if is_of_earlier_boot(site, attempt) {
+            continue;
+        }
         // Another namespace's processes cannot be seen from here, so nothing is proved about them.
         gone &= is_visible(site, attempt) && emptied(site.machine, turn.turn_id, attempt.number)?;
     }

@@ -62,7 +62,6 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     let Ok(mut channel) = Channel::inherited() else { return 2 };
     let process = Identity::own();
     let leaf = Leaf::planned(process);
-    let own = Guardian { process, leaf: leaf.as_ref().map(|leaf| leaf.path().to_owned()) };
     let prepared = listen().and_then(|ended| {
         let charge = Charge::prepare(&Launcher::this_binary(), leaf.as_ref()).map_err(unstarted)?;
         Ok((ended, charge))
@@ -74,6 +73,8 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
         return 0;
     };
     let guarded = prepared.and_then(|(ended, charge)| {
+        let leaf = charge.leaf().map(|leaf| leaf.path().to_owned());
+        let own = Guardian { process, leaf, began: false };
         let mut charge = Some(charge);
         let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
         charge.iter_mut().for_each(Charge::give_up);
@@ -127,6 +128,8 @@ fn guard(
             return spool.and_then(|_| Err(late()));
         }
     };
+    // From here on, that there is no folder says nothing any more.
+    lock.note(&Guardian { began: true, ..own.clone() })?;
     let mut watch = Watch { order, channel, ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
     failpoint::reach!(GuardEnded);

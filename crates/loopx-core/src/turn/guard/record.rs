@@ -6,7 +6,8 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
@@ -63,6 +64,12 @@ pub(super) fn folder(spool: &Path, turn_id: TurnId, attempt: u8) -> PathBuf {
 ///
 /// Errors: `disk_full`, `store_*`.
 pub(super) fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
+    let failed = |e| Error::new(Code::StoreUnavailable, "what a host said cannot be kept").internal(e);
+    make(folder).map_err(failed)?;
+    // What somebody put in its place may lead anywhere.
+    if !fs::symlink_metadata(folder).map_err(failed)?.is_dir() {
+        return Err(Error::new(Code::StoreUnavailable, "something else is in the place of what a host said"));
+    }
     let kept = Spool::read(folder, outcome.stdout.len() as u64 + 1, 0);
     if !matches!(kept, Ok(Some((stdout, _))) if stdout == outcome.stdout) {
         file::replace(&folder.join("stdout"), &outcome.stdout, 0o600)?;
@@ -97,8 +104,7 @@ pub(in crate::turn) fn remains(
         let was = folder.try_exists().map_err(unreadable)?;
         return Ok(if was { Remains::Unknown } else { Remains::NeverStarted });
     };
-    let end = file::read_ours(&folder.join(END), END_MAX_BYTES)?
-        .and_then(|text| serde_json::from_str::<End>(&text).ok());
+    let end = end_of(&folder)?;
     let seen = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let outcome = match end {
         Some(End { ended: Ended::Abandoned, .. }) => return Ok(Remains::Unknown),
@@ -129,6 +135,30 @@ pub(in crate::turn) fn remains(
         None => return Ok(Remains::Unknown),
     };
     Ok(Remains::Ended(Box::new(outcome)))
+}
+
+/// Whether the guardian of an attempt saw the end of all that it guarded, and wrote so.
+pub(in crate::turn) fn is_told_empty(machine: &Machine, turn_id: TurnId, attempt: u8) -> bool {
+    let end = end_of(&folder(&machine.spool, turn_id, attempt));
+    end.is_ok_and(|end| end.is_some_and(|end| end.survivors.is_empty()))
+}
+
+/// Leaves the trace that a host began, where its own folder was taken away.
+pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8, has_begun: bool) {
+    if has_begun {
+        // Where it is there it says all by itself.
+        let _ = make(&folder(&machine.spool, turn_id, attempt));
+    }
+}
+
+/// Makes the folder of an attempt, for its owner alone.
+fn make(folder: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn end_of(folder: &Path) -> Result<Option<End>> {
+    let text = file::read_ours(&folder.join(END), END_MAX_BYTES)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 /// Removes what is left of an attempt, once it is kept elsewhere or counts no more.

@@ -19,9 +19,17 @@ use rustix::{
 };
 
 use super::{listing::is_plain, picture::Form};
+use crate::model::Digest;
 
-/// The name beside a file while its new content is written.
-const UNFINISHED: &str = ".loopx-undo";
+/// What the name beside a file begins with while its new content is written.
+const UNFINISHED: &str = ".loopx-undo-";
+
+/// The name beside a file: the same for the same path, so that a run that follows a kill finds what that has left, and
+/// nobody's else.
+fn unfinished(path: &[u8]) -> String {
+    let digest = Digest::of_parts(&[b"undo", path]).to_string();
+    format!("{UNFINISHED}{}", digest.chars().filter(char::is_ascii_hexdigit).take(16).collect::<String>())
+}
 
 /// The folder of a path, opened without following a link, and the path's last part.
 fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsString)> {
@@ -37,7 +45,7 @@ fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsStrin
         }
         at = match openat(&at, part, flags, Mode::empty()) {
             Err(Errno::NOENT) if makes => {
-                mkdirat(&at, part, Mode::from_raw_mode(0o777))?;
+                mkdirat(&at, part, Mode::from_raw_mode(0o700))?;
                 openat(&at, part, flags, Mode::empty())?
             }
             opened => opened?,
@@ -51,29 +59,31 @@ fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsStrin
 /// Errors: where the way there leads through a link or something that is no folder, or a folder lies there.
 pub(super) fn put(root: &Path, path: &[u8], form: Form, content: &[u8]) -> io::Result<()> {
     let (folder, name) = folder(root, path, true)?;
+    let beside = unfinished(path);
     // What a run that was killed has left is no use to anybody.
-    match unlinkat(&folder, UNFINISHED, AtFlags::empty()) {
+    match unlinkat(&folder, &*beside, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(e) => return Err(e.into()),
     }
     let written = if form == Form::Link {
-        symlinkat(OsStr::from_bytes(content), &folder, UNFINISHED).map_err(io::Error::from)
+        symlinkat(OsStr::from_bytes(content), &folder, &*beside).map_err(io::Error::from)
     } else {
-        file(&folder, &name, form, content)
+        file(&folder, &beside, &name, form, content)
     };
-    let placed = written.and_then(|()| Ok(renameat(&folder, UNFINISHED, &folder, &name)?));
+    let placed = written.and_then(|()| Ok(renameat(&folder, &*beside, &folder, &name)?));
     if placed.is_err() {
         // The failure to report is the first.
-        let _ = unlinkat(&folder, UNFINISHED, AtFlags::empty());
+        let _ = unlinkat(&folder, &*beside, AtFlags::empty());
     }
     placed
 }
 
-fn file(folder: &OwnedFd, name: &OsStr, form: Form, content: &[u8]) -> io::Result<()> {
+fn file(folder: &OwnedFd, beside: &str, name: &OsStr, form: Form, content: &[u8]) -> io::Result<()> {
     let is_program = form == Form::Program;
-    let mode = Mode::from_raw_mode(if is_program { 0o777 } else { 0o666 });
+    // Who could read a file that is gone is not known, so at first its owner alone can.
+    let mode = Mode::from_raw_mode(if is_program { 0o700 } else { 0o600 });
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(folder, UNFINISHED, flags, mode)?);
+    let mut file = File::from(openat(folder, beside, flags, mode)?);
     file.write_all(content)?;
     // Who else may read a file that is there stays as it is.
     if let Ok(old) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
