@@ -27,13 +27,15 @@ pub(super) struct Fixture {
 /// What people have: the reads are measured on it.
 pub(super) const USUAL: Fixture = Fixture { name: "usual", todos: 10_000, done: 0, agents: 10, turns: 0 };
 /// As many Todos, and an agent for each claim of a process of its own.
-pub(super) const ONE_SHOT: Fixture = Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500, turns: 0 };
+pub(super) const ONE_SHOT: Fixture =
+    Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500, turns: 0 };
 /// An agent a Todo, enough for every process of a window.
 pub(super) const CROWD: Fixture = Fixture { name: "crowd", todos: 16_000, done: 0, agents: 16_000, turns: 0 };
 /// The small side of growth.
 pub(super) const SMALL: Fixture = Fixture { name: "thousand", todos: 1_000, done: 0, agents: 200, turns: 0 };
 /// The large side of growth.
-pub(super) const LARGE: Fixture = Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200, turns: 0 };
+pub(super) const LARGE: Fixture =
+    Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200, turns: 0 };
 
 /// A ledger that has seen many Turns.
 pub(super) const PAST: Fixture = Fixture { name: "past", todos: 100, done: 0, agents: 10, turns: 10_000 };
@@ -84,8 +86,11 @@ fn words(fixture: Fixture) -> [(&'static str, String); 4] {
 /// Whether the tables are those that this release makes.
 fn is_alike(stage: &Stage<'_>, home: &Path) -> io::Result<bool> {
     let tiny = stage.folder("alike")?;
-    let mut command =
-        stage.worker("fixture", &tiny, &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1, turns: 0 }))?;
+    let mut command = stage.worker(
+        "fixture",
+        &tiny,
+        &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1, turns: 0 }),
+    )?;
     command.arg(format!("compare={}", ledger(home).display()));
     let answer = answer(command)?;
     Ok(answer.get("like").and_then(serde_json::Value::as_bool) == Some(true))
