@@ -6,6 +6,7 @@ mod claims;
 mod fixture;
 mod growth;
 mod raw_sql;
+mod snapshots;
 mod stage;
 mod turns;
 mod wake;
@@ -32,6 +33,7 @@ fn main() -> Outcome<()> {
         "fixture" => fixture::run(&words),
         "growth" => growth::run(&words),
         "raw_sql" => raw_sql::run(&words),
+        "snapshots" => snapshots::run(&words),
         "turns" => turns::run(&words),
         "wake" => wake::run(&words),
         other => Err(format!("no role `{other}`").into()),

@@ -255,6 +255,9 @@ impl Run<'_> {
                 self.cause = self.due(now_ms, wish);
             }
             let silent = !self.stdout.is_open() && !self.stderr.is_open();
+            if self.spec.alone && exited && silent && self.cause.is_none() && self.tree.ends_alone() {
+                return Some(Vec::new());
+            }
             self.phase = match self.phase {
                 _ if self.cause.is_some() || (exited && (silent || wish.is_some())) => {
                     Phase::Ending(Ending::new(now_ms, self.spec.grace_ms))

@@ -100,6 +100,9 @@ pub struct Spec {
     pub containment: Option<Token>,
     /// When the program is done although it runs.
     pub result: Option<ResultRule>,
+    /// Whether the program leaves nothing behind. Once it has exited by itself and closed both streams, its end is then
+    /// proved by its empty group alone; whoever is in there is ended as ever.
+    pub alone: bool,
 }
 
 impl Spec {
@@ -119,6 +122,7 @@ impl Spec {
             tick_ms: 250,
             containment: None,
             result: None,
+            alone: false,
         }
     }
 }

@@ -64,6 +64,10 @@ pub(super) struct Tree {
     born_at: u64,
     members: Vec<Row>,
     blind: bool,
+    /// The leader was collected, and somebody of its group lives.
+    ///
+    /// Invariant: while somebody is in a group, its number is given to no new process.
+    has_strays: bool,
     /// At the last look somebody was between two programs and could not be judged.
     unsettled: bool,
 }
@@ -118,6 +122,7 @@ impl Tree {
             born_at: 0,
             members: Vec::new(),
             blind: false,
+            has_strays: false,
             unsettled: false,
         }
     }
@@ -194,6 +199,17 @@ impl Tree {
         self.adopts && is_confined && guarded::is_childless(self.pid())
     }
 
+    /// Collects a leader that has ended; whether nobody of its group lives then. It asks the system twice, where a survey
+    /// reads the whole process table.
+    pub(super) fn ends_alone(&mut self) -> bool {
+        let is_collected = self.exit().is_some() && self.collect();
+        let Some(leader) = self.leader.as_ref().filter(|_| is_collected) else { return false };
+        self.has_strays = test_kill_process_group(leader.pid).is_ok();
+        // Only the group was asked.
+        self.blind = !self.has_strays;
+        self.blind
+    }
+
     /// Collects what was adopted and has ended.
     pub(super) fn reap(&self) {
         if self.adopts {
@@ -224,8 +240,8 @@ impl Tree {
     /// The members among these, and whether one of the rest could not be judged.
     fn select(&self, rows: Vec<Row>) -> (Vec<Row>, bool) {
         let me = i32::try_from(std::process::id()).unwrap_or(0);
-        let group =
-            self.leader.as_ref().filter(|leader| !leader.reaped).map(|leader| leader.pid.as_raw_pid());
+        let leader = self.leader.as_ref().filter(|leader| !leader.reaped || self.has_strays);
+        let group = leader.map(|leader| leader.pid.as_raw_pid());
         let known: BTreeSet<(i32, u64)> = self.members.iter().map(|row| (row.pid, row.started)).collect();
         let confined: BTreeSet<i32> = self.leaf.iter().flat_map(Leaf::members).collect();
         let mut rest: Vec<Row> = rows.into_iter().filter(|row| row.started >= self.born_at).collect();

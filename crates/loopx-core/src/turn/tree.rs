@@ -232,6 +232,8 @@ pub(super) fn git(
     spec.stdin = stdin.to_vec();
     spec.stdout = Capture { max_bytes, overflow: Overflow::End };
     spec.wall_ms = GIT_WALL_MS;
+    // No hook, monitor or filter is run, so there is nobody whom it could leave behind.
+    spec.alone = true;
     process::run(&spec, &mut |_| Control::Continue)
 }
 

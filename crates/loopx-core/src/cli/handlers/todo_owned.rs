@@ -30,9 +30,15 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let done = submit_on(context, args, &mut desk, &id, command)?;
     let Some(own_id) = done.outcome.own_id else { return Err(Error::from(Code::Internal)) };
     if let Some(turn_id) = done.outcome.turn_id {
-        let mut bench = Workbench::of(context, &desk)?;
-        let around = bench.site(&mut desk).around(turn_id)?;
-        bench.site(&mut desk).snapshot_before(&around);
+        let taken = Workbench::of(context, &desk).and_then(|mut bench| {
+            let around = bench.site(&mut desk).around(turn_id)?;
+            bench.site(&mut desk).snapshot_before(&around);
+            Ok(())
+        });
+        // The claim stands, and its owner needs the `own_id`.
+        if let Err(error) = taken {
+            tracing::warn!(turn = %turn_id, %error, "no snapshot before the Turn");
+        }
     }
     let program = context.program;
     let document =

@@ -186,3 +186,22 @@ fn a_token_is_plain_and_bounded() {
         assert!(Token::parse(bad).is_err(), "{bad:?}");
     }
 }
+
+#[test]
+fn a_program_that_leaves_nothing_is_proved_by_its_group_alone() {
+    let mut alone = script("echo out");
+    alone.spec.alone = true;
+    let outcome = alone.run();
+    assert_eq!((outcome.ended, outcome.containment), (Ended::Exited(0), Containment::Group));
+    assert_eq!(text(&outcome.stdout), "out\n");
+}
+
+#[test]
+fn whoever_is_left_of_a_program_said_to_leave_nothing_is_named_and_ended() {
+    let mut liar = script("sleep MARK > /dev/null 2>&1 & echo out");
+    liar.spec.alone = true;
+    liar.spec.containment = None;
+    let outcome = liar.run();
+    assert_eq!(outcome.ended, Ended::Exited(0));
+    assert_eq!(outcome.outlived.len(), 1, "{:?}", outcome.outlived);
+}

@@ -35,10 +35,10 @@ pub(super) enum Listed {
 /// All paths of a work tree, from its root.
 pub(super) type Listing = BTreeMap<Vec<u8>, Listed>;
 
-/// Asks git which paths there are. It writes nothing, and runs no hook, no monitor and no filter.
+/// Asks git which paths there are, as bytes to [`parse`] or to compare. It writes nothing, and runs no hook, no monitor and no filter.
 ///
 /// Errors: `not_ready` with the reason, in words that name no place.
-pub(super) fn list(root: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Listing> {
+pub(super) fn list(root: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Vec<u8>> {
     let words = [
         "--no-optional-locks",
         "-c",
@@ -57,7 +57,14 @@ pub(super) fn list(root: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Li
     if outcome.ended != Ended::Exited(0) {
         return Err(failed("git could not list the work tree", outcome.ended));
     }
-    parse(&outcome.stdout).ok_or_else(|| Error::new(Code::NotReady, "git's listing cannot be read"))
+    Ok(outcome.stdout)
+}
+
+/// Reads what git listed.
+///
+/// Errors: `not_ready`.
+pub(super) fn parse(listing: &[u8]) -> Result<Listing> {
+    paths(listing).ok_or_else(|| Error::new(Code::NotReady, "git's listing cannot be read"))
 }
 
 /// A git that did not do what it was asked for.
@@ -65,7 +72,7 @@ pub(super) fn failed(what: &str, ended: Ended) -> Error {
     Error::new(Code::NotReady, format!("{what}: {ended}"))
 }
 
-fn parse(listing: &[u8]) -> Option<Listing> {
+fn paths(listing: &[u8]) -> Option<Listing> {
     let mut found = Listing::new();
     for record in listing.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
         if let Some(path) = record.strip_prefix(b"? ") {

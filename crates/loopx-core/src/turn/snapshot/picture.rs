@@ -3,12 +3,14 @@
 //! Knows neither git nor Turns. It is written as text, one record a path, and is read whole; one that cannot be read is
 //! none, and is made anew.
 
-use std::{collections::BTreeMap, fs::Metadata, io::Write as _, os::unix::fs::MetadataExt as _, path::Path};
+use std::{collections::BTreeMap, fs::Metadata, os::unix::fs::MetadataExt as _, path::Path};
 
-use crate::error::Result;
+use crate::model::Digest;
 
 /// The first line of the file.
-const HEAD: &[u8] = b"loopx picture 1";
+const HEAD: &[u8] = b"loopx picture 2";
+/// What ends the file.
+const END: &[u8] = b"\0end\0";
 /// The largest file whose content is kept, in bytes.
 pub(super) const FILE_MAX_BYTES: u64 = 20 * 1024 * 1024;
 
@@ -148,23 +150,81 @@ pub(super) type Picture = BTreeMap<Vec<u8>, Entry>;
 
 /// Reads a picture; none where there is none, or it is damaged.
 pub(super) fn read(path: &Path) -> Option<Picture> {
-    let bytes = std::fs::read(path).ok()?;
-    let mut records = bytes.strip_suffix(b"\0end\0")?.split(|byte| *byte == 0);
-    if records.next()? != HEAD {
-        return None;
-    }
-    records.map(entry).collect()
+    Kept::open(path)?.picture()
 }
 
-fn entry(record: &[u8]) -> Option<(Vec<u8>, Entry)> {
+/// A picture as it lies in its file: what is only compared is not taken apart into owned parts.
+#[derive(Debug)]
+pub(super) struct Kept {
+    bytes: Vec<u8>,
+}
+
+impl Kept {
+    /// Reads the file; none where there is none, or it is damaged.
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        let kept = Self { bytes: std::fs::read(path).ok()? };
+        let whole = kept.bytes.ends_with(END) && kept.parts().next()? == HEAD;
+        whole.then_some(kept)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.strip_suffix(END).unwrap_or_default().split(|byte| *byte == 0)
+    }
+
+    /// Whether it shows exactly what git listed so.
+    pub(super) fn is_of(&self, listing: &Digest) -> bool {
+        self.parts().nth(1) == Some(listing.to_string().as_bytes())
+    }
+
+    /// What it shows, in order; none in the place of what cannot be read.
+    pub(super) fn seen(&self) -> impl Iterator<Item = Option<Seen<'_>>> {
+        self.parts().skip(2).map(seen)
+    }
+
+    /// All of it; none where it is damaged.
+    pub(super) fn picture(&self) -> Option<Picture> {
+        let entry = |seen: Option<Seen<'_>>| {
+            let Seen { path, form, oid, stored, stat } = seen?;
+            let oid = match oid {
+                Some(oid) => Some(Oid::parse(oid.as_bytes())?),
+                None => None,
+            };
+            Some((path.to_vec(), Entry { form, oid, stored, stat }))
+        };
+        self.seen().map(entry).collect()
+    }
+}
+
+/// One path of a [`Kept`] picture.
+#[derive(Debug)]
+pub(super) struct Seen<'k> {
+    /// The path.
+    pub(super) path: &'k [u8],
+    /// What lay there.
+    pub(super) form: Form,
+    oid: Option<&'k str>,
+    stored: bool,
+    stat: Stat,
+}
+
+impl Seen<'_> {
+    /// Whether that lies there now, by what it is known again.
+    pub(super) fn is_still(&self, found: &Metadata) -> bool {
+        match (self.form, Form::of(found)) {
+            (Form::Repository, now) => now == Form::Repository,
+            // No room was left for it, and as all else is the same, none is now.
+            (Form::Large, now) => (now == Form::Large || now.is_kept()) && self.stat == Stat::of(found),
+            (was, now) => was == now && self.stat == Stat::of(found),
+        }
+    }
+}
+
+fn seen(record: &[u8]) -> Option<Seen<'_>> {
     let at = record.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = record.split_at_checked(at)?;
     let mut words = std::str::from_utf8(head).ok()?.split(' ');
     let form = Form::named(words.next()?)?;
-    let oid = match words.next()? {
-        "-" => None,
-        oid => Some(Oid::parse(oid.as_bytes())?),
-    };
+    let oid = Some(words.next()?).filter(|word| *word != "-");
     let stored = words.next()? == "1";
     let stat = Stat {
         size: words.next()?.parse().ok()?,
@@ -172,12 +232,14 @@ fn entry(record: &[u8]) -> Option<(Vec<u8>, Entry)> {
         ctime_ns: words.next()?.parse().ok()?,
         inode: words.next()?.parse().ok()?,
     };
-    Some((path.strip_prefix(b"\t")?.to_vec(), Entry { form, oid, stored, stat }))
+    Some(Seen { path: path.strip_prefix(b"\t")?, form, oid, stored, stat })
 }
 
-/// A picture as the bytes of its file.
-pub(super) fn encode(picture: &Picture) -> Result<Vec<u8>> {
+/// A picture as the bytes of its file; with the digest of git's listing, where it shows what that names and no more.
+pub(super) fn encode(picture: &Picture, listing: Option<&Digest>) -> Vec<u8> {
     let mut bytes = HEAD.to_vec();
+    bytes.push(0);
+    bytes.extend_from_slice(listing.map_or("-".to_owned(), Digest::to_string).as_bytes());
     for (path, entry) in picture {
         let Entry { form, oid, stored, stat } = entry;
         let oid = oid.as_ref().map_or("-", Oid::as_str);
@@ -187,8 +249,6 @@ pub(super) fn encode(picture: &Picture) -> Result<Vec<u8>> {
         bytes.extend_from_slice(head.as_bytes());
         bytes.extend_from_slice(path);
     }
+    bytes.extend_from_slice(END);
     bytes
-        .write_all(b"\0end\0")
-        .map_err(|e| crate::error::Error::from(crate::error::Code::Internal).internal(e))?;
-    Ok(bytes)
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::picture::{Entry, Form, Oid, Picture};
+use super::picture::{Entry, Form, Kept, Oid, Picture};
 use crate::model::{ScopePath, TurnId};
 
 /// The most that is listed of what a snapshot leaves out.
@@ -171,6 +171,12 @@ impl Record {
         let is_out = |(_, entry): &(&Vec<u8>, &Entry)| !entry.form.is_kept();
         self.left_out =
             after.iter().filter(is_out).map(|(path, _)| encode(path)).take(LEFT_OUT_MAX).collect();
+    }
+
+    /// Notes that the last picture is still the one before the Turn.
+    pub(super) fn nothing_moved(&mut self, kept: &Kept) {
+        let out = kept.seen().flatten().filter(|seen| !seen.form.is_kept());
+        self.left_out = out.map(|seen| encode(seen.path)).take(LEFT_OUT_MAX).collect();
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::{
     fs::{self, File},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -13,7 +14,7 @@ use super::{
     picture::{self, Oid, Picture},
     record::{Moment, Record},
     store::Store,
-    take::take,
+    take::{Look, take},
 };
 use crate::{
     authority::{
@@ -96,20 +97,16 @@ impl Shelf {
     }
 
     /// Takes a picture now and keeps it under a name, so that nothing in it is forgotten.
-    pub(super) fn note(
-        &self,
-        machine: &Machine,
-        turn_id: TurnId,
-        ending: &str,
-        also: &Picture,
-    ) -> Result<Picture> {
-        let taken = take(&self.store, &self.root, &machine.env, also)?;
+    pub(super) fn note(&self, machine: &Machine, turn_id: TurnId, ending: &str) -> Result<()> {
+        let look = Look::at(&self.store, &self.root, &machine.env)?;
+        if look.standing().is_none() {
+            take(&self.store, &self.root, &machine.env, look, &Picture::new())?;
+        }
         let link = self.path(turn_id, ending);
         // An older one is replaced.
         let _ = fs::remove_file(&link);
         fs::hard_link(self.store.picture(), &link)
-            .map_err(|e| Error::new(Code::StoreUnavailable, "the snapshot cannot be kept").internal(e))?;
-        Ok(taken)
+            .map_err(|e| Error::new(Code::StoreUnavailable, "the snapshot cannot be kept").internal(e))
     }
 
     fn first(&self, machine: &Machine, around: &Around, now_ms: i64, late: bool) -> Result<()> {
@@ -123,9 +120,7 @@ impl Shelf {
         let taken = match &lock {
             _ if late => Err("the claim was given again long after it was made".to_owned()),
             Err(error) => Err(error.message().to_owned()),
-            Ok(_) => self
-                .note(machine, turn_id, "before", &Picture::new())
-                .map_err(|error| error.message().to_owned()),
+            Ok(_) => self.note(machine, turn_id, "before").map_err(|error| error.message().to_owned()),
         };
         let absent = taken.err();
         let record = Record {
@@ -168,8 +163,14 @@ impl Shelf {
 
     fn compare(&self, machine: &Machine, record: &mut Record) -> Result<()> {
         let damaged = || Error::new(Code::StoreCorrupt, "the snapshot before the Turn is damaged");
-        let before = picture::read(&self.path(record.turn_id, "before")).ok_or_else(damaged)?;
-        let after = take(&self.store, &self.root, &machine.env, &before)?;
+        let path = self.path(record.turn_id, "before");
+        let look = Look::at(&self.store, &self.root, &machine.env)?;
+        if let Some(kept) = look.standing().filter(|_| is_same_file(&path, &self.store.picture())) {
+            record.nothing_moved(kept);
+            return Ok(());
+        }
+        let before = picture::read(&path).ok_or_else(damaged)?;
+        let after = take(&self.store, &self.root, &machine.env, look, &before)?;
         record.compare(&before, &after);
         // What a path held before is the user's repository's alone, if it was not changed when it was seen; and what it
         // holds now may be in another's commit. Both are brought over.
@@ -198,6 +199,11 @@ impl Shelf {
         }
         Ok(())
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let name = |path: &Path| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    name(one).is_some_and(|one| Some(one) == name(other))
 }
 
 fn read(path: &Path) -> Option<Record> {

@@ -1,6 +1,7 @@
 //! Owns taking a picture of a work tree: what is known to be unchanged is not read, what is new is kept.
 //!
-//! Knows nothing of Turns. A tree in which nothing changed costs one listing, and writes nothing.
+//! Knows nothing of Turns. A tree in which nothing changed costs one listing and one look at each path; neither is
+//! taken apart, and nothing is written.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,16 +9,18 @@ use std::{
     fs::read_link,
     os::unix::ffi::OsStrExt as _,
     path::Path,
+    thread,
 };
 
 use super::{
-    listing::{Listed, Looker, as_path, list},
-    picture::{self, Entry, Form, Oid, Picture, Stat},
+    listing::{Listed, Looker, as_path, list, parse},
+    picture::{self, Entry, Form, Kept, Oid, Picture, Stat},
     store::Store,
 };
 use crate::{
     authority::clock::{Clock as _, SystemClock},
     error::{Code, Error, Result},
+    model::Digest,
 };
 
 /// The most that is kept of one work tree, in bytes.
@@ -27,25 +30,70 @@ const RACY_MS: i64 = 2000;
 /// How often a tree that changes while it is read is read again.
 const TRIES: usize = 3;
 
-/// Takes a picture; `also` names paths that count although git would not list them any more.
+/// What one look at a work tree gives: what git lists, and whether the last picture still stands.
+#[derive(Debug)]
+pub(super) struct Look {
+    started_ms: i64,
+    listing: Vec<u8>,
+    digest: Digest,
+    known: Option<Kept>,
+    stands: bool,
+}
+
+impl Look {
+    /// Looks at a work tree; while git lists it, each path of the last picture is looked at.
+    ///
+    /// Errors: `not_ready` with the reason, `disk_full`, `store_*`.
+    pub(super) fn at(store: &Store, root: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Self> {
+        store.ensure(root, env)?;
+        let started_ms = SystemClock::new().read()?.wall_ms;
+        let known = Kept::open(&store.picture());
+        let is_still = || known.as_ref().is_some_and(|known| is_still(known, root));
+        let (listing, is_still) = thread::scope(|scope| {
+            let beside = thread::Builder::new().spawn_scoped(scope, is_still);
+            let listing = list(root, env);
+            // Without a second thread, one after the other.
+            let is_still = beside.map_or_else(|_| is_still(), |beside| beside.join().unwrap_or(false));
+            (listing, is_still)
+        });
+        let listing = listing?;
+        let digest = Digest::of_parts(&[b"loopx listing", &listing]);
+        let stands = is_still && known.as_ref().is_some_and(|known| known.is_of(&digest));
+        Ok(Self { started_ms, listing, digest, known, stands })
+    }
+
+    /// The last picture, if nothing in the work tree differs from it: neither the paths, nor the index, nor what lies
+    /// there.
+    pub(super) fn standing(&self) -> Option<&Kept> {
+        self.known.as_ref().filter(|_| self.stands)
+    }
+}
+
+fn is_still(known: &Kept, root: &Path) -> bool {
+    let mut looker = Looker::below(root);
+    known.seen().all(|seen| {
+        seen.is_some_and(|seen| looker.look(seen.path).is_some_and(|found| seen.is_still(&found)))
+    })
+}
+
+/// Takes a picture of what was looked at; `also` names paths that count although git would not list them any more.
 ///
 /// Errors: `not_ready` with the reason, `disk_full`, `store_*`.
 pub(super) fn take(
     store: &Store,
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
+    mut look: Look,
     also: &Picture,
 ) -> Result<Picture> {
-    store.ensure(root, env)?;
-    let known = picture::read(&store.picture());
-    let mut last = Error::from(Code::Internal);
-    for _ in 0..TRIES {
-        match once(store, root, env, also, known.as_ref()) {
-            Err(error) if error.code() == Code::NotReady => last = error,
+    let mut tries = 1;
+    loop {
+        match once(store, root, &look, also) {
+            Err(error) if error.code() == Code::NotReady && tries < TRIES => tries += 1,
             taken => return taken,
         }
+        look = Look::at(store, root, env)?;
     }
-    Err(last)
 }
 
 /// What has to be read.
@@ -57,20 +105,17 @@ struct Due {
     believed: Option<Oid>,
 }
 
-fn once(
-    store: &Store,
-    root: &Path,
-    env: &BTreeMap<OsString, OsString>,
-    also: &Picture,
-    known: Option<&Picture>,
-) -> Result<Picture> {
-    let started_ms = SystemClock::new().read()?.wall_ms;
-    let mut listing = list(root, env)?;
+fn once(store: &Store, root: &Path, look: &Look, also: &Picture) -> Result<Picture> {
+    let known = look.known.as_ref().and_then(Kept::picture);
+    let known = known.as_ref();
+    let mut listing = parse(&look.listing)?;
+    let listed = listing.len();
     for path in also.keys() {
         if !listing.contains_key(path) {
             listing.insert(path.clone(), Listed::Untracked);
         }
     }
+    let only_listed = listing.len() == listed;
     let (mut taken, mut due, mut left) = (Picture::new(), Vec::new(), TREE_MAX_BYTES);
     let mut looker = Looker::below(root);
     for (path, listed) in listing {
@@ -115,12 +160,10 @@ fn once(
             }
         }
     }
-    let is_same = due.is_empty() && known.is_some_and(|known| known.len() == taken.len() && *known == taken);
-    if is_same {
-        return Ok(taken);
-    }
-    read(store, root, &due, known, started_ms, &mut taken)?;
-    let bytes = picture::encode(&taken)?;
+    read(store, root, &due, known, look.started_ms, &mut taken)?;
+    // A listed path that is not there may come back, and the listing would not tell.
+    let is_whole = only_listed && taken.len() == listed;
+    let bytes = picture::encode(&taken, is_whole.then_some(&look.digest));
     let is_new = known.is_none_or(|known| {
         known.len() != taken.len()
             || known.iter().zip(&taken).any(|(one, other)| one.0 != other.0 || !one.1.same(other.1))

@@ -7,7 +7,7 @@ use std::{fs::read_link, os::unix::ffi::OsStrExt as _};
 
 use super::{
     listing::{Looker, as_path},
-    picture::{Form, Picture},
+    picture::Form,
     record::{Change, Record, Side},
     restore,
     shelf::{Shelf, why_none},
@@ -92,7 +92,7 @@ pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, dry: bool) -
         .hint(format!("turn show {other}")));
     }
     if !dry {
-        shelf.note(site.machine, turn_id, "undo.before", &Picture::new())?;
+        shelf.note(site.machine, turn_id, "undo.before")?;
     }
     walk(&shelf, record, direction, dry)
 }

@@ -401,3 +401,14 @@ fn a_place_for_snapshots_that_cannot_be_used_stops_no_turn() {
     assert_eq!(place.todo_state(), "done");
     assert_eq!(diff(&place, &turn).text("/absent"), "none was taken, or it is kept no longer");
 }
+
+#[test]
+fn a_tracked_file_that_was_gone_and_came_back_is_seen() {
+    let place = place(&[("a", b"1\n"), ("b", b"1\n")], "echo 1 > a");
+    // The index names it all the time, so git lists the same before and after.
+    fs::remove_file(place.tree().join("a")).unwrap();
+    let turn = run(&place);
+    assert_eq!(items(&diff(&place, &turn), "change"), pairs(&[("a", "added")]));
+    assert_eq!(undo(&place, &turn).json["restored"], 1);
+    assert!(!place.tree().join("a").exists());
+}
