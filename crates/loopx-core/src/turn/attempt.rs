@@ -25,7 +25,7 @@ use crate::{
     error::{Class, Result},
     failpoint,
     kernel::Step,
-    model::{
+    model::{gathered, 
         Attempt, Candidate, Digest, Duration, Guarantee, HostFailure, ScopePath, ShortText, Timestamp,
         TodoKind, TurnId, Wake,
     },
@@ -278,7 +278,7 @@ impl Driver<'_> {
             usage: result.usage.clone(),
             goes_on: false,
             tree: now.map(|tree| tree.digest(&scopes(around))),
-            outside: outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok()).collect(),
+            outside: gathered(outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok())),
             shared,
         };
         Ok((candidate, result.wake.clone()))

@@ -26,7 +26,7 @@ use crate::{
     error::{Code, Error, Result},
     failpoint,
     kernel::Seen,
-    model::{Guarantee, TurnState},
+    model::{gathered, Guarantee, TurnState},
     process::{
         self, Channel, Charge, Control, Identity, Launcher, Leaf, Outcome, Spec, Spool, Tick, boot_ms,
     },
@@ -114,7 +114,7 @@ fn guard(
     };
     failpoint::reach!(GuardLetGo);
     let token = attempt_token(order.turn_id, order.attempt)?;
-    let spec = host.spec(&Job { request, env: order.env.iter().cloned().collect(), token: &token });
+    let spec = host.spec(&Job { request, env: gathered(order.env.iter().cloned()), token: &token });
     let spec = Spec { tick_ms: TICK_MS, ..spec };
     let spool = is_current(order).and_then(|current| if current { spool(order, &spec) } else { Err(late()) });
     let (spool, charge) = match (spool, charge.take()) {
