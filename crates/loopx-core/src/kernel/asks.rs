@@ -12,7 +12,7 @@ use crate::{
     error::{Code, Error, Result, shell_line},
     model::{
         Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoState, Turn, TurnId, TurnState,
-        Unresolved,
+        Unresolved, gathered,
     },
 };
 
@@ -199,7 +199,7 @@ fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
             format!("todo claim {id} --as agent:{} --workspace .", asker.viewer.agent_id),
         );
     }
-    let all: BTreeSet<_> = asker.viewer.capabilities.union(&todo.requires.capabilities).collect();
+    let all: BTreeSet<_> = gathered(asker.viewer.capabilities.union(&todo.requires.capabilities));
     let (agent, goal) = (asker.viewer.agent_id, id.goal());
     let flags = all.into_iter().flat_map(|key| ["--capability", Label::as_str(key)]);
     let words = ["agent", "add", agent.as_str()].into_iter().chain(flags).chain(["--goal", goal.as_str()]);

@@ -7,6 +7,7 @@ mod actor;
 mod digest;
 mod evidence;
 mod gate;
+mod gathered;
 mod goal;
 mod id;
 mod json;
@@ -22,6 +23,7 @@ pub use actor::{Actor, Assurance, Door, Origin, Provenance, UserName};
 pub use digest::{Digest, canonical};
 pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
 pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
+pub(crate) use gathered::gathered;
 pub use goal::{
     Agent, Boundary, CloseKind, Criterion, CriterionState, Goal, GoalState, Limit, Unvalidated, Workspace,
 };
@@ -30,7 +32,7 @@ pub use id::{
     AgentId, AuthorityId, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance, IncarnationId,
     MachineId, OperationId, OwnId, ProfileId, TodoId, TokenId, TurnId,
 };
-pub(crate) use json::json_value;
+pub(crate) use json::{from_json, json_value};
 pub use operation::{Expected, Operation, Receipt};
 pub use quota::{Bucket, MeterScope, Slot};
 pub use text::{Checked, Label, ShortText, Text, Title};

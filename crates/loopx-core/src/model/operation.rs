@@ -137,6 +137,6 @@ impl Receipt {
 
     /// The outcome, typed.
     pub fn outcome<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_value(self.outcome.clone()).map_err(|e| Error::from(Code::Internal).internal(e))
+        serde_json::from_str(&self.outcome.to_string()).map_err(|e| Error::from(Code::Internal).internal(e))
     }
 }

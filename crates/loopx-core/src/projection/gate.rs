@@ -9,7 +9,10 @@ use crate::{
     authority::{GateFilter, View},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
-    model::{Actor, Blocks, Gate, GateId, GateKind, GateState, GoalId, Timestamp, TodoId, TodoState, TurnId},
+    model::{
+        Actor, Blocks, Gate, GateId, GateKind, GateState, GoalId, Timestamp, TodoId, TodoState, TurnId,
+        gathered,
+    },
 };
 
 /// A gate, in a list and on its own page.
@@ -106,7 +109,7 @@ pub(super) fn idle(view: &mut dyn View, terms: &Terms, gates: &[Gate]) -> Result
         Blocks::Todos(ids) if gate.is_blocking() => ids.clone(),
         Blocks::Todos(_) | Blocks::Goal => BTreeSet::new(),
     };
-    let reads: BTreeSet<_> = gates.iter().flat_map(names).map(Read::Todo).collect();
+    let reads: BTreeSet<_> = gathered(gates.iter().flat_map(names).map(Read::Todo));
     if reads.is_empty() {
         return Ok(BTreeSet::new());
     }

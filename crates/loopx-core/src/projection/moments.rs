@@ -5,7 +5,7 @@
 use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::Value;
 
-use crate::model::json_value;
+use crate::model::{gathered, json_value};
 
 /// Serialises a row with the unit in the name of each of its moments.
 pub(super) fn named<T: Serialize, S: Serializer>(row: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -22,7 +22,7 @@ pub fn with_units(value: Value) -> Value {
                     value.is_number() && (name == "at" || name == "until" || name.ends_with("_at"));
                 (if is_moment { name + "_ms" } else { name }, with_units(value))
             };
-            Value::Object(fields.into_iter().map(renamed).collect())
+            Value::Object(gathered(fields.into_iter().map(renamed)))
         }
         Value::Array(items) => Value::Array(items.into_iter().map(with_units).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,

@@ -27,7 +27,7 @@ use crate::{
     kernel::Step,
     model::{
         Attempt, Candidate, Digest, Duration, Guarantee, HostFailure, ScopePath, ShortText, Timestamp,
-        TodoKind, TurnId, Wake,
+        TodoKind, TurnId, Wake, gathered,
     },
     private::Kind,
     process::{self, Containment},
@@ -278,7 +278,7 @@ impl Driver<'_> {
             usage: result.usage.clone(),
             goes_on: false,
             tree: now.map(|tree| tree.digest(&scopes(around))),
-            outside: outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok()).collect(),
+            outside: gathered(outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok())),
             shared,
         };
         Ok((candidate, result.wake.clone()))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::wire::TurnResult;
 use crate::{
     error::{Code, Error, Result},
-    model::{Digest, HostFailure, ShortText},
+    model::{Digest, HostFailure, ShortText, from_json},
     process::{Outcome, Spec, Token},
 };
 
@@ -109,7 +109,7 @@ impl KeptHost {
 
     /// Reads it back.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
-        serde_json::from_slice(bytes)
+        from_json(bytes)
             .map_err(|e| Error::new(Code::StoreCorrupt, "how a host is started cannot be read").internal(e))
     }
 }

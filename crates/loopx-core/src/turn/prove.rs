@@ -24,7 +24,7 @@ use crate::{
     },
     model::{
         Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, TodoId, Turn, TurnId,
-        TurnState, uuid_v7,
+        TurnState, gathered, uuid_v7,
     },
     process::Leaf,
 };
@@ -270,7 +270,7 @@ fn beside(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Turn>> {
     site.authority.read(|view| {
         let load = |view: &mut dyn View, ids: BTreeSet<TurnId>| {
             let mut facts = Facts::new(terms.clone());
-            view.load(&ids.iter().copied().map(Read::Turn).collect(), &mut facts)?;
+            view.load(&gathered(ids.iter().copied().map(Read::Turn)), &mut facts)?;
             Ok(facts.rows().turns.values().filter(|turn| ids.contains(&turn.turn_id)).cloned().collect())
         };
         let moved: Vec<Turn> = load(view, [turn_id].into())?;
@@ -281,7 +281,7 @@ fn beside(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Turn>> {
         let owned = view.owned_in(&tree, LOOKED_AT)?;
         let elsewhere = owned.iter().filter(|todo| *todo.todo_id.goal() != turn.goal_id);
         let frozen = elsewhere.filter_map(|todo| todo.ownership.as_ref()).filter(|own| own.frozen);
-        load(view, frozen.map(|own| own.turn_id).collect())
+        load(view, gathered(frozen.map(|own| own.turn_id)))
     })
 }
 

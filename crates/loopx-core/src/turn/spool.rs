@@ -11,7 +11,7 @@ use super::site::Site;
 use crate::{
     boundary::OwnerView,
     error::{Code, Error, Result},
-    model::{Attempt, Turn, TurnId},
+    model::{Attempt, Turn, TurnId, from_json},
     private::{Body, Kind, PrivateStore},
     process::{Ended, Outcome},
 };
@@ -123,7 +123,7 @@ pub fn kept(private: &mut PrivateStore, turn: &Turn) -> Result<OwnerView<Vec<Kep
 fn of_attempt(private: &mut PrivateStore, turn: &Turn, attempt: &Attempt) -> Result<Kept> {
     let id = spool_id(turn.turn_id, attempt.number);
     let ending = private.latest(Kind::Ending, &id)?.map(|body| {
-        serde_json::from_slice(&body.bytes)
+        from_json(&body.bytes)
             .map_err(|e| Error::new(Code::StoreCorrupt, "how an attempt ended cannot be read").internal(e))
     });
     let is_taken = attempt.end.as_ref().is_some_and(|end| end.failure.is_none());

@@ -14,7 +14,7 @@ use std::{
 
 use super::workspace::repository_root;
 use crate::{
-    model::{Digest, ScopePath},
+    model::{Digest, ScopePath, gathered},
     process::{self, Capture, Control, Ended, Overflow},
 };
 
@@ -106,7 +106,7 @@ impl Tree {
                 self.is_within(path, scopes)
             }
         };
-        let paths: BTreeSet<&PathBuf> = self.changed.keys().chain(later.changed.keys()).collect();
+        let paths: BTreeSet<&PathBuf> = gathered(self.changed.keys().chain(later.changed.keys()));
         paths.into_iter().filter(|path| counts(path)).any(|path| {
             let mut left = CONTENT_MAX_BYTES;
             // What is no longer listed was committed, or put back: only its content tells which.
@@ -117,8 +117,8 @@ impl Tree {
 
     /// Paths below the folder that changed since `before` outside the scopes; at most `max`.
     pub(super) fn outside(&self, before: &Self, scopes: &[ScopePath], max: usize) -> Vec<String> {
-        let scopes: BTreeSet<ScopePath> = scopes.iter().cloned().collect();
-        let paths: BTreeSet<&PathBuf> = self.changed.keys().chain(before.changed.keys()).collect();
+        let scopes: BTreeSet<ScopePath> = gathered(scopes.iter().cloned());
+        let paths: BTreeSet<&PathBuf> = gathered(self.changed.keys().chain(before.changed.keys()));
         let moved = |path: &&PathBuf| self.changed.get(*path) != before.changed.get(*path);
         let name =
             |path: &PathBuf| path.strip_prefix(&self.prefix).unwrap_or(path).to_string_lossy().into_owned();
@@ -208,11 +208,8 @@ fn list(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Vec<u8>> {
 /// The environment in which git asks nobody anything, and finds only its program and its owner's settings.
 pub(super) fn quiet(env: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
     let passed = [OsStr::new("PATH"), OsStr::new("HOME")];
-    let mut env: BTreeMap<OsString, OsString> = env
-        .iter()
-        .filter(|(name, _)| passed.contains(&name.as_os_str()))
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
+    let kept = env.iter().filter(|(name, _)| passed.contains(&name.as_os_str()));
+    let mut env: BTreeMap<OsString, OsString> = gathered(kept.map(|(k, v)| (k.clone(), v.clone())));
     env.insert("LC_ALL".into(), "C".into());
     env.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
     env

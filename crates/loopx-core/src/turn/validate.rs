@@ -12,7 +12,7 @@ use std::{
 use super::{spool, watch::Phase};
 use crate::{
     boundary,
-    model::{Digest, Duration, Label, ShortText, Timestamp, Validator, Verdict, VerdictOutcome},
+    model::{Digest, Duration, Label, ShortText, Timestamp, Validator, Verdict, VerdictOutcome, gathered},
     process::{self, Capture, Control, Ended, Outcome, Overflow, Spec, Token},
 };
 
@@ -126,11 +126,8 @@ impl Finding {
 fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn FnMut(u64) -> bool) -> Outcome {
     let argv = validator.argv.iter().map(|word| OsString::from(&**word)).collect();
     let mut spec = Spec::new(argv, folder.to_owned());
-    spec.env = validator
-        .env
-        .iter()
-        .map(|(name, value)| (OsString::from(&**name), OsString::from(&**value)))
-        .collect();
+    let variables = validator.env.iter();
+    spec.env = gathered(variables.map(|(name, value)| (OsString::from(&**name), OsString::from(&**value))));
     spec.stdout = Capture { max_bytes: OUTPUT_MAX_BYTES, overflow: Overflow::KeepTail };
     spec.stderr = spec.stdout;
     spec.wall_ms = validator.timeout_ms.as_ms();

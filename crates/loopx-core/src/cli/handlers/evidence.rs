@@ -14,7 +14,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Command, EvidenceCommand, Outcome},
-    model::{Digest, Evidence, EvidenceKind, ShortText},
+    model::{Digest, Evidence, EvidenceKind, ShortText, gathered},
     projection::{self, EvidenceQuery, EvidenceRow, Slice},
 };
 
@@ -88,7 +88,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         None => names::goal(&mut desk, None)?,
     };
     names::goal_row(&mut desk, &goal)?;
-    let query = EvidenceQuery { goal: &goal, todo: todo.as_ref(), verdicts: args.texts("verdict").collect() };
+    let query = EvidenceQuery { goal: &goal, todo: todo.as_ref(), verdicts: gathered(args.texts("verdict")) };
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let (page, now) =
         desk.look(|view, terms| Ok((projection::evidences(view, &query, slice)?, terms.now)))?;

@@ -14,7 +14,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Command, GateCommand, NewGate, answer_command},
-    model::{Answer, Blocks, GateId, GoalId, Label, Timestamp},
+    model::{Answer, Blocks, GateId, GoalId, Label, Timestamp, gathered},
     projection::{self, GateQuery, GateRow, Slice},
 };
 
@@ -58,7 +58,7 @@ fn blocks(desk: &mut Desk, args: &Args) -> Result<(GoalId, Blocks)> {
             .hint("gate open --help")
             .detail("argument", "--blocks"));
     }
-    let ids: BTreeSet<_> = names::todos(desk, args, "blocks")?.into_iter().collect();
+    let ids: BTreeSet<_> = gathered(names::todos(desk, args, "blocks")?);
     let goal = ids.first().map(|id| id.goal().clone()).ok_or_else(|| Error::from(Code::Internal))?;
     Ok((goal, Blocks::Todos(ids)))
 }
@@ -113,8 +113,8 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         Some(todo) => Some(todo.goal().clone()),
         None => names::goal_given(args)?,
     };
-    let states: BTreeSet<&str> = args.texts("state").collect();
-    let kinds: BTreeSet<&str> = args.texts("kind").collect();
+    let states: BTreeSet<&str> = gathered(args.texts("state"));
+    let kinds: BTreeSet<&str> = gathered(args.texts("kind"));
     let (after, limit) = (args.text("cursor"), desk.page(args)?);
     let query = GateQuery { goal: goal.as_ref(), states: states.clone(), kinds, todo: todo.as_ref() };
     let (page, now) = desk.look(|view, terms| {

@@ -14,7 +14,7 @@ use crate::{
     cli::{Args, Context, Var, When, parse::Wake as WakeWord},
     error::{Code, Error, Result, echo},
     model::json_value,
-    model::{Duration, OperationId, Timestamp, Validator, Wake},
+    model::{Duration, OperationId, Timestamp, Validator, Wake, gathered},
 };
 
 /// A value of a noun, with the argument named where it is refused.
@@ -29,7 +29,7 @@ pub(in crate::cli) fn all<T: FromStr<Err = Error>>(args: &Args, id: &str) -> Res
 
 /// All values of an argument, each once.
 pub(in crate::cli) fn set<T: FromStr<Err = Error> + Ord>(args: &Args, id: &str) -> Result<BTreeSet<T>> {
-    args.texts(id).map(|text| one(id, text)).collect()
+    Ok(gathered(all(args, id)?))
 }
 
 /// A value that the table requires.
@@ -45,7 +45,7 @@ fn one<T: FromStr<Err = Error>>(id: &str, text: &str) -> Result<T> {
 ///
 /// Errors: `internal` where the table offers a word that the noun does not have.
 pub(in crate::cli) fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_value(Json::String(text.to_owned()))
+    serde_json::from_str(&Json::from(text).to_string())
         .map_err(|e| Error::new(Code::Internal, format!("`{text}` is offered and not known")).internal(e))
 }
 

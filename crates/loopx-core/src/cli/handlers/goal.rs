@@ -17,7 +17,7 @@ use crate::{
     kernel::{Command, EvidenceCommand, GoalCommand},
     model::{
         CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp,
-        Workspace,
+        Workspace, gathered,
     },
     projection::{self, GoalPage, Slice},
     turn,
@@ -239,7 +239,7 @@ fn moved(context: &mut Context<'_, '_>, args: &Args, command: GoalCommand, said:
 /// `goal list`.
 pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let states = args.texts("state").collect();
+    let states = gathered(args.texts("state"));
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let page = desk.look(|view, _| projection::goals(view, &states, slice))?;
     show::listed(

@@ -12,7 +12,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Change, Command, NewTodo, TodoCommand},
-    model::{AgentId, Duration, Expected, Requires, Text, Todo, TodoId},
+    model::{AgentId, Duration, Expected, Requires, Text, Todo, TodoId, gathered},
     projection::{self, Slice, TodoQuery},
 };
 
@@ -24,7 +24,7 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let new = NewTodo {
         detail: given::parsed(args, "detail")?,
         priority: given::word(args.needed("priority")?)?,
-        depends_on: names::todos(&mut desk, args, "depends-on")?.into_iter().collect(),
+        depends_on: gathered(names::todos(&mut desk, args, "depends-on")?),
         wake,
         blocked: given::parsed(args, "blocked")?,
         requires: Requires {
@@ -135,9 +135,9 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let agent = args.text("agent").map(names::agent).transpose()?;
     let query = TodoQuery {
         goal: &goal,
-        states: args.texts("state").collect(),
-        kinds: args.texts("kind").collect(),
-        priorities: args.texts("priority").collect(),
+        states: gathered(args.texts("state")),
+        kinds: gathered(args.texts("kind")),
+        priorities: gathered(args.texts("priority")),
         agent: agent.as_ref(),
     };
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };

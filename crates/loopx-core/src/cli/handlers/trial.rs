@@ -12,6 +12,7 @@ use crate::{
     authority::{clock::Deadline, profile, random},
     cli::{Args, Block, Context, Document, Env, Rendered, Stdio, Var},
     error::{Code, Error, Result},
+    model::gathered,
     process::{self, Capture, Control, Ended, Overflow, Spec},
     turn::wire::ResultSchema,
 };
@@ -268,7 +269,7 @@ impl Trial<'_, '_, '_> {
         let mut argv = vec![own.into_os_string()];
         argv.extend(run("worker.sh", "greet.1", "try-worker"));
         let mut spec = Spec::new(argv, self.scratch.tree());
-        spec.env = self.env().into_iter().filter(|(name, _)| name != Var::LoopxToken.name()).collect();
+        spec.env = gathered(self.env().into_iter().filter(|(name, _)| name != Var::LoopxToken.name()));
         spec.stdout = Capture { max_bytes: 64 * 1024, overflow: Overflow::KeepTail };
         spec.wall_ms = 10_000;
         spec.tick_ms = 10;

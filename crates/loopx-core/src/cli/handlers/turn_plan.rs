@@ -21,7 +21,9 @@ use crate::{
         validators,
     },
     model::json_value,
-    model::{AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace},
+    model::{
+        AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace, gathered,
+    },
     private::PrivateStore,
     projection::{plain, should, with_units},
     turn::{self, DriverLock},
@@ -147,11 +149,11 @@ pub(super) fn decide(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking
     let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
     let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
     let here = |id: Option<&MachineId>| id == Some(&machine.machine_id);
-    let seen: BTreeMap<TurnId, _> = turns
+    let held = turns
         .iter()
         .filter(|turn| here(turn.machine_id.as_ref()))
-        .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)))
-        .collect();
+        .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)));
+    let seen: BTreeMap<TurnId, _> = gathered(held);
     let tried = tried(desk, goal)?;
     let workspace = match given {
         Some(workspace) => Some(workspace.clone()),

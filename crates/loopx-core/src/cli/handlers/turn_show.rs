@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     kernel::{Seen, recover_command},
     model::json_value,
-    model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState},
+    model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
     turn::{self, DriverLock, Machine},
@@ -34,7 +34,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     };
     let agent: Option<AgentId> =
         if has("agent") { args.text("agent").map(names::agent).transpose()? } else { None };
-    let states: BTreeSet<&str> = if has("state") { args.texts("state").collect() } else { BTreeSet::new() };
+    let states: BTreeSet<&str> = if has("state") { gathered(args.texts("state")) } else { BTreeSet::new() };
     let slice = Slice {
         after: if has("cursor") { args.text("cursor") } else { None },
         limit: if has("limit") { desk.page(args)? } else { None },

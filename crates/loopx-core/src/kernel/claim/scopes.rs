@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
-    model::{Goal, ScopePath, Todo, TodoId, Workspace},
+    model::{Goal, ScopePath, Todo, TodoId, Workspace, gathered},
 };
 
 /// What an owner of a Todo writes: its declared scopes, or the whole tree where the Goal wants it alone.
@@ -25,7 +25,8 @@ pub(in crate::kernel) fn wanted_in(
     let scopes = wanted(goal, todo);
     match workspace {
         Some(workspace) if !goal.boundary.exclusive_workspace => {
-            scopes.iter().map(|scope| workspace.from_root(scope)).collect()
+            let scopes: Result<Vec<_>> = scopes.iter().map(|scope| workspace.from_root(scope)).collect();
+            Ok(gathered(scopes?))
         }
         Some(_) | None => Ok(scopes),
     }

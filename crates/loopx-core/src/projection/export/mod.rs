@@ -22,7 +22,7 @@ use crate::{
     error::Result,
     kernel::{Facts, Read, Terms},
     model::json_value,
-    model::{Digest, GoalId, GoalInstance, OperationId, OwnId, Todo, TodoText},
+    model::{Digest, GoalId, GoalInstance, OperationId, OwnId, Todo, TodoText, gathered},
 };
 
 /// What stands for a validator's word in which a credential was found.
@@ -139,7 +139,7 @@ fn todos(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<Vec<Value>> 
         let Some(last) = rows.last() else { return Ok(exported) };
         after = last.todo_id.number();
         let mut facts = Facts::new(terms.clone());
-        view.load(&rows.iter().map(|todo| Read::Text(todo.todo_id.clone())).collect(), &mut facts)?;
+        view.load(&gathered(rows.iter().map(|todo| Read::Text(todo.todo_id.clone()))), &mut facts)?;
         for todo in rows {
             let text = facts.text(&todo.todo_id)?.cloned();
             exported.push(public(&TodoExport { todo, text })?);

@@ -9,6 +9,7 @@ use crate::{
     kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
     model::{
         Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnState, VerdictOutcome, Workspace,
+        gathered,
     },
     projection::{
         gate,
@@ -195,7 +196,7 @@ fn silent(todo: &Todo) -> Option<(&Todo, &Ownership)> {
 /// Todos of other Goals that are owned where these are; a few of each work tree.
 fn beside<'t>(view: &mut dyn View, goal: &Goal, owned: impl Iterator<Item = &'t Todo>) -> Result<Vec<Todo>> {
     let trees: BTreeSet<_> =
-        owned.filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)).collect();
+        gathered(owned.filter_map(silent).filter_map(|(_, own)| own.workspace.as_ref().map(Workspace::tree)));
     let mut found = Vec::new();
     for tree in trees {
         let here = view.owned_in(&tree, PAGE)?;
@@ -241,7 +242,7 @@ fn load<'t>(
 ) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
     let mut reads: BTreeSet<_> =
-        live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)).collect();
+        gathered(live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)));
     reads.extend(live.iter().filter(|turn| is_stuck(turn)).flat_map(|turn| held_reads(turn, &facts)));
     let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
     reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));

@@ -3,7 +3,6 @@
 //! Knows nothing of what runs, and starts nothing itself: `process` does. It holds nothing beyond one run.
 
 use std::{
-    collections::BTreeMap,
     ffi::{OsStr, OsString},
     io,
     os::fd::{AsFd, OwnedFd},
@@ -27,6 +26,7 @@ use signal_hook::{
 use super::end::{Left, RelayEnd, StoppedBy};
 use crate::{
     error::{Code, Error, Result},
+    model::gathered,
     process::{self, Capture, Control, Outcome, Overflow, ResultRule, Spec, Tick, Token},
 };
 
@@ -64,7 +64,7 @@ impl Relay {
     /// Gives it these variables, and no others.
     #[must_use]
     pub fn variables(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        self.spec.env = variables.into_iter().collect::<BTreeMap<_, _>>();
+        self.spec.env = gathered(variables);
         self
     }
 

@@ -27,7 +27,7 @@ use crate::{
     error::{Code, Error, Result},
     failpoint,
     kernel::Seen,
-    model::{Guarantee, TurnState},
+    model::{Guarantee, TurnState, gathered},
     process::{
         self, Channel, Charge, Control, Identity, Launcher, Leaf, Outcome, Spec, Spool, Tick, boot_ms,
     },
@@ -116,7 +116,7 @@ fn guard(
     };
     failpoint::reach!(GuardLetGo);
     let token = attempt_token(order.turn_id, order.attempt)?;
-    let spec = host.spec(&Job { request, env: order.env.iter().cloned().collect(), token: &token });
+    let spec = host.spec(&Job { request, env: gathered(order.env.iter().cloned()), token: &token });
     let spec = Spec { tick_ms: TICK_MS, ..spec };
     let may_begin = is_current(order).map(|current| current && !ended.load(Ordering::SeqCst));
     let spool = may_begin.and_then(|may_begin| if may_begin { spool(order, &spec) } else { Err(late()) });

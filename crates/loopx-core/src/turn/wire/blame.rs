@@ -2,7 +2,6 @@
 //!
 //! Runs only once a result was refused. Invariant: it names a key and a rule, and never says a value.
 
-use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -10,7 +9,10 @@ use super::{
     result::{BatchScale, DeliveryOutcome, PathDelta, RawResult, ResultSchema, WireKind},
     strict::Object,
 };
-use crate::{boundary, model::Digest};
+use crate::{
+    boundary,
+    model::{Digest, from_json},
+};
 
 /// The longest key of a host's own that is repeated, in bytes.
 const KEY_MAX_BYTES: usize = 40;
@@ -44,7 +46,7 @@ pub(super) fn blame(stdout: &[u8], error: &serde_json::Error) -> Reason {
     if let Some(key) = quoted("duplicate field `").and_then(known) {
         return Reason::Twice(key);
     }
-    let Ok(given) = serde_json::from_slice::<Map<String, Value>>(stdout) else { return Reason::Malformed };
+    let Ok(given) = from_json::<Map<String, Value>>(stdout) else { return Reason::Malformed };
     if let Some(unknown) = given.keys().find(|key| known(key).is_none()) {
         return Reason::Unknown(shown(unknown));
     }
@@ -69,7 +71,7 @@ fn fits(key: &str, value: &Value) -> bool {
     if let Some(fields) = sound.as_object_mut() {
         fields.insert(key.to_owned(), value.clone());
     }
-    Object::<RawResult>::deserialize(&sound).is_ok()
+    from_json::<Object<RawResult>>(sound.to_string().as_bytes()).is_ok()
 }
 
 /// A key of the host's own, where it is a plain word and no secret.

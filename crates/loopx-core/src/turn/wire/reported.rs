@@ -11,7 +11,7 @@ use super::{
 use crate::{
     boundary::Private,
     error::{Code, Error, Result},
-    model::{Digest, HostFailure},
+    model::{Digest, HostFailure, from_json},
     turn::validate::cut,
 };
 
@@ -58,7 +58,7 @@ pub(in crate::turn) fn encode(turn_key: Digest, class: HostFailure, note: &str) 
 ///
 /// The note stays where the raw output is kept: it is a host's own word, and no fact takes one about a failure.
 pub(super) fn read(stdout: &[u8], turn_key: &Digest) -> Failure {
-    let report = match serde_json::from_slice::<Object<RawReport>>(stdout) {
+    let report = match from_json::<Object<RawReport>>(stdout) {
         Ok(report) => report.0,
         Err(error) => return Failure::invalid(Reason::MalformedReport).because(&error),
     };

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     boundary::Private,
     error::{Code, Error, Result},
-    model::{Digest, Label},
+    model::{Digest, Label, from_json},
 };
 
 /// The most a whole request may have, in bytes.
@@ -147,7 +147,7 @@ impl Request {
         if bytes.len() > REQUEST_MAX_BYTES {
             return Err(too_large());
         }
-        let request = serde_json::from_slice::<Object<Self>>(bytes).map_err(|error| {
+        let request = from_json::<Object<Self>>(bytes).map_err(|error| {
             let version = schema_version(bytes);
             let (code, message) = match version.as_deref() {
                 Some("loopx_turn_host_request_v0") | None => {
@@ -174,7 +174,7 @@ impl Request {
 
 /// The schema version an object claims, whatever else it is.
 pub(super) fn schema_version(bytes: &[u8]) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    let value: serde_json::Value = from_json(bytes).ok()?;
     value.get("schema_version")?.as_str().map(str::to_owned)
 }
 

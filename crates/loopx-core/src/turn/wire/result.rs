@@ -17,7 +17,7 @@ use crate::{
     boundary::Private,
     model::{
         Continuation, Digest, EvidenceKind, HostFailure, Label, Pointer, ResultKind, Timestamp, TodoId,
-        Usage, Wake,
+        Usage, Wake, from_json,
     },
 };
 
@@ -258,8 +258,7 @@ pub fn parse_result(stdout: &[u8], turn_key: &Digest) -> Result<TurnResult, Fail
     if stdout.trim_ascii().is_empty() {
         return Err(Failure::new(HostFailure::ResultMissing, Reason::Empty));
     }
-    let raw = serde_json::from_slice::<Object<RawResult>>(stdout)
-        .map_err(|error| no_result(stdout, turn_key, &error))?;
+    let raw = from_json::<Object<RawResult>>(stdout).map_err(|error| no_result(stdout, turn_key, &error))?;
     if raw.0.turn_key != *turn_key {
         return Err(Failure::invalid(Reason::OtherTurn));
     }
