@@ -51,6 +51,7 @@ struct Leader {
 
 /// The processes of one run, or all carriers of one token.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about one look at a tree")]
 pub(super) struct Tree {
     leader: Option<Leader>,
     entry: Option<Vec<u8>>,
