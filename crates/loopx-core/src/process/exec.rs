@@ -42,7 +42,7 @@ pub fn exec(words: &[OsString]) -> u8 {
     let Some(guardian) = guardian.to_str().and_then(|pid| pid.parse::<i32>().ok()) else { return REFUSED };
     let Ok(mut channel) = Channel::inherited() else { return REFUSED };
     // From here on the guardian's death is ours. It may have died before, which the look at the parent tells.
-    if die_with_parent().is_err() || !is_parent(guardian) {
+    if die_with_parent(true).is_err() || !is_parent(guardian) {
         return REFUSED;
     }
     let go = channel.send(&Ready).and_then(|()| channel.receive::<Go>());
@@ -69,14 +69,19 @@ fn begin(go: &Go) -> io::Error {
     command.arg0(name).args(arguments).current_dir(&go.cwd).env_clear().envs(go.env.iter().cloned()).exec()
 }
 
+/// Says whether this process is killed when the thread that started it ends, stopped or not.
+///
+/// Errors: those of the system.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn die_with_parent() -> io::Result<()> {
+pub fn die_with_parent(dies: bool) -> io::Result<()> {
     use rustix::process::{Signal, set_parent_process_death_signal};
-    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+    Ok(set_parent_process_death_signal(dies.then_some(Signal::KILL))?)
 }
 
-/// Elsewhere a guardian that is killed leaves the group, which whoever recovers ends.
+/// Elsewhere nothing dies with its parent: a guardian that is killed leaves the group, which whoever recovers ends.
+///
+/// Errors: none.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn die_with_parent() -> io::Result<()> {
+pub fn die_with_parent(_dies: bool) -> io::Result<()> {
     Ok(())
 }

@@ -35,7 +35,7 @@ mod tests;
 pub use above::token_above;
 pub use channel::Channel;
 pub use clock::{boot_ms, pause};
-pub use exec::{EXEC_WORD, exec};
+pub use exec::{EXEC_WORD, die_with_parent, exec};
 pub use guarded::{Charge, Companion, Identity, Launcher};
 pub use leaf::Leaf;
 pub use program::find;

@@ -343,7 +343,7 @@ fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
         return Finding::good("files", "each is a regular one");
     }
     let names: Vec<_> = strange.into_iter().collect();
-    let text = format!("something else in the place of a file: {}", names.join(", "));
+    let text = format!("something other than a regular file is in the place of one: {}", names.join(", "));
     Finding::new("files", Standing::Doubtful, text)
 }
 

@@ -59,6 +59,8 @@ const KEEP_PAUSE_MS: u64 = 250;
 pub fn guardian(hosts: &dyn Hosts) -> u8 {
     // Without a session of its own, the end of a terminal would end it with its driver.
     let _ = rustix::process::setsid();
+    // Until it has its lock nobody could find it, stopped or not, once its driver is gone.
+    let _ = process::die_with_parent(true);
     let Ok(mut channel) = Channel::inherited() else { return 2 };
     let process = Identity::own();
     let leaf = Leaf::planned(process);
@@ -102,6 +104,7 @@ fn guard(
     let taken = || Error::new(Code::ExecutorActive, "another guardian has this attempt");
     let lock = GuardLock::take(order.locks.as_ref(), order.turn_id, order.attempt)?.ok_or_else(taken)?;
     lock.note(own)?;
+    let _ = process::die_with_parent(false);
     failpoint::reach!(GuardLocked);
     let host = hosts.host(&order.host.name, order.host.hosting.clone())?;
     let is_confined = charge.as_ref().is_some_and(|charge| charge.leaf().is_some());

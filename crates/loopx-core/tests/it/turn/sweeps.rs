@@ -196,6 +196,25 @@ fn a_guardian_that_was_ended_before_it_began_starts_nothing() {
     assert!(place.survivors().is_empty() && stopped_guardians(&place).is_empty());
 }
 
+#[test]
+fn regress_a_guardian_without_its_lock_dies_with_its_driver_even_stopped() {
+    let place = ready("touch answer");
+    // The driver stops at its first commit, when its guardian has no order yet.
+    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "turn.admitted=stop")]);
+    let pid = Pid::from_child(&run);
+    until("the driver is stopped", || is_stopped(pid));
+    let listed = fs::read_to_string(format!("/proc/{0}/task/{0}/children", pid.as_raw_nonzero())).unwrap();
+    let guardians: Vec<Pid> =
+        listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect();
+    assert_eq!(guardians.len(), 1);
+    kill_process(guardians[0], Signal::STOP).unwrap();
+    until("its guardian is stopped", || is_stopped(guardians[0]));
+    end(run);
+    until("it is gone", || state(guardians[0]).is_none());
+    brought_on(&place, "a guardian without its lock");
+    over(&place, "a guardian without its lock");
+}
+
 /// A small filesystem in memory at a folder, gone with the value.
 struct Small(std::path::PathBuf);
 
