@@ -4,6 +4,7 @@
 //! parsed once; an unknown field or variant is refused on the way in.
 
 mod actor;
+mod attempt;
 mod digest;
 mod evidence;
 mod gate;
@@ -20,6 +21,7 @@ mod turn;
 mod usage;
 
 pub use actor::{Actor, Assurance, Door, Origin, Provenance, UserName};
+pub use attempt::{Attempt, AttemptEnd, Guarantee};
 pub use digest::{Digest, canonical};
 pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
 pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
@@ -42,7 +44,7 @@ pub use todo::{
     Todo, TodoKind, TodoState, TodoText, Validator, Wake,
 };
 pub use turn::{
-    Attempt, AttemptEnd, Candidate, Cause, End, Executor, FailedBy, Guarantee, HostFailure, Pointer,
-    ResultKind, StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
+    Candidate, Cause, End, Executor, FailedBy, HostFailure, Pointer, ResultKind, StopWish, Stopped, Turn,
+    TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
 };
 pub use usage::Usage;

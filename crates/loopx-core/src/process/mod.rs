@@ -42,7 +42,7 @@ pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};
 pub use run::{run, run_guarded};
 pub use spec::{
-    Capture, Containment, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec, Tick,
-    Token,
+    Capture, Containment, Control, Ended, NotStarted, Outcome, Overflow, Process, ResultRule, Spec,
+    TOKEN_VARIABLE, Tick, Token,
 };
 pub use spool::Spool;

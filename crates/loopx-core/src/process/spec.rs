@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Code, Error, Result};
 
 /// The name of the environment variable that carries a [`Token`] through a tree.
-pub(super) const TOKEN_VARIABLE: &str = "LOOPX_CONTAINMENT";
+pub const TOKEN_VARIABLE: &str = "LOOPX_CONTAINMENT";
 
 /// The mark that a process tree carries in its environment, so that a stranger can find all of it.
 ///

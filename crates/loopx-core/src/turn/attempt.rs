@@ -80,7 +80,7 @@ impl Driver<'_> {
         };
         // A contract that cannot be put is found before a host could be said to have had it.
         let made = contract::request(site, around, host.name(), terms).and_then(|request| request.encode());
-        let guarantee = match made.and_then(|_| ready(site, around, host, number, &token, ward.as_mut())) {
+        let guarantee = match made.and_then(|_| ready(site, around, host, number, ward.as_mut())) {
             Ok(guarantee) => guarantee,
             Err(error) => {
                 // What cannot begin is given back, not kept waiting.
@@ -99,7 +99,7 @@ impl Driver<'_> {
         let remains = if let Some(ward) = ward {
             self.guarded(site, &around, host, ward, request, number)?
         } else {
-            let job = Job { request, env: host_env(site, &around, token.as_str()), token: &token };
+            let job = Job { request, env: host_env(site, &around), token: &token };
             let (spec, mut shift) = (host.spec(&job), self.shift(&around, number, wall_ms.as_ms()));
             Remains::Ended(Box::new(process::run(&spec, &mut |tick| shift.tick(site, tick))))
         };
@@ -123,7 +123,13 @@ impl Driver<'_> {
         // It is collected with the driver, when it has had the time to end.
         self.wards.push(ward);
         watched?;
-        remains(site, around, host, number)
+        let left = remains(site, around, host, number)?;
+        if matches!(left, Remains::NeverStarted) {
+            // Its guardian's lock may know better; looking at it leaves the trace that counts.
+            emptied(site.machine, around.turn.turn_id, number)?;
+            return remains(site, around, host, number);
+        }
+        Ok(left)
     }
 
     /// Takes in what an attempt came to that has just ended: first what was said is kept, and the tree is proved empty.
@@ -306,7 +312,6 @@ fn ready(
     around: &Around,
     host: &dyn Host,
     number: u8,
-    token: &process::Token,
     ward: Option<&mut Ward>,
 ) -> Result<Guarantee> {
     let (Some(guarding), Some(ward)) = (&site.machine.guarding, ward) else {
@@ -324,7 +329,7 @@ fn ready(
         turn_id: around.turn.turn_id,
         attempt: number,
         host: KeptHost::of(host),
-        env: host_env(site, around, token.as_str()).into_iter().collect(),
+        env: host_env(site, around).into_iter().collect(),
     })
 }
 
@@ -351,10 +356,9 @@ fn attempt_row(
     })
 }
 
-fn host_env(site: &Site<'_>, around: &Around, token: &str) -> BTreeMap<OsString, OsString> {
+fn host_env(site: &Site<'_>, around: &Around) -> BTreeMap<OsString, OsString> {
     let mut env = site.machine.env.clone();
     env.insert("LOOPX_TURN_KEY".into(), around.turn.turn_key.to_string().into());
-    env.insert("LOOPX_CONTAINMENT".into(), token.into());
     env.insert("LOOPX_ACTOR".into(), around.executor().to_string().into());
     env
 }

@@ -14,7 +14,7 @@ use crate::{
     cli::{Args, Context, Var, When, parse::Wake as WakeWord},
     error::{Code, Error, Result, echo},
     model::json_value,
-    model::{Duration, OperationId, Timestamp, Validator, Wake, gathered},
+    model::{AgentId, Duration, EndpointId, OperationId, Timestamp, Validator, Wake, gathered},
 };
 
 /// A value of a noun, with the argument named where it is refused.
@@ -182,4 +182,14 @@ fn is_program(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
     path.is_file()
+}
+
+/// For whom a command executes, and through which endpoint: the agent's own unless another is named.
+pub(in crate::cli) fn executor(args: &Args) -> Result<(AgentId, EndpointId)> {
+    let agent = names::agent(args.needed("agent")?)?;
+    let endpoint = match parsed(args, "endpoint")? {
+        Some(endpoint) => endpoint,
+        None => agent.default_endpoint(),
+    };
+    Ok((agent, endpoint))
 }

@@ -25,11 +25,7 @@ const STOP_WAIT: Wait = Wait::from_secs(12);
 /// `turn run`.
 pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let agent = names::agent(args.needed("agent")?)?;
-    let endpoint = match given::parsed(args, "endpoint")? {
-        Some(endpoint) => endpoint,
-        None => agent.default_endpoint(),
-    };
+    let (agent, endpoint) = given::executor(args)?;
     let mut bench = Workbench::of(context, &desk)?;
     let chosen = choose(context, args, &mut desk, &bench, (&agent, &endpoint))?;
     if args.switch("dry-run") {

@@ -27,15 +27,13 @@ use super::end::{Left, RelayEnd, StoppedBy};
 use crate::{
     error::{Code, Error, Result},
     model::gathered,
-    process::{self, Capture, Control, Outcome, Overflow, ResultRule, Spec, Tick, Token},
+    process::{self, Capture, Control, Outcome, Overflow, ResultRule, Spec, TOKEN_VARIABLE, Tick, Token},
 };
 
 /// The most that the program inside may print on stdout, in bytes, unless another limit is set: 16 MiB.
 pub const STDOUT_MAX_BYTES: usize = 16 * 1024 * 1024;
 /// How often the parent and the signals are looked at, in milliseconds.
 const LOOK_MS: u64 = 50;
-/// The name under which LoopX marks a tree.
-const TOKEN: &str = "LOOPX_CONTAINMENT";
 
 /// One run of the program inside.
 ///
@@ -149,7 +147,7 @@ impl Relay {
 
     /// As [`Relay::run`], with the caller's own wish to end it in the place of signals.
     pub fn run_unless(mut self, wished: &mut dyn FnMut() -> bool) -> Result<Relayed> {
-        let token = self.spec.env.get(OsStr::new(TOKEN)).and_then(|token| token.to_str());
+        let token = self.spec.env.get(OsStr::new(TOKEN_VARIABLE)).and_then(|token| token.to_str());
         self.spec.containment = token.map(Token::parse).transpose()?;
         let mut stopped_by = None;
         let outcome = process::run(&self.spec, &mut |tick: Tick| {

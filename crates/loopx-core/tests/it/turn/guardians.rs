@@ -64,8 +64,13 @@ pub(super) fn over(place: &Place, what: &str) {
     let turns = place.turns();
     let settled = turns.iter().filter(|turn| turn["state"] == "settled").count();
     assert_eq!(settled, 1, "{what}: {turns:?}");
-    let spent = turns.iter().filter(|turn| turn["state"] != "stopped").count();
-    assert_eq!(spent, 1, "{what}: one spend");
+    let slot = |turn: &Value| {
+        let shown = place.call("user:ana", &["turn", "show", turn["turn_id"].as_str().unwrap()]).ok();
+        shown.text("/turn/slot").to_owned()
+    };
+    let slots: Vec<String> = turns.iter().map(slot).collect();
+    assert_eq!(slots.iter().filter(|slot| *slot == "spent").count(), 1, "{what}: one spend: {slots:?}");
+    assert!(!slots.iter().any(|slot| slot == "reserved"), "{what}: {slots:?}");
     assert_eq!(place.todo_state(), "done", "{what}");
     assert!(!place.root().join("twice").exists(), "{what}: two hosts at once");
     until("no process is left", || place.survivors().is_empty());

@@ -412,3 +412,22 @@ fn a_tracked_file_that_was_gone_and_came_back_is_seen() {
     assert_eq!(undo(&place, &turn).json["restored"], 1);
     assert!(!place.tree().join("a").exists());
 }
+
+#[test]
+fn regress_an_undo_takes_no_name_that_is_not_its_own() {
+    let place = place(&[("a", b"1"), (".loopx-undo", b"mine")], "echo 2 > a");
+    let turn = run(&place);
+    undo(&place, &turn);
+    let read = |name: &str| fs::read(place.tree().join(name)).unwrap();
+    assert_eq!((read("a"), read(".loopx-undo")), (b"1".to_vec(), b"mine".to_vec()));
+}
+
+#[test]
+fn regress_what_an_undo_brings_back_is_read_by_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = place(&[("secret/key", b"s")], "rm -r secret");
+    let turn = run(&place);
+    undo(&place, &turn);
+    let mode = |name: &str| fs::metadata(place.tree().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("secret"), mode("secret/key")), (0o700, 0o600));
+}

@@ -309,3 +309,69 @@ fn v04_a_validator_killed_at_its_work_is_asked_again_and_the_result_is_not_lost(
     assert_eq!(place.runs(), 1);
     over(&place, "a killed validator");
 }
+
+/// Where the guardians of a place keep what hosts say, as the host itself finds it.
+const SPOOL: &str = r#""$LOOPX_HOME/profiles/default/spool""#;
+
+#[test]
+fn a_host_that_takes_its_spool_away_keeps_its_result() {
+    let place = ready(&format!("rm -rf {SPOOL}; touch answer"));
+    place.call("user:ana", &place.run("op")).ok();
+    assert_eq!(place.runs(), 1);
+    over(&place, "a spool that was taken away");
+}
+
+#[test]
+fn a_spool_that_leads_elsewhere_is_not_written_through() {
+    let place = ready(&format!(
+        "mkdir ../victim; at=$(echo {SPOOL}/*); rm -r \"$at\"; ln -s \"$PWD/../victim\" \"$at\"; touch answer"
+    ));
+    place.call("user:ana", &place.run("op"));
+    assert_eq!(fs::read_dir(place.root().join("victim")).unwrap().count(), 0);
+    assert_eq!(place.runs(), 1);
+    assert!(place.survivors().is_empty());
+}
+
+#[test]
+fn that_there_is_no_spool_proves_nothing_once_a_host_was_let_go() {
+    for driver_dies in [false, true] {
+        let place = Place::new("test -f answer").with_git();
+        place.host(&format!(
+            "touch half ../began; {}rm -rf {SPOOL}/*; kill -9 $PPID; sleep 60",
+            if driver_dies { "until [ -e ../go ]; do sleep 0.02; done; " } else { "" }
+        ));
+        let run = place.start("user:ana", &place.run("op"), &[]);
+        if driver_dies {
+            until("the host began", || place.root().join("began").exists());
+            let pid = guardian(&place).unwrap();
+            end(run);
+            fs::write(place.root().join("go"), "").unwrap();
+            until("its guardian is gone", || state(pid).is_none());
+            let lost = place.call("user:ana", &place.run("op"));
+            assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"), "{}", lost.json);
+        } else {
+            let lost = answer(&run.wait_with_output().unwrap());
+            assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"), "{}", lost.json);
+        }
+        assert_eq!(place.runs(), 1, "driver dies {driver_dies}");
+        assert!(place.survivors().is_empty());
+    }
+}
+
+#[test]
+fn without_a_control_group_a_killed_guardian_is_no_proof_that_its_tree_is_empty() {
+    let place = Place::new("test -f answer").with_git();
+    place.host("kill -9 $PPID; sleep 60");
+    let plain = place.command("user:ana", &place.run("op"), &[]);
+    #[expect(clippy::disallowed_methods, reason = "a test starts the binary where no group can be made")]
+    let mut apart = std::process::Command::new("unshare");
+    let script = "umount -R -l /sys/fs/cgroup 2>/dev/null; exec \"$@\"";
+    apart.args(["--mount", "sh", "-c", script, "sh"]).arg(plain.get_program()).args(plain.get_args());
+    apart.env_clear().current_dir(place.tree()).stdin(std::process::Stdio::null());
+    apart.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let lost = answer(&apart.output().unwrap());
+    assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"), "{}", lost.json);
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    assert_eq!(shown.text("/turn/attempts/0/guarantee"), "sub_reaper", "{}", shown.json);
+    assert_eq!(place.runs(), 1, "nothing was tried again beside what may live");
+}

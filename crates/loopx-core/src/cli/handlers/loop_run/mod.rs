@@ -41,11 +41,7 @@ const LOST_MAX: u32 = 10;
 /// `loop run`.
 pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let agent = names::agent(args.needed("agent")?)?;
-    let endpoint = match given::parsed(args, "endpoint")? {
-        Some(endpoint) => endpoint,
-        None => agent.default_endpoint(),
-    };
+    let (agent, endpoint) = given::executor(args)?;
     let goal = names::goal(&mut desk, None)?;
     if args.switch("dry-run") {
         return turn_plan::planned(context, &mut desk, &Asking::new(&goal, &agent, &endpoint));
