@@ -65,6 +65,7 @@ kinds! {
     Diagnostics "diagnostics" 1024 * 1024, "What a host or a validator printed beside it.";
     Ending "ending" 4 * 1024, "How an attempt of a host ended: its exit status or signal.";
     Hosting "hosting" 32 * 1024, "How the host of a Turn is started, so that a recovery can start it again.";
+    Opening "opening" 32 * 1024 * 1024, "What the work tree of a Turn looked like before its first attempt.";
     Tried "tried" 1024, "How an unresolved Turn stood when a recovery last looked into it in vain.";
 }
 

@@ -3,7 +3,7 @@
 //! Knows no rule: a verb that came to rest has an answer, and keeps it; one that was cut off goes on.
 
 use super::{
-    driver::last_receipt,
+    commits::{Commit, last_receipt},
     host::Host,
     site::{Around, Site},
 };
@@ -34,8 +34,7 @@ pub(super) fn rested(
     let Some(receipt) = last_receipt(site, base, &around.turn)? else { return Ok(None) };
     let state = receipt.outcome::<Outcome>()?.turn_state;
     // That an executor is gone is recorded on the way, and what was found follows.
-    let name = receipt.operation_id().as_str().rsplit('/').next();
-    let on_its_way = name.is_some_and(|name| name.starts_with("prove"));
+    let on_its_way = Commit::Prove.has_made(&receipt);
     let rests = match state.as_deref() {
         Some(held) if held == Code::Held.as_str() => !may_try_again(around, host),
         Some("unresolved") => !on_its_way,

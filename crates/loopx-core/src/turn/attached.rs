@@ -4,8 +4,10 @@
 //! the receipts that exist and goes on at the first that is missing.
 
 use super::{
+    commits::{Commit, ROUNDS},
     examine::{examine, needed_folder, scopes},
     lock::{DriverLock, Driverless},
+    opening::Opening,
     site::{Around, Site},
     watch::Watcher,
 };
@@ -72,7 +74,7 @@ impl Done {
 /// Errors: those of the kernel for what the owner presents; `not_ready` where this machine does not know the work tree.
 /// A result that was refused, or is held, is no error here: the Turn's state tells.
 pub fn finish(site: &mut Site<'_>, wish: &Wish, watcher: &dyn Watcher) -> Result<Done> {
-    let candidate_id = wish.operation_id.step("candidate")?;
+    let candidate_id = Commit::OwnCandidate.of(&wish.operation_id)?;
     let turn_id = match site.receipt(&candidate_id)? {
         // Given again: the Turn it was given for, whoever has the Todo now.
         Some(receipt) => receipt.outcome::<Outcome>()?.turn_id,
@@ -137,9 +139,9 @@ fn prove(
     watcher: &dyn Watcher,
 ) -> Result<Done> {
     let turn_id = right.turn_id();
-    for name in ["verdict", "verdict.2"] {
+    for round in ROUNDS {
         let around = site.around(turn_id)?;
-        let id = wish.operation_id.step(name)?;
+        let id = Commit::OwnVerdict(round).of(&wish.operation_id)?;
         if let Some(receipt) = site.receipt(&id)? {
             last = receipt;
             continue;
@@ -147,7 +149,7 @@ fn prove(
         if !matches!(around.turn.state, TurnState::Candidate) || around.turn.own_id != own(wish, &around) {
             break;
         }
-        let step = examine(site, &around, None, &mut |_, phase| {
+        let step = examine(site, &around, &mut |_, phase| {
             watcher.sees(phase);
             watcher.wants_stop()
         })?;
@@ -189,7 +191,8 @@ fn present_turn(site: &mut Site<'_>, wish: &Wish) -> Result<Option<TurnId>> {
 /// Without a Turn there is nothing to end; the kernel says why this token does not count any more.
 fn refuse(site: &mut Site<'_>, wish: &Wish) -> Result<Done> {
     let command = Command::Claim(ClaimCommand::Renew { todo_id: wish.todo_id.clone(), own_id: wish.own_id });
-    let receipt = site.authority.submit(operation(wish, wish.operation_id.step("candidate")?, command))?;
+    let receipt =
+        site.authority.submit(operation(wish, Commit::OwnCandidate.of(&wish.operation_id)?, command))?;
     // Between our read and this, somebody gave the owner its Todo back; asking again finds its Turn.
     Err(Error::new(Code::ReconciliationRequired, format!("the Todo {} has just changed hands", wish.todo_id))
         .detail("operation_id", receipt.operation_id().as_str())
@@ -204,6 +207,7 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
     } else {
         None
     };
+    let (outside, shared) = Opening::outside(site, around, tree.as_ref())?;
     let summary = wish.summary.as_deref().map(screened).transpose()?;
     let said = serde_json::json!({
         "kind": wish.kind, "continuation": wish.continuation, "goes_on": wish.goes_on,
@@ -222,8 +226,8 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
         usage: Vec::new(),
         goes_on: wish.goes_on,
         tree: tree.map(|tree| tree.digest(&scopes(around))),
-        outside: [].into(),
-        shared: false,
+        outside,
+        shared,
     };
     Ok(Step::Candidate {
         turn_id: around.turn.turn_id,

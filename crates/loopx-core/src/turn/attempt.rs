@@ -1,7 +1,6 @@
-//! Owns one attempt of a host: its dispatch, its run, keeping what it said, and what its end means for the Turn.
+//! Owns one attempt of a host: making it ready, its dispatch, its run.
 //!
-//! Knows no one host. Invariant: what a host said is kept before any fact points at it, and no attempt's end is recorded
-//! before its whole tree is proved empty.
+//! Knows no one host, nor what an end means. Invariant: no host runs before its attempt is on record.
 
 use std::{
     collections::BTreeMap,
@@ -10,31 +9,26 @@ use std::{
 };
 
 use super::{
-    beside, contract,
+    commits::Commit,
+    contract,
     driver::{Driver, Flow},
-    examine::scopes,
     guard::{self, Order, Presence, Remains, Ward},
-    host::{Host, Job, Judged, KeptHost},
+    host::{Host, Job, KeptHost},
     lock::DriverLock,
+    opening::Opening,
+    outcome::remains,
     shift::Shift,
     site::{Around, Machine, Site, attempt_token, emptied},
-    spool,
-    wire::TurnResult,
+    tree::Tree,
 };
 use crate::{
-    error::{Class, Result},
+    error::Result,
     failpoint,
     kernel::Step,
-    model::{
-        Attempt, Candidate, Digest, Duration, Guarantee, HostFailure, ScopePath, ShortText, Timestamp,
-        TodoKind, TurnId, Wake, gathered,
-    },
+    model::{Attempt, Digest, Duration, Guarantee, Timestamp},
     private::Kind,
-    process::{self, Containment},
+    process,
 };
-
-/// The longest note that an attempt's end takes.
-const NOTE_MAX_BYTES: usize = 120;
 
 impl Driver<'_> {
     /// Dispatches one attempt and takes in what came of it.
@@ -59,19 +53,14 @@ impl Driver<'_> {
             return Ok(Flow::Again);
         }
         let token = attempt_token(turn.turn_id, number)?;
-        keep_host(site, turn.turn_id, host)?;
-        failpoint::reach!(TurnDescribed);
         site.snapshot_before(around);
         let now = site.picture(turn)?;
+        keep(site, around, host, now.as_ref())?;
+        failpoint::reach!(TurnDescribed);
         let tree = match &now {
             Some(tree) => Some(tree.digest(&[].into())),
             None => site.whole(turn)?,
         };
-        // What changed is told from the first attempt on: a later one starts from what the earlier ones left.
-        if self.before.is_none() {
-            self.before = now;
-            self.beside = beside::is_shared(site, around, None)?;
-        }
         let wall_ms = Duration::from_ms(host.hosting().wall_ms);
         let terms = contract::Terms {
             attempt: number,
@@ -92,7 +81,7 @@ impl Driver<'_> {
         };
         let attempt = Box::new(attempt_row(site, host, token.as_str(), guarantee, tree)?);
         let step = Step::Dispatch { turn_id: turn.turn_id, own_id: turn.own_id, attempt, wall_ms };
-        self.submit(site, lock, around, &format!("dispatch.{number}"), step)?;
+        self.submit(site, lock, around, Commit::Dispatch(number), step)?;
         failpoint::reach!(TurnDispatched);
         let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
@@ -132,173 +121,28 @@ impl Driver<'_> {
         Ok(left)
     }
 
-    /// Takes in what an attempt came to that has just ended: first what was said is kept, and the tree is proved empty.
-    fn ended(
-        &mut self,
-        site: &mut Site<'_>,
-        lock: &DriverLock,
-        around: &Around,
-        number: u8,
-        remains: Remains,
-    ) -> Result<Flow> {
-        let turn = &around.turn;
-        if let Remains::Ended(outcome) = &remains {
-            spool::keep(site, turn.turn_id, number, outcome)?;
-            failpoint::reach!(TurnSpooled);
-            self.left.clone_from(&outcome.survivors);
-        }
-        let is_empty =
-            is_proved_empty(&remains) || self.left.is_empty() && emptied(site.machine, turn.turn_id, number)?;
-        if !is_empty {
-            let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: false };
-            self.submit(site, lock, around, &format!("end.{number}"), step)?;
-            return Ok(Flow::Rest);
-        }
-        let judged = match (remains, self.host) {
-            (Remains::Ended(outcome), Some(host)) => host.judge(&outcome, &turn.turn_key),
-            (Remains::NeverStarted, _) => return self.lost(site, lock, around, number, false),
-            (Remains::Unknown | Remains::Ended(_), _) => return self.lost(site, lock, around, number, true),
-        };
-        self.take_in(site, lock, around, number, judged)
-    }
-
-    /// Records that an attempt left no result: another may follow where nothing can have changed.
-    pub(super) fn lost(
-        &mut self,
-        site: &mut Site<'_>,
-        lock: &DriverLock,
-        around: &Around,
-        number: u8,
-        may_have_begun: bool,
-    ) -> Result<Flow> {
-        let turn = &around.turn;
-        let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);
-        let unchanged = match attempt {
-            Some(attempt) if may_have_begun => unchanged(site, around, attempt)?,
-            Some(_) | None => true,
-        };
-        if unchanged {
-            let failure = Some(HostFailure::Crashed);
-            return self.end(site, lock, around, number, failure, self.has_attempts_after(number), None);
-        }
-        let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: true };
-        self.submit(site, lock, around, &format!("end.{number}"), step)?;
-        Ok(Flow::Rest)
-    }
-
-    /// Whether the host may be started again after this attempt.
-    fn has_attempts_after(&self, number: u8) -> bool {
-        self.host.is_some_and(|host| number < host.hosting().attempts_max)
-    }
-
     /// The watch over one attempt.
     pub(super) fn shift<'s>(&'s self, around: &'s Around, attempt: u8, wall_ms: u64) -> Shift<'s> {
         Shift::of(&self.base, self.watcher, around, attempt, wall_ms)
     }
-
-    /// Records what a host's end means.
-    pub(super) fn take_in(
-        &mut self,
-        site: &mut Site<'_>,
-        lock: &DriverLock,
-        around: &Around,
-        number: u8,
-        judged: Judged,
-    ) -> Result<Flow> {
-        let turn = &around.turn;
-        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
-        match judged {
-            Judged::Result(result) => {
-                let (candidate, wake) = self.candidate(site, around, &result)?;
-                let step =
-                    Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
-                match self.submit(site, lock, around, &format!("candidate.{number}"), step) {
-                    // What a result names is the host's own word: it costs the host its result, and never strands the Turn.
-                    Err(error) if error.code().class() == Class::Usage => {
-                        let note = super::validate::cut(error.message(), NOTE_MAX_BYTES).parse().ok();
-                        self.end(site, lock, around, number, Some(HostFailure::ResultInvalid), false, note)
-                    }
-                    submitted => {
-                        submitted?;
-                        failpoint::reach!(TurnCandidate);
-                        Ok(Flow::Again)
-                    }
-                }
-            }
-            Judged::Stopped => self.end(site, lock, around, number, None, false, None),
-            Judged::Failed { failure, retry, note } => {
-                let retry = retry && (self.host.is_none() || self.has_attempts_after(number));
-                self.end(site, lock, around, number, Some(failure), retry, note)
-            }
-        }
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of one step, and the three things every step needs"
-    )]
-    pub(super) fn end(
-        &mut self,
-        site: &mut Site<'_>,
-        lock: &DriverLock,
-        around: &Around,
-        number: u8,
-        failure: Option<HostFailure>,
-        retry: bool,
-        note: Option<ShortText>,
-    ) -> Result<Flow> {
-        let turn = &around.turn;
-        let note = note.or_else(|| failure.and_then(|failure| failure.as_str().parse().ok()));
-        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note };
-        self.submit(site, lock, around, &format!("end.{number}"), step)?;
-        failpoint::reach!(TurnAttemptEnded);
-        Ok(Flow::Again)
-    }
-
-    /// What a result becomes as a fact.
-    pub(super) fn candidate(
-        &self,
-        site: &mut Site<'_>,
-        around: &Around,
-        result: &TurnResult,
-    ) -> Result<(Candidate, Option<Wake>)> {
-        let is_monitor = around.todo.as_ref().is_some_and(|todo| todo.kind == TodoKind::Monitor);
-        let now = site.picture(&around.turn)?;
-        let declared = declared(around)?;
-        let outside = match (&self.before, &now) {
-            (Some(before), Some(now)) if !declared.is_empty() => now.outside(before, &declared, 32),
-            _ => Vec::new(), // wildcard: without two pictures, or scopes, nothing can be said to lie outside
-        };
-        let shared = !outside.is_empty()
-            && (self.beside || beside::is_shared(site, around, Some(around.turn.admitted_at))?);
-        let candidate = Candidate {
-            kind: result.kind_for(is_monitor),
-            digest: result.digest,
-            requirement_revision: 0,
-            at: Timestamp::default(),
-            summary: result.summary.parse().ok(),
-            classification: result.classification.parse().ok(),
-            next_action: result.next_action.parse().ok(),
-            continuation: result.continuation.clone().unwrap_or_default(),
-            evidence: result.evidence.clone(),
-            usage: result.usage.clone(),
-            goes_on: false,
-            tree: now.map(|tree| tree.digest(&scopes(around))),
-            outside: gathered(outside.iter().filter_map(|path| super::validate::cut(path, 120).parse().ok())),
-            shared,
-        };
-        Ok((candidate, result.wake.clone()))
-    }
 }
 
-fn keep_host(site: &mut Site<'_>, turn_id: TurnId, host: &dyn Host) -> Result<()> {
+/// Keeps what a recovery needs: how the host is started, and what its first attempt found.
+fn keep(site: &mut Site<'_>, around: &Around, host: &dyn Host, now: Option<&Tree>) -> Result<()> {
+    let turn_id = around.turn.turn_id;
+    let mut bodies = Vec::new();
     let bytes = KeptHost::of(host).encode()?;
     let known = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
-    if known.is_some_and(|body| body.bytes == bytes) {
-        return Ok(());
+    if known.is_none_or(|body| body.bytes != bytes) {
+        bodies.push(Site::body(Kind::Hosting, turn_id.to_string(), turn_id, bytes)?);
     }
-    let body = Site::body(Kind::Hosting, turn_id.to_string(), turn_id, bytes)?;
-    site.private.put_all(&[body])
+    // What changed is told from the first attempt on: a later one starts from what the earlier ones left.
+    if around.turn.attempts.is_empty()
+        && let Some(opening) = Opening::of(site, around, now)?
+    {
+        bodies.push(opening.body(turn_id)?);
+    }
+    site.private.put_all(&bodies)
 }
 
 /// A guardian that gets ready for an attempt; none where this machine has no guardians.
@@ -361,43 +205,6 @@ fn host_env(site: &Site<'_>, around: &Around) -> BTreeMap<OsString, OsString> {
     env.insert("LOOPX_TURN_KEY".into(), around.turn.turn_key.to_string().into());
     env.insert("LOOPX_ACTOR".into(), around.executor().to_string().into());
     env
-}
-
-/// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
-pub(super) fn declared(around: &Around) -> Result<Vec<ScopePath>> {
-    let own: Vec<_> = scopes(around).into_iter().collect();
-    let goals = &around.goal.boundary.write_scopes;
-    match &around.turn.workspace {
-        _ if !own.is_empty() => Ok(own),
-        Some(workspace) => goals.iter().map(|scope| workspace.from_root(scope)).collect(),
-        None => Ok(goals.clone()),
-    }
-}
-
-/// Whether a guardian saw the end of all that it guarded, and said so.
-fn is_proved_empty(remains: &Remains) -> bool {
-    let Remains::Ended(outcome) = remains else { return false };
-    matches!(outcome.containment, Containment::Leaf | Containment::Adopted) && outcome.survivors.is_empty()
-}
-
-/// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.
-pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number: u8) -> Result<Remains> {
-    let machine = site.machine;
-    let attempt = around.turn.attempts.iter().find(|attempt| attempt.number == number);
-    let Some(attempt) = attempt.filter(|attempt| attempt.guarantee.is_some_and(Guarantee::is_guarded)) else {
-        return Ok(Remains::Unknown);
-    };
-    let is_complete = |stdout: &[u8]| host.is_complete(stdout);
-    let remains = guard::remains(&machine.spool, around.turn.turn_id, number, &is_complete)?;
-    // What a crash of the machine has taken may have been there.
-    let same_boot = attempt.boot_id.as_ref().zip(machine.boot_id()).is_some_and(|(then, now)| then == now);
-    Ok(if matches!(remains, Remains::NeverStarted) && !same_boot { Remains::Unknown } else { remains })
-}
-
-/// Whether nothing can have changed since an attempt began: a tree that can be compared, equal to what it was.
-pub(super) fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
-    let Some(before) = attempt.tree else { return Ok(false) };
-    Ok(site.whole(&around.turn)? == Some(before))
 }
 
 /// Where a program of this name would be found for a host; none when it is nowhere.

@@ -9,13 +9,14 @@ use super::{
     again,
     attached::Done,
     attempt::prestarted,
+    commits::{Commit, last_receipt, unused},
     examine::examine,
     guard::Ward,
     host::Host,
     lock::DriverLock,
+    outcome::Closing,
     prove::let_go,
     site::{Around, Site},
-    tree::Tree,
     watch::{Phase, Watcher},
 };
 use crate::{
@@ -73,7 +74,7 @@ impl Admitted {
 ///
 /// Errors: those of the claim, and then nothing was written but what a negative end says; `store_*`.
 pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
-    let admit_id = start.operation_id.step("admit")?;
+    let admit_id = Commit::Admit.of(&start.operation_id)?;
     let mut held = None;
     let ward = prestarted(site)?;
     let locks = site.machine.locks.clone();
@@ -129,8 +130,6 @@ pub fn drive(
         host: Some(host),
         watcher,
         last: Some(receipt),
-        before: None,
-        beside: false,
         left: Vec::new(),
         ward,
         wards: Vec::new(),
@@ -175,53 +174,6 @@ pub fn negative(receipt: &Receipt) -> Error {
     error.detail("receipt", json_value(receipt).unwrap_or_default())
 }
 
-/// The last receipt that a verb has about a Turn, when it is given again.
-pub(super) fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn) -> Result<Option<Receipt>> {
-    let mut names: Vec<String> =
-        ["stop", "stopped", "prove", "recover", "invalid", "verdict", "verdict.2"].map(String::from).into();
-    for number in 1..=turn.attempts.len() {
-        names.extend([format!("dispatch.{number}"), format!("end.{number}"), format!("candidate.{number}")]);
-        names.extend([format!("verdict.{number}.1"), format!("verdict.{number}.2")]);
-    }
-    let mut last: Option<Receipt> = None;
-    for name in &names {
-        let mut found = site.receipt(&base.step(name)?)?;
-        for again in 2..AGAIN_MAX {
-            let Some(receipt) = found else { break };
-            let is_later =
-                last.as_ref().is_none_or(|last| last.accepted_revision() < receipt.accepted_revision());
-            if is_later && is_of(&receipt, turn.turn_id)? {
-                last = Some(receipt);
-            }
-            found = site.receipt(&base.step(&format!("{name}+{again}"))?)?;
-        }
-    }
-    Ok(last)
-}
-
-/// Whether a receipt is of a move of this Turn.
-pub(super) fn is_of(receipt: &Receipt, turn_id: TurnId) -> Result<bool> {
-    Ok(receipt.outcome::<Outcome>()?.turn_id == Some(turn_id))
-}
-
-/// How often one verb, given again and again, may make the same step of one Turn.
-const AGAIN_MAX: u16 = 1000;
-
-/// The id of a step that this verb has not made yet.
-///
-/// A driver goes on from what the ledger says: where a step is due whose id has a receipt, the Turn has left the state
-/// that the receipt is of, and the old receipt would stand for a move that was never written.
-pub(super) fn unused(site: &mut Site<'_>, base: &OperationId, name: &str) -> Result<OperationId> {
-    let mut id = base.step(name)?;
-    for again in 2..AGAIN_MAX {
-        if site.receipt(&id)?.is_none() {
-            break;
-        }
-        id = base.step(&format!("{name}+{again}"))?;
-    }
-    Ok(id)
-}
-
 /// The driver of one Turn; it lives as long as it holds the lock.
 pub(super) struct Driver<'h> {
     /// From which the ids of the steps are derived.
@@ -232,10 +184,6 @@ pub(super) struct Driver<'h> {
     pub(super) watcher: &'h dyn Watcher,
     /// What the last commit returned.
     pub(super) last: Option<Receipt>,
-    /// The tree before the first attempt of this driver.
-    pub(super) before: Option<Tree>,
-    /// Whether another Turn was live in that tree then.
-    pub(super) beside: bool,
     /// What could not be ended.
     pub(super) left: Vec<Process>,
     /// What will guard the next attempt, and gets ready meanwhile.
@@ -303,10 +251,10 @@ impl Driver<'_> {
         site: &mut Site<'_>,
         lock: &DriverLock,
         around: &Around,
-        name: &str,
+        commit: Commit,
         step: Step,
     ) -> Result<()> {
-        let operation = around.step(unused(site, &self.base, name)?, step);
+        let operation = around.step(unused(site, &self.base, commit)?, step);
         let (locks, mut next) = (&site.machine.locks, None);
         let receipt = site.authority.submit_step_holding(lock, operation, &mut |outcome: &Outcome| {
             // What a settlement admits has its driver before anybody can see it.
@@ -330,12 +278,14 @@ impl Driver<'_> {
         if around.turn.stop_wish.is_none() {
             let command =
                 Command::Turn(TurnCommand::Stop { turn_id, own_id: Some(around.turn.own_id), reason: None });
-            let operation = around.step(self.base.step("stop")?, command);
+            let operation = around.step(Commit::Stop.of(&self.base)?, command);
             self.last = Some(site.authority.submit(operation)?);
         }
         if !site.around(turn_id)?.turn.is_terminal() {
-            let operation = around
-                .proof(self.base.step("stopped")?, Step::Prove { turn_id, executor_gone: true, tree: None });
+            let operation = around.proof(
+                Commit::Stopped.of(&self.base)?,
+                Step::Prove { turn_id, executor_gone: true, tree: None },
+            );
             self.last = Some(site.authority.submit_step(lock, operation)?);
         }
         Ok(Flow::Rest)
@@ -360,7 +310,7 @@ impl Driver<'_> {
         match (&now.turn.state, &now.turn.stop_wish, now.turn.open_attempt().map(|attempt| attempt.number)) {
             (TurnState::Stopped { .. }, _, _) => Ok(Flow::Rest),
             (TurnState::Admitted | TurnState::Dispatched, Some(_), Some(number)) => {
-                self.end(site, lock, &now, number, None, false, None)
+                self.end(site, lock, &now, Closing::stopped(number))
             }
             (TurnState::Admitted | TurnState::Dispatched, Some(_), None) => self.stop(site, lock, &now),
             _ => Err(refused), // wildcard: no wish to stop was the reason
@@ -396,14 +346,15 @@ impl Driver<'_> {
             watcher.sees(phase);
             watcher.wants_stop() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
         };
-        let step = examine(site, around, self.before.as_ref(), wished)?;
+        let step = examine(site, around, wished)?;
         failpoint::reach!(TurnJudged);
         let Some(mut step) = step else { return self.stop(site, lock, around) };
         if let Step::Verdict { goes_on, .. } = &mut step {
             *goes_on = watcher.goes_on();
         }
-        let (attempt, round) = (around.turn.attempts.len(), around.turn.moved.saturating_add(1));
-        self.submit(site, lock, around, &format!("verdict.{attempt}.{round}"), step)?;
+        let attempt = around.turn.attempts.last().map_or(0, |attempt| attempt.number);
+        let round = around.turn.moved.saturating_add(1);
+        self.submit(site, lock, around, Commit::Verdict(attempt, round), step)?;
         failpoint::reach!(TurnVerdict);
         Ok(Flow::Again)
     }

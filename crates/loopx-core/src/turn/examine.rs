@@ -2,19 +2,23 @@
 //!
 //! Knows nothing of who asked for it; a driver, an owner's verb and a recovery submit what it found.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{
+    opening::Opening,
     site::{Around, Site, validator_token},
     spool,
-    tree::Tree,
+    tree::{Tree, is_within},
     validate,
     watch::Phase,
 };
 use crate::{
     error::{Code, Error, Result},
     kernel::Step,
-    model::{ScopePath, TurnState},
+    model::{ScopePath, Turn, TurnState},
 };
 
 /// The paths a Turn may write below, as its ownership declares them, from the root of its work tree.
@@ -23,10 +27,21 @@ pub(super) fn scopes(around: &Around) -> BTreeSet<ScopePath> {
     own.filter(|own| own.turn_id == around.turn.turn_id).map(|own| own.scopes.clone()).unwrap_or_default()
 }
 
+/// Where a Turn may write, from the root of its work tree: what its ownership declares, else what its Goal does.
+pub(super) fn declared(around: &Around) -> Result<Vec<ScopePath>> {
+    let own: Vec<_> = scopes(around).into_iter().collect();
+    let goals = &around.goal.boundary.write_scopes;
+    match &around.turn.workspace {
+        _ if !own.is_empty() => Ok(own),
+        Some(workspace) => goals.iter().map(|scope| workspace.from_root(scope)).collect(),
+        None => Ok(goals.clone()),
+    }
+}
+
 /// Where the validators of a Turn have to run, when it has some.
 ///
 /// Errors: `not_ready` where this machine does not know the work tree.
-pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Option<std::path::PathBuf>> {
+pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Option<PathBuf>> {
     let folder = site.folder(&around.turn)?;
     let id = around.turn.turn_id;
     let refused = |text: String, hint: String| {
@@ -53,7 +68,6 @@ pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Opti
 pub(super) fn examine(
     site: &mut Site<'_>,
     around: &Around,
-    before: Option<&Tree>,
     stopped: &mut dyn FnMut(&mut Site<'_>, Phase) -> bool,
 ) -> Result<Option<Step>> {
     if !matches!(around.turn.state, TurnState::Candidate) {
@@ -63,6 +77,7 @@ pub(super) fn examine(
     let scopes = scopes(around);
     let folder = needed_folder(site, around)?;
     let first = site.picture(turn)?;
+    let counts = Counting::of(site, turn, first.as_ref(), &scopes)?;
     let token = validator_token(turn.turn_id)?;
     let place = folder.as_deref().unwrap_or(Path::new("/"));
     let found = validate::run(around.validators(), place, &token, &mut |phase| stopped(site, phase));
@@ -70,9 +85,13 @@ pub(super) fn examine(
     let last = if around.validators().is_empty() { first.clone() } else { site.picture(turn)? };
     // The tree as the candidate recorded it may be of an earlier moment than our first look.
     let recorded = turn.candidate.as_ref().and_then(|candidate| candidate.tree);
-    let drifted = recorded.is_some_and(|digest| scopes_moved(first.as_ref(), digest, &scopes));
+    let drifted = !scopes.is_empty()
+        && recorded.is_some_and(|digest| first.as_ref().is_some_and(|tree| tree.digest(&scopes) != digest));
     let moved = match (&first, &last) {
-        (Some(first), Some(last)) => first.moved(last, before, &scopes) || drifted && !scopes.is_empty(),
+        (Some(first), Some(last)) => {
+            let changed = last.since(first, &site.machine.env);
+            changed.is_none_or(|paths| paths.iter().any(|path| counts.has(path))) || drifted
+        }
         _ => false, // wildcard: of a tree without a picture nothing is claimed
     };
     spool::keep_proof(site, turn.turn_id, &finding.output)?;
@@ -86,6 +105,33 @@ pub(super) fn examine(
     }))
 }
 
-fn scopes_moved(now: Option<&Tree>, recorded: crate::model::Digest, scopes: &BTreeSet<ScopePath>) -> bool {
-    now.is_some_and(|tree| tree.digest(scopes) != recorded)
+/// Which paths have to be the same at the end of an examination.
+enum Counting<'s> {
+    /// Those within the declared scopes; without scopes, all.
+    Within(&'s BTreeSet<ScopePath>),
+    /// Those that the Turn changed, which declared none.
+    Only(BTreeSet<PathBuf>),
+}
+
+impl<'s> Counting<'s> {
+    fn of(
+        site: &mut Site<'_>,
+        turn: &Turn,
+        now: Option<&Tree>,
+        scopes: &'s BTreeSet<ScopePath>,
+    ) -> Result<Self> {
+        let Some(now) = now.filter(|_| scopes.is_empty()) else { return Ok(Self::Within(scopes)) };
+        let changed = match Opening::kept(site, turn)? {
+            Some(opening) => now.since(&opening.tree, &site.machine.env),
+            None => Some(now.changed()),
+        };
+        Ok(changed.map_or(Self::Within(scopes), Self::Only))
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        match self {
+            Self::Within(scopes) => is_within(path, scopes),
+            Self::Only(paths) => paths.contains(path),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::{
     again,
     attached::{Done, proving},
-    driver::is_of,
+    commits::{Commit, is_about},
     examine::scopes,
     guard::{self, Presence},
     lock::{DriverLock, Driverless},
@@ -35,10 +35,10 @@ use crate::{
 /// when there is nothing to prove yet; `invalid_transition` when it has ended.
 pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result<Done> {
     let around = site.around(turn_id)?;
-    let proof_id = base.step("prove")?;
+    let proof_id = Commit::Prove.of(base)?;
     // Given again, it returns what it returned: what can be proved by now is another proof.
     if let Some(receipt) = site.receipt(&proof_id)?
-        && is_of(&receipt, turn_id)?
+        && is_about(&receipt, turn_id)?
     {
         return Ok(Done { receipt, around, left: Vec::new() });
     }
@@ -388,7 +388,7 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
         return Ok(());
     }
     let step = Step::Prove { turn_id, executor_gone: true, tree: None };
-    let operation = around.proof(minted_id()?.step("prove")?, step);
+    let operation = around.proof(Commit::Prove.of(&minted_id()?)?, step);
     site.authority.submit_step(&lock, operation).map(drop)
 }
 

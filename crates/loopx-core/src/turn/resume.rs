@@ -5,12 +5,13 @@
 use super::{
     again,
     attached::{self, Done},
-    attempt::{remains, unchanged},
-    driver::{Driver, Flow, last_receipt, unused},
+    commits::{Commit, ROUNDS, last_receipt, unused},
+    driver::{Driver, Flow},
     examine::examine,
     guard::{Presence, Remains},
     host::{Host, Hosting, Judged, KeptHost},
     lock::{DriverLock, Driverless},
+    outcome::{Closing, candidate, remains, unchanged},
     prove::{end_tree, finished, guardian_of, may_live, present_tree, prove, take},
     site::{Around, Site},
     spool, tries,
@@ -98,8 +99,6 @@ pub(super) fn go_on(
         host,
         watcher,
         last: None,
-        before: None,
-        beside: false,
         left: Vec::new(),
         ward: None,
         wards: Vec::new(),
@@ -188,7 +187,7 @@ impl Recovery<'_> {
         let turn_id = around.turn.turn_id;
         let tree = present_tree(site, around)?;
         let step = Step::Prove { turn_id, executor_gone: true, tree };
-        let operation = around.proof(unused(site, &self.driver.base, "prove")?, step);
+        let operation = around.proof(unused(site, &self.driver.base, Commit::Prove)?, step);
         self.driver.last = Some(site.authority.submit_step(&self.lock, operation)?);
         Ok(())
     }
@@ -209,7 +208,7 @@ impl Recovery<'_> {
             KeptOf::Nothing => false,
         };
         if self.stopped {
-            self.driver.end(site, &self.lock, around, attempt.number, None, false, None)?;
+            self.driver.end(site, &self.lock, around, Closing::stopped(attempt.number))?;
             return Ok(true);
         }
         if around.has_expired() {
@@ -228,9 +227,9 @@ impl Recovery<'_> {
             (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, Some(attempt)) => {
                 match self.kept(site, around, attempt)? {
                     KeptOf::Said(Judged::Result(result)) if why == Unresolved::Lost => {
-                        let (candidate, woken_by) = self.driver.candidate(site, around, &result)?;
+                        let (made, woken_by) = candidate(site, around, &result)?;
                         wake = woken_by;
-                        Found::Result(Box::new(candidate))
+                        Found::Result(Box::new(made))
                     }
                     KeptOf::Said(Judged::Failed { failure, .. }) => Found::Nothing(failure),
                     KeptOf::NeverStarted => Found::Nothing(HostFailure::Crashed),
@@ -250,12 +249,12 @@ impl Recovery<'_> {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let is_result = matches!(found, Found::Result(_));
         let step = Step::Recover { turn_id, own_id, found, wake };
-        match self.driver.submit(site, &self.lock, around, "recover", step) {
+        match self.driver.submit(site, &self.lock, around, Commit::Recover, step) {
             // As in a driven end: what a result names costs the host its result, and never strands the Turn.
             Err(error) if is_result && error.code().class() == Class::Usage => {
                 let found = Found::Nothing(HostFailure::ResultInvalid);
                 let step = Step::Recover { turn_id, own_id, found, wake: None };
-                self.driver.submit(site, &self.lock, around, "invalid", step)?;
+                self.driver.submit(site, &self.lock, around, Commit::Invalid, step)?;
             }
             submitted => submitted?,
         }
@@ -341,7 +340,7 @@ fn resume_proving(
         }
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
             let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again, wake: None };
-            last = Some(site.authority.submit_step(&right, around.step(base.step("recover")?, step))?);
+            last = Some(site.authority.submit_step(&right, around.step(Commit::Recover.of(base)?, step))?);
         }
         TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),
         TurnState::Candidate => {}
@@ -349,7 +348,7 @@ fn resume_proving(
             return Err(ended(&around.turn));
         }
     }
-    for name in ["verdict", "verdict.2"] {
+    for round in ROUNDS {
         let around = site.around(turn_id)?;
         if !matches!(around.turn.state, TurnState::Candidate) {
             break;
@@ -358,8 +357,9 @@ fn resume_proving(
             watcher.sees(phase);
             watcher.wants_stop()
         };
-        let Some(step) = examine(site, &around, None, wished)? else { break };
-        last = Some(site.authority.submit_step(&right, around.step(base.step(name)?, step))?);
+        let Some(step) = examine(site, &around, wished)? else { break };
+        last =
+            Some(site.authority.submit_step(&right, around.step(Commit::OwnVerdict(round).of(base)?, step))?);
     }
     let receipt = last.ok_or_else(|| unresolved(&around.turn))?;
     site.snapshots_around(&receipt);

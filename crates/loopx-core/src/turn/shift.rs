@@ -3,6 +3,7 @@
 //! Knows nothing of how the host is run: by this process, by its guardian, or by one that another process started.
 
 use super::{
+    commits::Commit,
     driver::stop_is_wished,
     guard::{Alive, Ward},
     site::{Around, Site},
@@ -117,7 +118,7 @@ impl<'s> Shift<'s> {
     /// Renews the ownership of a Turn whose host is alive; no, when somebody took it over.
     fn renew(&self, site: &mut Site<'_>) -> bool {
         let Some(todo) = &self.around.todo else { return true };
-        let Ok(id) = self.base.step(&format!("renew.{}.{}", self.attempt, self.renewals)) else {
+        let Ok(id) = Commit::Renew(self.attempt, self.renewals).of(self.base) else {
             return true;
         };
         let command = Command::Claim(ClaimCommand::Renew {

@@ -239,7 +239,7 @@ impl Site<'_> {
         Ok(root.and_then(|root| tree::whole(&root, &self.machine.env)))
     }
 
-    fn tree_root(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
+    pub(super) fn tree_root(&mut self, turn: &Turn) -> Result<Option<PathBuf>> {
         let tree = turn.workspace.as_ref().map(Workspace::tree);
         tree.map_or(Ok(None), |tree| self.machine.trees.folder(&tree))
     }

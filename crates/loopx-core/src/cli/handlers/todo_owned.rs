@@ -32,7 +32,7 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     if let Some(turn_id) = done.outcome.turn_id {
         let taken = Workbench::of(context, &desk).and_then(|mut bench| {
             let around = bench.site(&mut desk).around(turn_id)?;
-            bench.site(&mut desk).snapshot_before(&around);
+            bench.site(&mut desk).opened(&around);
             Ok(())
         });
         // The claim stands, and its owner needs the `own_id`.

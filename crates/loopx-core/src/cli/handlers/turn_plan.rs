@@ -26,7 +26,7 @@ use crate::{
     },
     private::PrivateStore,
     projection::{plain, should, with_units},
-    turn::{self, DriverLock},
+    turn::{self, Commit, DriverLock},
 };
 
 /// `turn plan`.
@@ -137,7 +137,7 @@ pub(super) fn todo_of(
 /// The Todo that the same run, given before, was admitted to.
 fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
     let Some(id) = args.text("op-id") else { return Ok(None) };
-    let id = id.parse::<crate::model::OperationId>()?.step("admit")?;
+    let id = Commit::Admit.of(&id.parse()?)?;
     let Some(receipt) = desk.authority.receipt(&id)? else { return Ok(None) };
     Ok(receipt.outcome::<crate::kernel::Outcome>()?.todo_ids.into_iter().next())
 }

@@ -25,14 +25,13 @@ use crate::{
     kernel::Outcome,
     model::{Receipt, Turn, TurnId, Workspace},
     turn::{
-        attempt::declared,
+        examine::declared,
+        opening::is_late,
         site::{Around, Machine, Site},
         workspace::repository_root,
     },
 };
 
-/// An attached Turn's first snapshot is of its claim only this soon after it, in milliseconds.
-const CLAIM_MAX_MS: i64 = 10_000;
 /// The folder of what waits for its last snapshot.
 const PENDING: &str = "pending";
 
@@ -232,6 +231,15 @@ pub fn waits_for_snapshot(snapshots: &Path) -> bool {
 }
 
 impl Site<'_> {
+    /// Keeps what the work tree of a Turn held that was just admitted: for its snapshot, and for what is told of it later.
+    /// What goes wrong stops nothing.
+    pub fn opened(&mut self, around: &Around) {
+        self.snapshot_before(around);
+        if let Err(error) = self.open_attached(around) {
+            tracing::warn!(turn = %around.turn.turn_id, %error, "no picture of the tree before the Turn");
+        }
+    }
+
     /// Takes the snapshot before a Turn, once. What goes wrong is remembered, or leaves none; it stops nothing.
     pub fn snapshot_before(&mut self, around: &Around) {
         let turn = &around.turn;
@@ -242,8 +250,7 @@ impl Site<'_> {
         let (Ok(Some(shelf)), Ok(now)) = (Shelf::of(self.machine, turn), SystemClock::new().read()) else {
             return;
         };
-        let since_ms = now.wall_ms.saturating_sub(turn.admitted_at.as_ms());
-        let late = !turn.is_driven() && since_ms > CLAIM_MAX_MS;
+        let late = is_late(turn, now.wall_ms);
         self.snapshots_of_ended();
         if let Err(error) = shelf.first(self.machine, around, now.wall_ms, late) {
             tracing::warn!(turn = %turn.turn_id, %error, "no snapshot before the Turn");
@@ -284,7 +291,7 @@ impl Site<'_> {
             && let Ok(around) = self.around(begun)
             && !around.turn.is_terminal()
         {
-            self.snapshot_before(&around);
+            self.opened(&around);
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     midrun::{Working, hint, literally, recover, told},
-    place::{Answer, Place, until},
+    place::{Answer, Place},
 };
 
 /// How a Turn comes about.
@@ -350,82 +350,6 @@ fn a_tree_that_moved_twice_is_tried_again_when_no_other_turn_executes_there_of_w
         settled_once(&place, beside);
         assert_eq!((place.runs(), proofs(&place)), (1, 3));
     }
-}
-
-/// A Goal that lists `src`, and a host that writes beside it.
-fn scoped(host: &str) -> Place {
-    let place = Place::new("exit 0").with_git();
-    place.call("proven:ana", &["goal", "update", "g", "--scope", "src", "--scope", "docs"]).ok();
-    place.call("user:ana", &["todo", "update", "g.1", "--scope", "src"]).ok();
-    place.host(host);
-    place.call("user:ana", &["goal", "start", "Another", "--id", "other", "--workspace", "."]).ok();
-    for words in [["agent", "add", "b", "--goal", "other"], ["todo", "add", "beside", "--goal", "other"]] {
-        assert!(place.plain("user:ana", &words).output().unwrap().status.success());
-    }
-    place
-}
-
-fn claim_beside(place: &Place) -> String {
-    let claim = place.plain("agent:b", &["todo", "claim", "other.1", "--json"]).output().unwrap();
-    let claim: Value = serde_json::from_slice(&claim.stdout).unwrap();
-    claim["own_id"].as_str().unwrap_or_else(|| panic!("{claim}")).to_owned()
-}
-
-fn leave_beside(place: &Place, own: &str) {
-    let left = place.plain("agent:b", &["todo", "release", "other.1", "--own", own]).output().unwrap();
-    assert!(left.status.success(), "{}", String::from_utf8_lossy(&left.stderr));
-}
-
-const STRAYS: &str = "echo . >> ../began; while [ ! -f ../go ]; do sleep 0.02; done; mkdir -p docs src; touch docs/stray src/a";
-
-/// What is listed outside its scopes, and whether as another's.
-fn listed(place: &Place) -> (Vec<String>, bool) {
-    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
-    let candidate = &shown.json["turn"]["candidate"];
-    let outside = candidate["outside"].as_array().cloned().unwrap_or_default();
-    let outside = outside.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect();
-    (outside, candidate["shared"].as_bool().unwrap_or(false))
-}
-
-#[test]
-fn a_path_outside_the_scopes_fails_the_turn_where_nobody_else_was_in_the_tree() {
-    let place = scoped(STRAYS);
-    fs::write(place.root().join("go"), "").unwrap();
-    let failed = place.call("user:ana", &place.run("r1"));
-    assert_eq!((failed.exit, failed.code()), (Some(1), "validation_failed"), "{}", failed.json);
-    assert!(failed.text("/error/message").contains("boundary_violation"), "{}", failed.json);
-    assert_eq!(listed(&place), (vec!["docs/stray".to_owned()], false));
-}
-
-#[test]
-fn a_path_that_may_be_anothers_is_listed_as_shared_and_does_not_count() {
-    for when in ["all along", "before it began", "came and went"] {
-        let place = scoped(STRAYS);
-        let first = (when != "came and went").then(|| claim_beside(&place));
-        let run = place.start("user:ana", &place.run("r1"), &[]);
-        until("the host began", || place.root().join("began").exists());
-        match (when, first) {
-            ("before it began", Some(own)) => leave_beside(&place, &own),
-            ("came and went", _) => leave_beside(&place, &claim_beside(&place)),
-            _ => {}
-        }
-        fs::write(place.root().join("go"), "").unwrap();
-        let done = super::place::answer(&run.wait_with_output().unwrap());
-        assert_eq!(done.exit, Some(0), "{when}: {}", done.json);
-        assert_eq!(listed(&place), (vec!["docs/stray".to_owned()], true), "{when}");
-        let shown = place.plain("user:ana", &["turn", "show", &place.turn_id()]).output().unwrap();
-        assert!(String::from_utf8(shown.stdout).unwrap().contains("outside its scopes, shared"));
-        settled_once(&place, when);
-    }
-}
-
-#[test]
-fn regress_what_an_earlier_attempt_left_outside_the_scopes_counts_as_well() {
-    let place = scoped("if [ ! -f ../once ]; then touch ../once; mkdir docs; touch docs/stray; exit 9; fi");
-    let failed = place.call("user:ana", &place.run("r1"));
-    assert_eq!((failed.exit, failed.code()), (Some(1), "validation_failed"), "{}", failed.json);
-    assert_eq!(listed(&place), (vec!["docs/stray".to_owned()], false));
-    assert_eq!(place.runs(), 2);
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "what a test's place cannot do fails the test"
 )]
 
+mod boundary;
 mod folders;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;

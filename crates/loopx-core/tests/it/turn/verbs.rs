@@ -80,11 +80,12 @@ fn regress_what_ends_the_work_that_another_waits_for_lets_that_go_on() {
         ("proven:ana", &["agent", "retire", "b"]),
     ];
     for (actor, words) in ends {
-        // The validators move the tree under themselves, so the result is held until nobody else works there.
+        // The validators move what the Turn changed under themselves, so the result is held until nobody else works there.
         let place = Place::new("echo $$ >> tracked").with_git();
         place.call("user:ana", &["todo", "add", "beside it"]).ok();
         let own = place.own("agent:a");
         place.call("agent:b", &["todo", "claim", "g.2"]).ok();
+        fs::write(place.tree().join("tracked"), "worked on").unwrap();
         let held = place.call("agent:a", &["todo", "done", "g.1", "--own", &own]);
         let causes = held.json.pointer("/error/details/causes").cloned();
         assert_eq!((held.code(), causes), ("held", Some(serde_json::json!(["tree_busy"]))), "{}", held.json);

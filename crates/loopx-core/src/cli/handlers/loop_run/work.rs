@@ -55,7 +55,7 @@ impl Loop<'_, '_, '_> {
         let mut before: Option<Turn> = None;
         loop {
             let id = self.step()?;
-            let turn_id = match self.desk.authority.receipt(&id.step("admit")?)? {
+            let turn_id = match self.desk.authority.receipt(&turn::Commit::Admit.of(&id)?)? {
                 // A gate was opened instead: the id is used, and no Turn is of it.
                 Some(receipt) if receipt.negative().is_some() => {
                     self.begun += 1;

@@ -1,0 +1,114 @@
+//! Owns what the work tree of a Turn looked like before its first attempt, and what was changed there since.
+//!
+//! Knows nothing of who works there. Invariant: it is kept before the work begins, so that whoever drives or proves the
+//! Turn later, after whatever crash, says the same of what it changed.
+
+use std::collections::BTreeSet;
+
+use super::{
+    beside,
+    examine::declared,
+    site::{Around, Site},
+    tree::{Tree, is_within},
+    validate::cut,
+};
+use crate::{
+    authority::clock::{Clock as _, SystemClock},
+    error::{Code, Error, Result},
+    model::{Label, Turn, TurnId, gathered},
+    private::{Body, Kind},
+};
+
+/// The most paths outside the declared scopes that are listed.
+const OUTSIDE_MAX: usize = 32;
+/// The longest part of a path that is listed, in bytes.
+const PATH_MAX_BYTES: usize = 120;
+/// What is listed where it cannot be told which paths changed: all of them may have.
+const ANY: &str = ".";
+/// What a claim that is given again later than this, in milliseconds, finds is not what the first one found.
+const CLAIM_MAX_MS: i64 = 10_000;
+
+/// A work tree before the first attempt.
+#[derive(Debug)]
+pub(super) struct Opening {
+    /// What it looked like.
+    pub(super) tree: Tree,
+    /// Whether another Turn was live there already.
+    shared: bool,
+}
+
+/// The paths outside the declared scopes, and whether they may be another's.
+pub(super) type Outside = (BTreeSet<Label>, bool);
+
+/// Whether an attached Turn was admitted too long ago for the present to be the moment before it. The first attempt of a
+/// driven one waits for its looks.
+pub(super) fn is_late(turn: &Turn, now_ms: i64) -> bool {
+    !turn.is_driven() && now_ms.saturating_sub(turn.admitted_at.as_ms()) > CLAIM_MAX_MS
+}
+
+impl Opening {
+    /// Looks at the work tree of a Turn that begins, given its picture of now; none where there is no picture.
+    pub(super) fn of(site: &mut Site<'_>, around: &Around, now: Option<&Tree>) -> Result<Option<Self>> {
+        let Some(tree) = now.cloned() else { return Ok(None) };
+        Ok(Some(Self { tree, shared: beside::is_shared(site, around, None)? }))
+    }
+
+    /// What the private store keeps of it.
+    pub(super) fn body(&self, turn_id: TurnId) -> Result<Body> {
+        let mut bytes = vec![u8::from(self.shared)];
+        bytes.extend(self.tree.encode());
+        Site::body(Kind::Opening, turn_id.to_string(), turn_id, bytes)
+    }
+
+    /// What was kept of a Turn; none where nothing was, or its work tree is not known here.
+    ///
+    /// Errors: `store_*`.
+    pub(super) fn kept(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Self>> {
+        let Some(root) = site.tree_root(turn)? else { return Ok(None) };
+        let Some(body) = site.private.latest(Kind::Opening, &turn.turn_id.to_string())? else {
+            return Ok(None);
+        };
+        let damaged = || Error::new(Code::StoreCorrupt, "the work tree before the Turn cannot be read");
+        let (shared, tree) = body.bytes.split_first().ok_or_else(damaged)?;
+        Ok(Some(Self { tree: Tree::decode(root, tree).ok_or_else(damaged)?, shared: *shared != 0 }))
+    }
+
+    /// What changed since outside the scopes that a Turn declares, given the picture of now.
+    ///
+    /// Without two pictures, or scopes, nothing can be said to lie outside. Errors: `store_*`.
+    pub(super) fn outside(site: &mut Site<'_>, around: &Around, now: Option<&Tree>) -> Result<Outside> {
+        let declared: BTreeSet<_> = gathered(declared(around)?);
+        let Some(now) = now.filter(|_| !declared.is_empty()) else { return Ok(Outside::default()) };
+        let Some(opening) = Self::kept(site, &around.turn)? else { return Ok(Outside::default()) };
+        let paths: Vec<String> = match now.since(&opening.tree, &site.machine.env) {
+            Some(changed) => {
+                let outside = changed.iter().filter(|path| !is_within(path, &declared));
+                gathered(outside.take(OUTSIDE_MAX).map(|path| path.to_string_lossy().into_owned()))
+            }
+            None => vec![ANY.to_owned()],
+        };
+        let shared = !paths.is_empty()
+            && (opening.shared || beside::is_shared(site, around, Some(around.turn.admitted_at))?);
+        let names = paths.iter().filter_map(|path| cut(path, PATH_MAX_BYTES).parse().ok());
+        Ok((gathered(names), shared))
+    }
+}
+
+impl Site<'_> {
+    /// Keeps what the work tree of an attached Turn looks like that was just admitted, once.
+    ///
+    /// Errors: `store_*`, `disk_full`; the claim stands all the same.
+    pub(super) fn open_attached(&mut self, around: &Around) -> Result<()> {
+        let turn = &around.turn;
+        let is_over = turn.is_driven() || turn.is_terminal();
+        if is_over
+            || is_late(turn, SystemClock::new().read()?.wall_ms)
+            || self.private.latest(Kind::Opening, &turn.turn_id.to_string())?.is_some()
+        {
+            return Ok(());
+        }
+        let now = self.picture(turn)?;
+        let Some(opening) = Opening::of(self, around, now.as_ref())? else { return Ok(()) };
+        self.private.put_all(&[opening.body(turn.turn_id)?])
+    }
+}
