@@ -18,6 +18,7 @@ mod goal;
 mod index;
 mod next;
 mod quota;
+mod reach;
 mod reason;
 mod todo;
 pub mod turn;

@@ -21,6 +21,7 @@ mod lock;
 mod opening;
 mod outcome;
 mod prove;
+mod reach;
 mod resume;
 mod shift;
 mod site;
@@ -42,10 +43,8 @@ pub use driver::{Admitted, Start, admit, drive, negative};
 pub use guard::{GUARD_WORD, Guarding, guardian};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
 pub use lock::DriverLock;
-pub use prove::{
-    Proved, end_left, in_the_way, may_free, minted_id, prove, prove_after, prove_all, prove_before,
-    prove_each,
-};
+pub use prove::{Proved, end_left, minted_id, prove, prove_all};
+pub use reach::{in_the_way, prove_after, prove_before, prove_each};
 pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use snapshot::{

@@ -3,8 +3,6 @@
 //! Knows no rule; it finds out what is true and submits that. Invariant: a driven Turn is touched only with its
 //! driver's lock in hand, on the machine of its attempt, after whatever carries its mark was ended.
 
-use std::collections::BTreeSet;
-
 use super::{
     again,
     attached::{Done, proving},
@@ -15,16 +13,12 @@ use super::{
     site::{Around, Site, emptied, sweep, validator_token},
 };
 use crate::{
-    authority::{Authority, TurnFilter, View, random},
+    authority::{TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{
-        self, AgentCommand, ClaimCommand, Command, Facts, GRACE, Outcome, Read, Step, TodoCommand,
-        TurnCommand,
-    },
+    kernel::{self, GRACE, Step},
     model::{
-        Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, TodoId, Turn, TurnId,
-        TurnState, gathered, uuid_v7,
+        Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7,
     },
     process::Leaf,
 };
@@ -119,184 +113,6 @@ fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a command can take away what holds a result, so that [`prove_after`] is worth its reads: a question, a pause, a
-/// dependency, or the work that another waits for, its agent or its work tree.
-pub fn may_free(command: &Command) -> bool {
-    match command {
-        Command::Gate(_) | Command::Batch(_) => true,
-        Command::Todo(command) => match command {
-            TodoCommand::Unhold { .. }
-            | TodoCommand::Update { .. }
-            | TodoCommand::Unlink { .. }
-            | TodoCommand::Complete { .. }
-            | TodoCommand::Resolve { .. }
-            // What ends an attached Turn leaves its agent free and its work tree still.
-            | TodoCommand::Cancel { .. }
-            | TodoCommand::Defer { .. }
-            | TodoCommand::Block { .. } => true,
-            TodoCommand::Add(_)
-            | TodoCommand::Link { .. }
-            | TodoCommand::Unblock { .. }
-            | TodoCommand::Hold { .. }
-            | TodoCommand::Reopen { .. } => false,
-        },
-        Command::Claim(command) => match command {
-            ClaimCommand::Release { .. }
-            | ClaimCommand::ForceRelease { .. }
-            | ClaimCommand::Transfer { .. } => true,
-            ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
-        },
-        Command::Turn(command) => match command {
-            TurnCommand::Stop { .. } | TurnCommand::Abandon { .. } => true,
-            TurnCommand::Accept { .. } => false,
-        },
-        Command::Agent(command) => match command {
-            AgentCommand::Retire { .. } => true,
-            AgentCommand::Add { .. } => false,
-        },
-        // A Goal that is closed ends all that is held with it.
-        Command::Goal(_) | Command::Quota(_) | Command::Evidence(_) => false,
-    }
-}
-
-/// The live Turns that a command finds in its way, and that a proof may lead out of it: of a claim, those of its Todo
-/// and of its agent; of what takes a Todo away otherwise, the one whose attempt is open. What an attached agent is at
-/// work on is none of them: a claim ends it itself when it has lapsed.
-///
-/// Errors: `store_*`.
-pub fn in_the_way(
-    authority: &mut Authority,
-    goal: &GoalId,
-    command: &Command,
-    actor: &Actor,
-) -> Result<Vec<Turn>> {
-    let everybodys = TurnFilter { goal, todo: None, agent: None, live: true };
-    let Command::Claim(ClaimCommand::Claim(claim)) = command else {
-        let Some(todo) = takes_away(command) else { return Ok(Vec::new()) };
-        let of_todo = TurnFilter { todo: Some(todo), ..everybodys };
-        let terms = authority.present()?;
-        return authority.read(|view| {
-            let mut facts = Facts::new(terms.clone());
-            view.load(&[Read::Todo(todo.clone())].into(), &mut facts)?;
-            let own = facts.todo(todo)?.and_then(|todo| todo.ownership.as_ref());
-            // While its time lasts, the rule refuses.
-            if own.is_some_and(|own| !facts.is_expired(own)) {
-                return Ok(Vec::new());
-            }
-            let found = view.turns(&of_todo, None, 1)?;
-            Ok(found.into_iter().filter(|turn| turn.open_attempt().is_some()).collect())
-        });
-    };
-    let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
-    let own = actor.agent().map(|(agent, _)| TurnFilter { agent: Some(agent), ..everybodys.clone() });
-    let mut found = authority.read_first(|view| {
-        let mut found = view.turns(&of_todo, None, 1)?;
-        if let Some(own) = &own {
-            found.extend(
-                view.turns(own, None, 256)?.into_iter().filter(|turn| turn.todo_id() != Some(&claim.todo_id)),
-            );
-        }
-        Ok(found)
-    })?;
-    found.retain(|turn| {
-        turn.is_driven() || matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. })
-    });
-    Ok(found)
-}
-
-/// The Todo that a command takes from whoever works on it, once his time is over.
-fn takes_away(command: &Command) -> Option<&TodoId> {
-    match command {
-        Command::Claim(
-            ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. },
-        )
-        | Command::Todo(
-            TodoCommand::Cancel { todo_id, .. }
-            | TodoCommand::Defer { todo_id, .. }
-            | TodoCommand::Block { todo_id, .. }
-            | TodoCommand::Complete { todo_id, .. },
-        ) => Some(todo_id),
-        _ => None, // wildcard: every other command ends no Turn, or is refused while one runs
-    }
-}
-
-/// Proves what can be proved of Turns, before a command decides.
-///
-/// Errors: `executor_active` where the time of a Turn is over while its driver lives here, or what it started cannot be
-/// ended: nobody takes over from what may be at work; `store_*`. What else cannot be proved stays as it is.
-pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
-    let mut done = Vec::new();
-    for turn in turns {
-        let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
-        if is_here && turn.open_attempt().is_some() && site.around(turn.turn_id)?.has_expired() {
-            match prove(site, turn.turn_id, &minted_id()?) {
-                Err(error) if error.code() == Code::ExecutorActive => {
-                    return Err(error.hint(format!("turn stop {}", turn.turn_id)));
-                }
-                proved => done.extend(unless_plain_no(proved)?),
-            }
-            continue;
-        }
-        done.extend(try_prove(site, turn)?);
-    }
-    Ok(done)
-}
-
-/// Settles the held Turns that a write has freed, after its commit: those of its Goal that nothing holds any more, and
-/// those of any Goal that wait for the work tree of the Turn it moved.
-///
-/// Errors: `store_*`. What cannot be proved stays as it is.
-pub fn prove_after(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Done>> {
-    let mut done = Vec::new();
-    let Some(goal) = receipt.goal_id() else { return Ok(done) };
-    let mut turns = live(site, goal)?;
-    turns.extend(beside(site, receipt)?);
-    for turn in turns {
-        if matches!(turn.state, TurnState::Held { .. }) {
-            let causes = site.around(turn.turn_id)?.causes;
-            if kernel::is_provable(&causes) {
-                done.extend(try_prove(site, &turn)?);
-            }
-        }
-    }
-    Ok(done)
-}
-
-/// The held Turns of other Goals in the work tree of the Turn that a write moved.
-fn beside(site: &mut Site<'_>, receipt: &Receipt) -> Result<Vec<Turn>> {
-    const LOOKED_AT: usize = 256;
-    let Some(turn_id) = receipt.outcome::<Outcome>()?.turn_id else { return Ok(Vec::new()) };
-    let terms = site.authority.present()?;
-    site.authority.read(|view| {
-        let load = |view: &mut dyn View, ids: BTreeSet<TurnId>| {
-            let mut facts = Facts::new(terms.clone());
-            view.load(&gathered(ids.iter().copied().map(Read::Turn)), &mut facts)?;
-            Ok(facts.rows().turns.values().filter(|turn| ids.contains(&turn.turn_id)).cloned().collect())
-        };
-        let moved: Vec<Turn> = load(view, [turn_id].into())?;
-        let Some((turn, tree)) = moved.first().and_then(|turn| Some((turn, turn.workspace.as_ref()?.tree())))
-        else {
-            return Ok(Vec::new());
-        };
-        let owned = view.owned_in(&tree, LOOKED_AT)?;
-        let elsewhere = owned.iter().filter(|todo| *todo.todo_id.goal() != turn.goal_id);
-        let frozen = elsewhere.filter_map(|todo| todo.ownership.as_ref()).filter(|own| own.frozen);
-        load(view, gathered(frozen.map(|own| own.turn_id)))
-    })
-}
-
-/// Proves what stands in the way of one agent or one Todo, before a claim decides.
-///
-/// Errors: `store_*`.
-pub fn prove_before(
-    site: &mut Site<'_>,
-    goal: &GoalId,
-    concerns: &dyn Fn(&Turn) -> bool,
-) -> Result<Vec<Done>> {
-    let turns: Vec<_> = live(site, goal)?.into_iter().filter(|turn| concerns(turn)).collect();
-    prove_each(site, &turns)
-}
-
 pub(super) fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
     let filter = TurnFilter { goal, todo: None, agent: None, live: true };
     let mut turns: Vec<Turn> = Vec::new();
@@ -310,13 +126,13 @@ pub(super) fn live(site: &mut Site<'_>, goal: &GoalId) -> Result<Vec<Turn>> {
     }
 }
 
-fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
+pub(super) fn try_prove(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Done>> {
     let base = minted_id()?;
     unless_plain_no(prove(site, turn.turn_id, &base))
 }
 
 /// What was proved; none where a plain no says that there was nothing to prove.
-fn unless_plain_no(proved: Result<Done>) -> Result<Option<Done>> {
+pub(super) fn unless_plain_no(proved: Result<Done>) -> Result<Option<Done>> {
     match proved {
         Ok(done) => Ok(Some(done)),
         Err(error) => match error.code() {

@@ -96,7 +96,7 @@ pub(in crate::cli) fn submit_as(
         Person::Proven => true,
     };
     prove(context, args, &mut caller, needs, desk, &operation_id, &wish)?;
-    let frees = turn::may_free(&wish.command);
+    let frees = wish.command.may_free();
     let claims = matches!(wish.command, Command::Claim(ClaimCommand::Claim(_)));
     let actor = caller.actor.clone();
     let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;

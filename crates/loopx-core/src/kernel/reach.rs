@@ -1,0 +1,65 @@
+//! Owns which commands reach Turns beside the one they name: by taking away what holds a result, or a Todo from whoever
+//! works on it.
+//!
+//! Knows no Turn; whoever proves Turns looks for them.
+
+use super::{AgentCommand, ClaimCommand, Command, TodoCommand, TurnCommand};
+use crate::model::TodoId;
+
+impl Command {
+    /// Whether a command can take away what holds a result, so that the Turns it holds are worth a look: a question, a pause, a
+    /// dependency, or the work that another waits for, its agent or its work tree.
+    pub fn may_free(&self) -> bool {
+        match self {
+            Self::Gate(_) | Self::Batch(_) => true,
+            Self::Todo(command) => match command {
+                TodoCommand::Unhold { .. }
+                | TodoCommand::Update { .. }
+                | TodoCommand::Unlink { .. }
+                | TodoCommand::Complete { .. }
+                | TodoCommand::Resolve { .. }
+                // What ends an attached Turn leaves its agent free and its work tree still.
+                | TodoCommand::Cancel { .. }
+                | TodoCommand::Defer { .. }
+                | TodoCommand::Block { .. } => true,
+                TodoCommand::Add(_)
+                | TodoCommand::Link { .. }
+                | TodoCommand::Unblock { .. }
+                | TodoCommand::Hold { .. }
+                | TodoCommand::Reopen { .. } => false,
+            },
+            Self::Claim(command) => match command {
+                ClaimCommand::Release { .. }
+                | ClaimCommand::ForceRelease { .. }
+                | ClaimCommand::Transfer { .. } => true,
+                ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
+            },
+            Self::Turn(command) => match command {
+                TurnCommand::Stop { .. } | TurnCommand::Abandon { .. } => true,
+                TurnCommand::Accept { .. } => false,
+            },
+            Self::Agent(command) => match command {
+                AgentCommand::Retire { .. } => true,
+                AgentCommand::Add { .. } => false,
+            },
+            // A Goal that is closed ends all that is held with it.
+            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) => false,
+        }
+    }
+
+    /// The Todo that a command takes from whoever works on it, once his time is over.
+    pub fn takes_away(&self) -> Option<&TodoId> {
+        match self {
+            Self::Claim(
+                ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. },
+            )
+            | Self::Todo(
+                TodoCommand::Cancel { todo_id, .. }
+                | TodoCommand::Defer { todo_id, .. }
+                | TodoCommand::Block { todo_id, .. }
+                | TodoCommand::Complete { todo_id, .. },
+            ) => Some(todo_id),
+            _ => None, // wildcard: every other command ends no Turn, or is refused while one runs
+        }
+    }
+}
