@@ -7,6 +7,7 @@ mod causes;
 mod end;
 mod event;
 mod prove;
+mod result;
 mod settle;
 mod steps;
 

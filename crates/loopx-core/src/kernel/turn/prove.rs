@@ -5,8 +5,10 @@
 use super::{
     Event,
     causes::{self, causes},
-    end, may_live_until, no_move, settle,
-    steps::{Found, record},
+    end, may_live_until, no_move,
+    result::record,
+    settle,
+    steps::Found,
 };
 use crate::{
     error::{Code, Error, Result},

@@ -9,6 +9,7 @@ use super::{
     causes::{self, causes},
     end, named, no_move,
     prove::{lose, prove, recover},
+    result::candidate_came,
     settle, turn_reads,
 };
 use crate::{
@@ -286,7 +287,7 @@ impl Step {
     }
 }
 
-fn todo_of<'d>(draft: &'d Draft<'_>, turn: &Turn) -> Result<&'d Todo> {
+pub(super) fn todo_of<'d>(draft: &'d Draft<'_>, turn: &Turn) -> Result<&'d Todo> {
     let todo_id = turn.todo_id().ok_or_else(|| no_move(turn, "do this: it works on no Todo"))?;
     todo::named(draft, todo_id)
 }
@@ -329,124 +330,6 @@ fn dispatch(draft: &mut Draft<'_>, turn: &Turn, attempt: &Attempt, wall_ms: Dura
     let expires_at = own.expires_at.max(now.plus(own.ttl_ms)).max(deadline_at.plus(super::GRACE));
     let (turn_id, attempt) = (turn.turn_id, Box::new(attempt));
     draft.emit(Event::Dispatched { turn_id, attempt, requirement_revision, expires_at })
-}
-
-fn candidate_came(
-    draft: &mut Draft<'_>,
-    turn: &Turn,
-    candidate: &Candidate,
-    wake: Option<&Wake>,
-) -> Result<()> {
-    let may = match turn.state {
-        TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || may_have_result(turn)),
-        TurnState::Candidate | TurnState::Held { .. } => !turn.is_driven(),
-        TurnState::Admitted
-        | TurnState::Unresolved { .. }
-        | TurnState::Settled
-        | TurnState::Stopped { .. }
-        | TurnState::Failed { .. }
-        | TurnState::Fenced => false,
-    };
-    if !may {
-        return Err(no_move(turn, "take a result"));
-    }
-    if matches!(turn.state, TurnState::Held { .. }) {
-        causes::check_agent_free(draft.facts(), turn)?;
-    }
-    record(draft, turn, candidate, wake)
-}
-
-/// Whether the last attempt may have left a result: it is open, or was proved gone without being judged.
-fn may_have_result(turn: &Turn) -> bool {
-    let failed = |attempt: &Attempt| attempt.end.as_ref().is_some_and(|end| end.failure.is_some());
-    turn.attempts.last().is_some_and(|attempt| !failed(attempt))
-}
-
-/// Records a result, and ends the Turn at once where there is nothing to validate.
-pub(super) fn record(
-    draft: &mut Draft<'_>,
-    turn: &Turn,
-    candidate: &Candidate,
-    wake: Option<&Wake>,
-) -> Result<()> {
-    let todo = todo_of(draft, turn)?.clone();
-    let is_monitor = todo.kind == TodoKind::Monitor;
-    // An attached agent chose the wrong verb; a host's result is wrong in itself, and costs it the result.
-    let misfit = if turn.is_driven() { Code::InvalidArgument } else { Code::InvalidTransition };
-    let kind = match (candidate.kind, is_monitor) {
-        (ResultKind::Wait, true) => ResultKind::LookUnchanged,
-        (ResultKind::ValidatedProgress, true) => ResultKind::LookChanged,
-        (ResultKind::ValidatedCompletion, true) => {
-            return Err(Error::new(misfit, format!("the monitor {} is ended by a look", todo.todo_id))
-                .hint(format!("todo look {} --unchanged", todo.todo_id)));
-        }
-        (ResultKind::LookUnchanged | ResultKind::LookChanged, false) => {
-            return Err(Error::new(misfit, format!("the Todo {} is not a monitor", todo.todo_id))
-                .hint(format!("todo done {}", todo.todo_id)));
-        }
-        (kind, _) => kind,
-    };
-    if kind == ResultKind::ValidatedCompletion {
-        todo::check_continuation(draft, &todo.todo_id, &candidate.continuation)?;
-    }
-    let own = end::ownership(draft.facts(), turn)?.ok_or_else(|| Error::from(Code::Internal))?;
-    let candidate = Candidate {
-        kind,
-        at: draft.now(),
-        // An attached executor reads the Todo as it is; a driven one was given a requirement.
-        requirement_revision: if turn.is_driven() {
-            turn.requirement_revision
-        } else {
-            todo.requirement_revision
-        },
-        ..candidate.clone()
-    };
-    // Frozen time never counts: what leaves held or unresolved starts anew.
-    let expires_at = if own.frozen {
-        claim::rearm_at(draft.facts(), own)?
-    } else {
-        own.expires_at.max(draft.now().plus(own.ttl_ms))
-    };
-    let turn_id = turn.turn_id;
-    if turn.candidate.as_ref().is_some_and(|old| !old.is_same_result(&candidate)) {
-        gate::retract(draft, turn_id)?;
-    }
-    // What may be another's is listed, and counts against nobody.
-    let outside = candidate.outside.first().filter(|_| !candidate.shared).cloned();
-    let summary = candidate.summary.clone();
-    let question = candidate.next_action.clone();
-    draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at })?;
-    let scoped =
-        draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
-    if let Some(path) = outside.filter(|_| scoped) {
-        let note = format!("boundary_violation: wrote {path} outside its scopes").parse()?;
-        return end::finish(draft, turn_id, End::Failed(FailedBy::Validate), Some(note), true);
-    }
-    match kind {
-        ResultKind::LookUnchanged | ResultKind::LookChanged => settle::settle_or_hold(draft, turn_id, false),
-        ResultKind::UserActionRequired => {
-            let asked = question.as_ref().map_or_else(|| summary.clone(), |text| shorten(text.as_str()));
-            end::finish(draft, turn_id, End::Stopped(Stopped::UserAction), summary, false)?;
-            gate::ask_person(draft, &todo.todo_id, asked)
-        }
-        ResultKind::Wait => {
-            end::finish(draft, turn_id, End::Stopped(Stopped::Wait), summary, false)?;
-            let soon = Wake::After(draft.now().plus(Duration::from_mins(15)));
-            let wake = wake.cloned().unwrap_or(soon);
-            todo::check_wake(draft, Some(&todo.todo_id), &wake)?;
-            draft.emit(todo::Event::Deferred { todo_id: todo.todo_id, wake })
-        }
-        ResultKind::ValidatedCompletion
-        | ResultKind::ValidatedProgress
-        | ResultKind::RepairRequired
-        | ResultKind::ReplanRequired => Ok(()),
-    }
-}
-
-/// The first part of a text, as a question of at most 512 bytes.
-fn shorten(text: &str) -> Option<ShortText> {
-    let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= 512).last()?;
-    text.get(..end).and_then(|head| head.parse().ok())
 }
 
 fn verdict_came(
