@@ -14,6 +14,7 @@ mod id;
 mod json;
 mod operation;
 mod quota;
+mod result;
 mod text;
 mod time;
 mod todo;
@@ -37,6 +38,7 @@ pub use id::{
 pub(crate) use json::{from_json, json_value};
 pub use operation::{Expected, Operation, Receipt};
 pub use quota::{Bucket, MeterScope, Slot};
+pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use text::{Checked, Label, ShortText, Text, Title};
 pub use time::{Duration, Timestamp};
 pub use todo::{
@@ -44,7 +46,6 @@ pub use todo::{
     Todo, TodoKind, TodoState, TodoText, Validator, Wake,
 };
 pub use turn::{
-    Candidate, Cause, End, Executor, FailedBy, HostFailure, Pointer, ResultKind, StopWish, Stopped, Turn,
-    TurnKind, TurnState, Unresolved, Verdict, VerdictOutcome,
+    Cause, End, Executor, FailedBy, HostFailure, StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved,
 };
 pub use usage::Usage;
