@@ -2,8 +2,6 @@
 //!
 //! Knows nothing of which move is allowed; the kernel's table of moves decides that.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Concluded, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
+    kernel::{Concluded, Draft, Read, Verb, Wanted, claim, goal, todo},
     model::{
         Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId,
-        ResultKind, ShortText, Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved,
-        Verdict, VerdictOutcome, Wake,
+        ShortText, Stopped, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome,
+        Wake,
     },
 };
 
