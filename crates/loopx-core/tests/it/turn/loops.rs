@@ -222,7 +222,11 @@ fn three_failures_alike_end_a_loop_with_the_reason() {
         assert_eq!((ended.exit, ended.code()), (Some(exit), code), "{}", ended.json);
         assert_eq!(account(&ended, "disposition"), "repair");
         assert_eq!((states(&ended), place.runs()), (vec!["g.1 failed".to_owned(); 3], 3));
-        assert!(ended.text("/error/message").contains("3 Turns in a row failed alike"), "{}", ended.json);
+        assert!(
+            ended.text("/error/message").contains("3 Turns in a row on g.1 failed alike"),
+            "{}",
+            ended.json
+        );
         assert!(ended.text("/error/hint").contains("turn show"), "{}", ended.json);
     }
 }
@@ -297,7 +301,7 @@ fn the_first_signal_lets_a_turn_end_and_the_second_stops_it() {
         assert_eq!((ended.exit, ended.code()), (Some(exits), "not_ready"), "{}\n{said}", ended.json);
         assert_eq!((states(&ended), place.runs()), (vec![format!("g.1 {state}")], 1), "{said}");
         assert_eq!(account(&ended, "disposition"), "stop");
-        assert!(said.contains("left: g.2 waits for: nothing"), "{said}");
+        assert!(said.contains("LEFT  WAITS FOR  TITLE\ng.2   an agent   and this\n"), "{said}");
         assert!(place.survivors().is_empty());
     }
 }
