@@ -98,8 +98,7 @@ pub(super) fn show_one(
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
     let reader = Reader::of(context, args, desk);
     let snapshot = snapshot(&Workbench::of(context, desk)?.machine, &turn, &reader)?;
-    let document = page(&turn, words, &log, &kept, now, context.program)
-        .line(format!("snapshot: {}", snapshot.1))
+    let document = page(&turn, words, &log, &kept, &snapshot.1, now, context.program)
         .lines(next.map(|command| format!("next: {}", reader.command(&command))));
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
@@ -142,7 +141,8 @@ fn snapshot(machine: &Machine, turn: &Turn, reader: &Reader) -> Result<(Value, S
     let paths = if changed == 1 { "1 path".to_owned() } else { format!("{changed} paths") };
     let object = json!({"changed": changed, "peers": record.peers, "before_at_ms": record.before.at_ms});
     let diff = format!("turn diff {}", names::short(&turn.turn_id));
-    Ok((object, format!("{paths} changed: {}", reader.command(&diff))))
+    let shown = if changed == 0 { String::new() } else { format!(": {}", reader.command(&diff)) };
+    Ok((object, format!("{paths} changed{shown}")))
 }
 
 fn page(
@@ -150,6 +150,7 @@ fn page(
     causes: Vec<String>,
     log: &[&LogRow],
     kept: &[Value],
+    snapshot: &str,
     now: Timestamp,
     program: &str,
 ) -> Document {
@@ -167,6 +168,7 @@ fn page(
         .add("admitted", show::when(turn.admitted_at, now))
         .maybe("ended", turn.ended_at.map(|at| show::when(at, now)))
         .add("slot in the budget", word(&turn.slot))
+        .add("snapshot", snapshot)
         .maybe(
             "asked to stop",
             turn.stop_wish.as_ref().map(|wish| format!("by {}, {}", wish.by, show::when(wish.at, now))),
@@ -209,7 +211,7 @@ fn page(
             .iter()
             .map(|one| {
                 (
-                    format!("{} {}", text(one, "kind"), text(one, "id")),
+                    format!("{} {}", text(one, "kind"), of_turn(text(one, "id"), turn.turn_id)),
                     format!("{} bytes, in this profile's private.db", one["bytes"]),
                 )
             })
@@ -232,6 +234,12 @@ fn step(id: &str) -> String {
     } else {
         format!("{}…{step}", verb.get(..VERB_BYTES).unwrap_or(verb))
     }
+}
+
+/// The id of a text without that of its Turn.
+fn of_turn(id: &str, turn_id: TurnId) -> String {
+    let rest = id.strip_prefix(&turn_id.to_string()).map(|rest| rest.trim_start_matches('.').to_owned());
+    rest.unwrap_or_else(|| id.to_owned())
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {

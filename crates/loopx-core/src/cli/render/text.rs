@@ -84,7 +84,7 @@ fn terms(out: &mut String, terms: &[(String, String)], width: usize) {
 }
 
 /// The least width in which a last column goes on below itself; in a narrower place it stands below its row.
-const LAST_MIN: usize = 12;
+const LAST_MIN: usize = 16;
 
 /// Writes a table whose last column is wrapped, not cut.
 fn log(out: &mut String, head: &[String], rows: &[Vec<String>], columns: Option<usize>) {

@@ -109,7 +109,7 @@ impl Loop<'_, '_, '_> {
     fn tell(&mut self, end: &End, open: &[Open]) {
         let again = self.again();
         let is_said = end.command.as_ref() == Some(&again);
-        let goes_on = (!is_said).then(|| format!("to go on then: {}", self.reader.command(&again)));
+        let goes_on = (!is_said).then(|| format!("afterwards: {}", self.reader.command(&again)));
         let document = self.summary(Document::new(), open).lines(goes_on);
         let look = Look {
             colour: self.context.look.colour_err,
@@ -127,7 +127,7 @@ impl Loop<'_, '_, '_> {
         let mut lines = vec![format!("next: {}", self.reader.command(&names::commanded(command)))];
         let again = self.again();
         if *command != again {
-            lines.push(format!("to go on then: {}", self.reader.command(&again)));
+            lines.push(format!("afterwards: {}", self.reader.command(&again)));
         }
         lines
     }
