@@ -21,6 +21,14 @@ pub fn plain(code: &str) -> &str {
         "cgroup" => "control group",
         "sub_reaper" => "guardian",
         "group_only" => "process group alone",
+        // What its executor says that it came to.
+        "validated_completion" => "it is done",
+        "validated_progress" => "it got on",
+        "repair_required" => "something has to be repaired",
+        "replan_required" => "the plan does not hold",
+        "user_action_required" => "a person has to act",
+        "look_unchanged" => "nothing has changed",
+        "look_changed" => "something has changed",
         // Why a Turn was stopped.
         "released" => "its owner let go",
         "transferred" => "handed on",

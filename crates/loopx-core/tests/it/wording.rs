@@ -137,7 +137,7 @@ fn a_host_that_failed_is_told_with_where_how_often_and_what_to_do() {
         ("false", "error: the host crashed on ship-it.1 in each of 2 attempts; look at how it ended"),
         (
             "true",
-            "ended without a result on ship-it.1: the host printed no result; let it print one result before it ends",
+            "error: the host ended without a result on ship-it.1; let it print one result before it ends",
         ),
     ] {
         let text = told(&desk, &["turn", "run", "--todo", "1", "--agent", "coder", "--host", host]);

@@ -220,7 +220,9 @@ fn failed(done: &Done, how: FailedBy) -> Error {
         FailedBy::Host(failure) => failure_code(failure),
     };
     let FailedBy::Host(failure) = how else { return Error::from(Code::Internal) };
-    let seen = why.filter(|why| why != failure.as_str()).map(|why| format!(": {why}")).unwrap_or_default();
+    // That it printed no result is what the class says.
+    let is_more = |why: &String| why != failure.as_str() && failure != HostFailure::ResultMissing;
+    let seen = why.filter(is_more).map(|why| format!(": {why}")).unwrap_or_default();
     let tries = match turn.attempts.len() {
         0 | 1 => String::new(),
         n => format!(" in each of {n} attempts"),

@@ -181,7 +181,7 @@ fn page(
     }
     if let Some(candidate) = &turn.candidate {
         let facts = show::Facts::default()
-            .add("kind", word(&candidate.kind))
+            .add("says", plain(&word(&candidate.kind)))
             .maybe("summary", candidate.summary.as_ref())
             .maybe("next", candidate.next_action.as_ref())
             .list(
