@@ -25,6 +25,28 @@ pub(super) fn again_with_file(argv: &[OsString], flag: &str, file: &Path, env: &
     with(argv, flag, &by_variable(file, env)?)
 }
 
+/// The arguments of this process without a flag and its value, none where they cannot be shown.
+pub(super) fn without(argv: &[OsString], flag: &str) -> Option<String> {
+    let mut kept = Vec::new();
+    let mut words = argv.iter();
+    let mut is_flags = true;
+    while let Some(word) = words.next() {
+        let word = word.to_str()?;
+        is_flags &= word != "--";
+        match word.strip_prefix(flag).filter(|_| is_flags) {
+            Some("") => drop(words.next()),
+            Some(rest) if rest.starts_with('=') => {}
+            Some(_) | None => kept.push(word),
+        }
+    }
+    shown(shell_line(kept)?)
+}
+
+/// A line that is shown as it is: what stands as an escape would not be read back as what it was.
+fn shown(line: String) -> Option<String> {
+    Some(line).filter(|line| line.len() <= MAX_BYTES && is_printable(line))
+}
+
 /// `value` is what a shell reads.
 fn with(argv: &[OsString], flag: &str, value: &str) -> Option<String> {
     let words = argv.iter().map(|word| word.to_str()).collect::<Option<Vec<_>>>()?;
@@ -39,14 +61,13 @@ fn with(argv: &[OsString], flag: &str, value: &str) -> Option<String> {
     if !after.is_empty() {
         line = format!("{line} {}", shell_line(after.iter().copied())?);
     }
-    // What is shown as an escape would not be read back as what it was.
-    Some(line).filter(|line| line.len() <= MAX_BYTES && is_printable(line))
+    shown(line)
 }
 
 /// A path as a shell expands it, without the place it lies in: by `~` or the variable that leads to it.
 ///
 /// A shell splits what a bare variable holds, and not what `~` means.
-fn by_variable(path: &Path, env: &Env) -> Option<String> {
+pub(super) fn by_variable(path: &Path, env: &Env) -> Option<String> {
     let roots =
         [(Var::LoopxHome, r#""$LOOPX_HOME""#), (Var::XdgDataHome, r#""$XDG_DATA_HOME""#), (Var::Home, "~")];
     roots.iter().find_map(|(var, shown)| {
@@ -74,6 +95,21 @@ mod tests {
         assert_eq!(line(&["a", "x\ny"]), None);
         assert_eq!(line(&["a", "x\u{202e}y"]), None, "what is hidden cannot be pasted");
         assert_eq!(again(&["a".into()], "--as", "x y").unwrap(), "a --as 'x y'");
+    }
+
+    #[test]
+    fn a_call_is_given_anew_without_the_id_of_its_first_time() {
+        let line = |words: &[&str]| {
+            let argv: Vec<OsString> = words.iter().map(OsString::from).collect();
+            without(&argv, "--op-id")
+        };
+        assert_eq!(
+            line(&["loop", "run", "--op-id", "mine", "--host", "sh h.sh"]).unwrap(),
+            "loop run --host 'sh h.sh'"
+        );
+        assert_eq!(line(&["a", "--op-id=mine", "--", "--op-id", "x"]).unwrap(), "a -- --op-id x");
+        assert_eq!(line(&["a", "--op-ids", "x"]).unwrap(), "a --op-ids x");
+        assert_eq!(line(&["a", "x\ny"]), None);
     }
 
     #[test]

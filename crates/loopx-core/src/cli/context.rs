@@ -92,9 +92,19 @@ impl Context<'_, '_> {
         again::again(self.argv, flag, value)
     }
 
+    /// This call once more as another one, without its id; none where it cannot be shown.
+    pub(super) fn anew(&self) -> Option<String> {
+        again::without(self.argv, "--op-id")
+    }
+
     /// This call once more with a file of a token, shown by the variable that leads to it.
     pub(super) fn again_proven(&self, token_file: &Path) -> Option<String> {
         again::again_with_file(self.argv, "--token-file", token_file, self.env)
+    }
+
+    /// A file as a shell reads it, shown by the variable that leads to it; none where none does.
+    pub(super) fn shown(&self, file: &Path) -> Option<String> {
+        again::by_variable(file, self.env)
     }
 
     /// The login name: `USER`, `LOGNAME`, else what the system calls this user, else `uid-N`.

@@ -33,6 +33,8 @@ pub struct Ask {
 impl Ask {
     /// Why a person is asked who has nothing to do but close the Goal.
     pub const READY_TO_CLOSE: &str = "ready_to_close";
+    /// Why a person is asked who has to say first what there is to do.
+    pub const NO_TODO: &str = "no_todo";
 }
 
 fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
@@ -252,7 +254,7 @@ pub fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
     let goal = facts.goal(goal_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
     let mut asks = Vec::new();
     if goal.next_todo == 1 {
-        asks.push(ask("no_todo", goal_id, format!("todo add TITLE --goal {goal_id}")));
+        asks.push(ask(Ask::NO_TODO, goal_id, format!("todo add TITLE --goal {goal_id}")));
     }
     let Some(error) = goal::close_refusal(facts, goal_id)? else {
         asks.push(ask(Ask::READY_TO_CLOSE, goal_id, format!("goal close {goal_id} --achieved")));

@@ -29,8 +29,8 @@ pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
-pub use turn::{TurnQuery, TurnRow, turns, word};
-pub use words::{plain, should};
+pub use turn::{TurnQuery, TurnRow, left, turns, word};
+pub use words::{mend, plain, should};
 
 #[cfg(test)]
 mod tests;

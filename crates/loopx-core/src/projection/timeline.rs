@@ -293,7 +293,7 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         }
         TurnEvent::AttemptEnded { turn_id, failure: None } => (turn_id, "attempt ended".to_owned()),
         TurnEvent::CandidateRecorded { turn_id, candidate, .. } => {
-            let said = format!("result: {}", word(&candidate.kind));
+            let said = format!("result: {}", plain(&word(&candidate.kind)));
             (turn_id, because(said, candidate.summary.as_ref()))
         }
         TurnEvent::Validated { turn_id, verdict } => {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::page::{Listed, Slice, bad_cursor, collect};
+use super::{
+    page::{Listed, Slice, bad_cursor, collect},
+    words::plain,
+};
 
 use crate::{
     authority::{TurnFilter, View},
@@ -119,6 +122,24 @@ fn why(turn: &Turn) -> Option<String> {
         | TurnState::Held { .. }
         | TurnState::Settled
         | TurnState::Fenced => None,
+    }
+}
+
+/// What stands open about a Turn that nobody brings on, in one line.
+pub fn left(turn: &Turn) -> String {
+    let about = turn.todo_id().map_or_else(|| turn.turn_id.to_string(), ToString::to_string);
+    match &turn.state {
+        TurnState::Candidate => format!("the result on {about} is there, and nobody proves it"),
+        TurnState::Unresolved { why, .. } => {
+            format!("what the Turn on {about} did is not known: {}", plain(&word(why)))
+        }
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Held { .. }
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => format!("what drove the Turn on {about} is gone"),
     }
 }
 

@@ -21,6 +21,14 @@ pub fn plain(code: &str) -> &str {
         "cgroup" => "control group",
         "sub_reaper" => "guardian",
         "group_only" => "process group alone",
+        // What its executor says that it came to.
+        "validated_completion" => "it is done",
+        "validated_progress" => "it got on",
+        "repair_required" => "something has to be repaired",
+        "replan_required" => "the plan does not hold",
+        "user_action_required" => "a person has to act",
+        "look_unchanged" => "nothing has changed",
+        "look_changed" => "something has changed",
         // Why a Turn was stopped.
         "released" => "its owner let go",
         "transferred" => "handed on",
@@ -82,12 +90,30 @@ pub fn plain(code: &str) -> &str {
     }
 }
 
+/// What a person can do about a failure of a host, in words that follow what happened.
+pub fn mend(failure: &str) -> &str {
+    match failure {
+        "auth_required" => "sign it in, then run it again",
+        SESSION_UNAVAILABLE => "run it again with a new session",
+        "workspace_denied" => "let it write in the work tree, then run it again",
+        "timeout" => "give it longer with `config set turn.deadline`, or make the Todo smaller",
+        "idle_timeout" => "look at what it printed last",
+        "transport_lost" | "provider_capacity" | "rate_limited" => "run it again later",
+        "output_too_large" => "let it print its one result alone",
+        "result_missing" => "let it print one result before it ends, as the wire asks",
+        "result_invalid" => "mend what it prints, as the wire asks",
+        INCOMPATIBLE_VERSION => "use another version of it",
+        // It ended with an error or by a signal; with which, and what it printed, is the owner's to see.
+        _ => "look at how it ended and what it printed, mend that, and run it again",
+    }
+}
+
 /// What an agent is to do, in words that follow "the agent should"; of the name of an action.
 pub fn should(action: &str) -> &str {
     match action {
         "run" => "take a Todo",
         "repair" => "repair a refused result",
-        "reconcile" => "find out what a Turn did",
+        "reconcile" => "bring a Turn to its end",
         "ask_user" => "ask a person",
         "closed" => "do nothing, the Goal is closed",
         other => other, // `wait`

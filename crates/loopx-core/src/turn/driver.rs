@@ -18,12 +18,13 @@ use super::{
     prove::let_go,
     site::{Around, Site},
     watch::{Phase, Watcher},
+    wish,
 };
 use crate::{
     authority::{View, clock::Deadline, last_terms},
     error::{Code, Error, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, TurnCommand, claim::Claim},
+    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, claim::Claim},
     model::json_value,
     model::{
         Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Operation, OperationId,
@@ -276,10 +277,7 @@ impl Driver<'_> {
             return Ok(Flow::Rest);
         }
         if around.turn.stop_wish.is_none() {
-            let command =
-                Command::Turn(TurnCommand::Stop { turn_id, own_id: Some(around.turn.own_id), reason: None });
-            let operation = around.step(Commit::Stop.of(&self.base)?, command);
-            self.last = Some(site.authority.submit(operation)?);
+            self.last = Some(wish::record(site, &self.base, around, self.watcher)?);
         }
         if !site.around(turn_id)?.turn.is_terminal() {
             let operation = around.proof(

@@ -32,6 +32,7 @@ mod tries;
 mod validate;
 mod watch;
 pub mod wire;
+mod wish;
 mod workspace;
 
 pub use attached::{Done, Wish, finish};

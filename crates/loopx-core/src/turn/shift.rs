@@ -8,6 +8,7 @@ use super::{
     guard::{Alive, Ward},
     site::{Around, Site},
     watch::{Phase, Watcher},
+    wish,
 };
 use crate::{
     error::{Code, Result},
@@ -102,9 +103,14 @@ impl<'s> Shift<'s> {
         self.watcher.sees(Phase::Working { attempt: self.attempt, elapsed_ms, wall_ms: self.wall_ms });
         let turn_id = self.around.turn.turn_id;
         // A store that does not answer now does not end the work; the fence is checked at every commit.
-        if self.watcher.wants_stop()
-            || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
-        {
+        if site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false) {
+            return false;
+        }
+        if self.watcher.wants_stop() {
+            // What cannot be recorded ends the host all the same.
+            if let Err(error) = wish::record(site, self.base, self.around, self.watcher) {
+                tracing::warn!(%error, "the wish to stop is not on record");
+            }
             return false;
         }
         if elapsed_ms.saturating_sub(self.renewed_at_ms) >= self.every_ms {

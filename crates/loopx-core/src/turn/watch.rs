@@ -3,7 +3,7 @@
 //! Knows nothing of how that is shown.
 
 use super::lock::DriverLock;
-use crate::model::TurnId;
+use crate::model::{Actor, Provenance, TurnId};
 
 /// Where a Turn is, at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,11 @@ pub enum Phase {
 pub trait Watcher {
     /// Whether it wants the Turn to end.
     fn wants_stop(&self) -> bool;
+
+    /// Who it is, and how that is known; none where nobody in particular asks.
+    fn caller(&self) -> Option<(Actor, Provenance)> {
+        None
+    }
 
     /// Takes note of where the Turn is.
     fn sees(&self, phase: Phase) {

@@ -51,13 +51,14 @@ fn steps(page: &str) -> Vec<Step> {
 fn script(steps: &[Step]) -> String {
     let mut script = "set -u\n".to_owned();
     for (at, step) in steps.iter().enumerate() {
-        let taken = [("OWN_ID", "own"), ("GATE_ID", "gate")];
+        let taken = [("OWN_ID", "own_"), ("GATE_ID", "gate_"), ("TURN_ID", "turn recover ")];
         let mut command = step.command.replace("OP_ID", "docs-1");
         for (name, prefix) in taken {
             if command.contains(name) {
                 let newest =
-                    format!("cat $(ls -t \"$OUT\"/*.out) | grep -oE '{prefix}_[0-9a-z]{{20,}}' | head -1");
+                    format!("cat $(ls -t \"$OUT\"/*.out) | grep -oE '{prefix}[0-9a-z]{{8,}}' | head -1");
                 writeln!(script, "{name}=$({newest})").unwrap();
+                writeln!(script, "{name}=${{{name}##* }}").unwrap();
                 command = command.replace(name, &format!("\"${name}\""));
             }
         }

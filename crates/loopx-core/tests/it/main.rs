@@ -14,6 +14,7 @@ mod newcomer;
 mod offers;
 mod orphans;
 mod place;
+mod printed;
 mod reads;
 mod shared;
 mod tokens;

@@ -110,6 +110,61 @@ fn the_history_says_of_a_broken_boundary_where_it_was_broken() {
 }
 
 #[test]
+fn scopes_that_bind_nothing_say_so_where_they_are_given() {
+    // given a Goal without scopes: its Todo's refuse nothing, and the answer, the change and the page say so
+    let desk = Desk::with_work();
+    let said = "bind nothing: the Goal lists no scopes";
+    for words in [
+        &["todo", "add", "x", "--scope", "src"][..],
+        &["todo", "update", "4", "--scope", "lib"],
+        &["todo", "show", "4"],
+    ] {
+        let text = told(&desk, words);
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{words:?} {text}");
+    }
+    // and where there is none, or the Goal has its own, nothing is said
+    assert!(!told(&desk, &["todo", "add", "y"]).contains("bind"));
+    desk.ok(&["goal", "start", "Bound", "--id", "bound", "--scope", "src"]);
+    let text = told(&desk, &["todo", "add", "x", "--scope", "src/a", "--goal", "bound"]);
+    assert!(text.contains("added bound.1") && !text.contains("bind"), "{text}");
+}
+
+#[test]
+fn a_host_that_failed_is_told_with_where_how_often_and_what_to_do() {
+    let desk = Desk::with_work();
+    desk.ok(&["config", "set", "turn.attempts", "2"]);
+    for (host, wanted) in [
+        ("false", "error: the host crashed on ship-it.1 in each of 2 attempts; look at how it ended"),
+        (
+            "true",
+            "error: the host ended without a result on ship-it.1; let it print one result before it ends",
+        ),
+    ] {
+        let text = told(&desk, &["turn", "run", "--todo", "1", "--agent", "coder", "--host", host]);
+        assert!(text.contains(wanted) && text.contains("hint: loopx-core turn show trn_"), "{text}");
+        assert!(!text.contains("exit 1"), "what it ended with is the owner's alone: {text}");
+    }
+}
+
+#[test]
+fn a_goal_that_was_never_begun_is_not_offered_as_done() {
+    let desk = Desk::empty();
+    desk.ok(&["init", "--goal", "Ship it"]);
+    desk.ok(&["agent", "add", "coder"]);
+    for words in [&["status"][..], &["turn", "plan", "--agent", "coder"]] {
+        let text = told(&desk, words);
+        assert!(text.contains("next: loopx-core todo add TITLE --goal ship-it"), "{text}");
+        assert!(!text.contains("goal close") && !text.contains("can be closed"), "{text}");
+    }
+    // once something was done, whether it is reached is a person's to say
+    desk.ok(&["todo", "add", "one"]);
+    desk.ok(&["todo", "done", "ship-it.1"]);
+    let text = told(&desk, &["status"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("ship-it has no criterion: whether it is reached is yours to say"), "{text}");
+    assert!(text.contains("next: loopx-core goal close ship-it --achieved"), "{text}");
+}
+
+#[test]
 fn an_empty_list_names_the_program_that_adds_to_it() {
     let desk = Desk::empty();
     desk.ok(&["init", "--goal", "Ship it"]);

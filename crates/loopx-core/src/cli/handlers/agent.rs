@@ -79,8 +79,8 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
         .list("capabilities", &page.row.capabilities);
     let mut document = Document::new().heading(agent_id.as_str()).with(facts.block());
     if !page.turns.is_empty() {
-        let rows = page.turns.iter().map(|turn| super::todo_show::turn(turn, now)).collect();
-        document = document.table(super::todo_show::TURN_HEAD, rows);
+        let rows = page.turns.iter().map(|turn| show::turn(turn, now)).collect();
+        document = document.log(show::TURN_HEAD, rows);
     }
     Rendered::new(schema::AGENT, &json!({"agent": page}), document)
 }

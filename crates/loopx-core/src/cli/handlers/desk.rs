@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::reader::with_runnable_hint;
 use crate::{
     authority::{
         Authority, View,
@@ -165,8 +166,9 @@ fn orphaned(goal: &str, profile: &str) -> Error {
         .detail("profile", profile)
 }
 
-/// Says of what was not found that the whole Goal is missing, where it is.
+/// Makes a hint one that can be run as it stands, and says of what was not found that the whole Goal is missing.
 pub(in crate::cli) fn explained(context: &Context<'_, '_>, args: &Args, error: Error) -> Error {
+    let error = with_runnable_hint(context, args, error);
     if error.code() != Code::NotFound || !args.writes() || args.path() == "init" {
         return error;
     }

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::{
     caller::caller,
     desk::{self, Desk},
+    reader::Reader,
     schema, status,
     submit::{operation_id, with_proof_hint},
 };
@@ -24,10 +25,10 @@ use crate::{
         clock::{Clock as _, SystemClock},
         own_chain,
         profile::{HostFilesystem, Place, Profile, filesystem},
-        sqlite::{LEDGER, Reader, library_version},
+        sqlite::{LEDGER, Reader as LedgerReader, library_version},
         verify,
     },
-    cli::{Args, Context, Document, Format, Project, Rendered},
+    cli::{Args, Block, Context, Document, Format, Project, Rendered},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms, abandon_command},
     model::json_value,
@@ -160,21 +161,18 @@ pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Resu
         Standing::Doubtful => "look",
         Standing::Bad => "BAD",
     };
-    let program = context.program;
     let rows = findings.iter().map(|finding| {
-        let command =
-            finding.command.as_ref().map_or_else(|| "-".to_owned(), |args| format!("{program} {args}"));
-        vec![finding.check.to_owned(), word(finding.standing).to_owned(), command, finding.text.clone()]
+        vec![finding.check.to_owned(), word(finding.standing).to_owned(), finding.text.clone()]
     });
-    let mut rows: Vec<_> = rows.collect();
-    let mut head = vec!["CHECK", "IS", "COMMAND", "FOUND"];
-    if findings.iter().all(|finding| finding.command.is_none()) {
-        head.remove(2);
-        for row in &mut rows {
-            row.remove(2);
-        }
+    let mut document = Document::new().log(&["CHECK", "IS", "FOUND"], rows.collect());
+    let reader = Reader::anew(context, args);
+    let helps = findings.iter().filter_map(|finding| Some((finding.check, finding.command.as_ref()?)));
+    let helps: Vec<_> = helps
+        .flat_map(|(check, args)| [format!("{check}:"), format!("    {}", reader.command(args))])
+        .collect();
+    if !helps.is_empty() {
+        document = document.with(Block::Heading(2, "What helps".to_owned())).code(helps);
     }
-    let document = Document::new().table(&head, rows);
     let rendered = Rendered::new(schema::DOCTOR, &json!({"findings": findings}), document)?;
     Ok(if bad > 0 { rendered.exit(Code::CheckFailed.class().exit()) } else { rendered })
 }
@@ -253,7 +251,8 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         }
     };
     findings.push(tokens(&desk));
-    let schema = Reader::open(&place.authority_db(), &LEDGER).and_then(|mut reader| reader.schema_version());
+    let schema =
+        LedgerReader::open(&place.authority_db(), &LEDGER).and_then(|mut reader| reader.schema_version());
     let seen = schema.and_then(|found| {
         let more = desk.look(|view, terms| ledger(view, terms))?;
         Ok((Schema::of(found, (LEDGER.oldest, LEDGER.newest)), more))
@@ -353,7 +352,8 @@ fn turns(desk: &mut Desk) -> Finding {
         Ok(status) => status,
         Err(error) => return Finding::bad("turns", &error),
     };
-    let lost = |row: &&Attention| row.kind == "driver_gone" || row.kind == Code::TurnUnresolved.as_str();
+    let kinds = ["driver_gone", "turn_unproved", Code::TurnUnresolved.as_str()];
+    let lost = |row: &&Attention| kinds.contains(&row.kind);
     let lost: Vec<_> = status.goals.iter().flat_map(|goal| &goal.attention).filter(lost).collect();
     let Some(first) = lost.first() else { return Finding::good("turns", "none is lost") };
     let more = lost.len() - 1;

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::{
     desk::Desk,
-    given, names, schema,
+    given, names,
+    reader::Reader,
+    schema,
     show::{self, Facts},
     submit::{Wish, Written, operation_id, submit, written},
 };
@@ -39,11 +41,10 @@ pub(in crate::cli) fn open(context: &mut Context<'_, '_>, args: &Args) -> Result
     let command = Command::Gate(GateCommand::Open(Box::new(new)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let gate_id = done.outcome.gate_id.ok_or_else(|| Error::from(Code::Internal))?;
-    let document = Document::new().line(format!("asked; gate {gate_id}")).line(format!(
-        "a person answers with `{} {}`",
-        context.program,
-        answer_command(&names::short(&gate_id), kind, &options, false)
-    ));
+    let answers = answer_command(&names::short(&gate_id), kind, &options, false);
+    let document = Document::new()
+        .line(format!("asked; gate {gate_id}"))
+        .line(format!("a person answers: {}", Reader::of(context, args, &desk).command(&answers)));
     answer(gate_id, &done, document)
 }
 

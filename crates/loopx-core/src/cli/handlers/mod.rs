@@ -19,6 +19,7 @@ mod names;
 mod offer;
 mod owner;
 mod progress;
+mod reader;
 mod schema;
 mod show;
 mod status;

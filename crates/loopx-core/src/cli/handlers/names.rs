@@ -230,6 +230,17 @@ pub(in crate::cli) fn short(id: &impl ToString) -> String {
     tail(&id).and_then(|tail| tail.get(..8)).map_or_else(|| id.clone(), str::to_owned)
 }
 
+/// An id as lists show it to people: a minted one by the start of its random tail.
+pub(super) fn shown(id: &str) -> String {
+    const MINTED: [&str; 3] = [GateId::PREFIX, TurnId::PREFIX, EvidenceId::PREFIX];
+    if MINTED.iter().any(|prefix| id.starts_with(prefix)) { short(&id) } else { id.to_owned() }
+}
+
+/// A command with its minted ids as lists show them.
+pub(super) fn commanded(command: &str) -> String {
+    command.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+}
+
 /// The random tail of a minted id; what stands before it is its time.
 pub(super) fn tail(id: &str) -> Option<&str> {
     id.rsplit('_').next().and_then(|rest| rest.get(10..))

@@ -6,6 +6,7 @@ use super::{
     caller::{caller, check_retired},
     desk::Desk,
     given, names, progress,
+    reader::Reader,
     submit::operation_id,
     todo_owned, turn_end,
     workbench::{Workbench, interrupted},
@@ -67,7 +68,7 @@ fn finish(
     check_retired(desk, &caller, todo_id.goal())?;
     let wish = Wish {
         operation_id: operation_id(args)?,
-        actor: caller.actor,
+        actor: caller.actor.clone(),
         provenance: caller.provenance,
         goal_id: todo_id.goal().clone(),
         own_id: given::parsed(args, "own")?,
@@ -81,14 +82,14 @@ fn finish(
     let mut bench = Workbench::of(context, desk)?;
     // A signal ends the validators before it ends us.
     let stopped = interrupted()?;
-    let progress = progress::watch(context, stopped);
+    let progress = progress::watch(context, &caller, stopped);
     let done = turn::finish(&mut bench.site(desk), &wish, &progress)?;
     progress.over(done.turn().state.as_str());
     if done.receipt.negative().is_some() {
         return Err(turn::negative(&done.receipt));
     }
     turn::prove_after(&mut bench.site(desk), &done.receipt)?;
-    turn_end::answer(&done, &wish.operation_id, context.program)
+    turn_end::answer(&done, &wish.operation_id, &Reader::of(context, args, desk))
 }
 
 /// What the evidence that is named points at.

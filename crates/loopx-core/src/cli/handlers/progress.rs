@@ -8,9 +8,10 @@ use std::{
     io::Write,
 };
 
+use super::caller::Caller;
 use crate::{
     cli::{Context, Var, parse::show_duration_ms},
-    model::TurnId,
+    model::{Actor, Provenance, TurnId},
     turn::{Phase, Watcher},
 };
 
@@ -29,6 +30,8 @@ pub(super) struct Progress<'e, S> {
     draws: bool,
     /// How wide a drawn line may be, where that is known.
     columns: Option<u16>,
+    /// Who is at the call.
+    who: Option<(Actor, Provenance)>,
     stopped: S,
     told: Cell<Told>,
 }
@@ -51,16 +54,22 @@ struct Told {
     is_drawn: bool,
 }
 
-/// Makes the progress of a call; `stopped` says whether a person wants it to end.
-pub(super) fn watch<'e, S: Fn() -> bool>(context: &'e mut Context<'_, '_>, stopped: S) -> Progress<'e, S> {
+/// Makes the progress of a call by somebody; `stopped` says whether it is to end.
+pub(super) fn watch<'e, S: Fn() -> bool>(
+    context: &'e mut Context<'_, '_>,
+    who: &Caller,
+    stopped: S,
+) -> Progress<'e, S> {
     let is_plain = context.env.get(Var::Term).is_some_and(|term| term == "dumb");
     let draws = context.stdio.err_is_terminal && !is_plain;
-    Progress::to(&mut *context.stdio.err, draws, context.look.columns_err, stopped)
+    let mut progress = Progress::to(&mut *context.stdio.err, draws, context.look.columns_err, stopped);
+    progress.who = Some((who.actor.clone(), who.provenance));
+    progress
 }
 
 impl<'e, S: Fn() -> bool> Progress<'e, S> {
     fn to(err: &'e mut dyn Write, draws: bool, columns: Option<u16>, stopped: S) -> Self {
-        Self { err: RefCell::new(err), draws, columns, stopped, told: Cell::new(Told::default()) }
+        Self { err: RefCell::new(err), draws, columns, who: None, stopped, told: Cell::new(Told::default()) }
     }
 
     /// Tells of the phase if it is due, and gives what is told now.
@@ -69,7 +78,7 @@ impl<'e, S: Fn() -> bool> Progress<'e, S> {
             return told;
         }
         let seconds = |ms: u64| show_duration_ms(ms / 1000 * 1000);
-        let times = format!("{} of at most {}", seconds(elapsed_ms), show_duration_ms(wall_ms));
+        let times = format!("{} of at most {}", seconds(elapsed_ms), seconds(wall_ms));
         if self.draws {
             let full =
                 elapsed_ms.saturating_mul(BAR_COLUMNS).checked_div(wall_ms).unwrap_or(0).min(BAR_COLUMNS);
@@ -134,6 +143,10 @@ impl<S> Drop for Progress<'_, S> {
 impl<S: Fn() -> bool> Watcher for Progress<'_, S> {
     fn wants_stop(&self) -> bool {
         (self.stopped)()
+    }
+
+    fn caller(&self) -> Option<(Actor, Provenance)> {
+        self.who.clone()
     }
 
     fn sees(&self, phase: Phase) {

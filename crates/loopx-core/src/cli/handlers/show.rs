@@ -1,13 +1,15 @@
 //! Owns how times, counts, lists and pages are put for people.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::names::short;
 use crate::{
-    cli::{Block, Document, Rendered, parse::show_duration_ms},
+    cli::{Block, Document, Rendered, parse::show_duration_ms, render::clipped},
     error::{Result, shell_line},
-    model::{Actor, Timestamp},
-    projection::{GateRow, Listed, TodoRow},
+    model::{Actor, Goal, ScopePath, Timestamp, VerdictOutcome},
+    projection::{GateRow, Listed, TodoRow, TurnRow, plain},
 };
 
 const MINUTE_MS: u64 = 60_000;
@@ -86,6 +88,12 @@ pub(in crate::cli) fn todo(row: &TodoRow, now: Timestamp) -> Vec<String> {
     }]
 }
 
+/// What the scopes of a Todo do not do where its Goal lists none.
+pub(in crate::cli) fn unbound(goal: &Goal, scopes: &BTreeSet<ScopePath>) -> Option<&'static str> {
+    let is_so = !scopes.is_empty() && goal.boundary.write_scopes.is_empty();
+    is_so.then_some("nothing: the Goal lists no scopes, so a write elsewhere is shown, not refused")
+}
+
 /// The head of a table of Todos.
 pub(in crate::cli) const TODO_HEAD: &[&str] = &["TODO", "PRIO", "STATE", "OWNER", "TITLE"];
 
@@ -124,6 +132,37 @@ pub(in crate::cli) fn owner(row: &TodoRow, now: Timestamp) -> String {
 
 fn left(until: Timestamp, now: Timestamp) -> String {
     format!("{} left", span(until.since(now).as_ms()))
+}
+
+/// The row of a Turn in a table; see [`TURN_HEAD`].
+pub(in crate::cli) fn turn(row: &TurnRow, now: Timestamp) -> Vec<String> {
+    let dash = || "-".to_owned();
+    vec![
+        short(&row.turn_id),
+        row.todo_id.as_ref().map_or_else(dash, ToString::to_string),
+        row.agent_id.to_string(),
+        when(row.admitted_at_ms, now),
+        match &row.summary {
+            Some(summary) => format!("{}: {}", turn_state(row), clipped(summary, SUMMARY_COLUMNS)),
+            None => turn_state(row),
+        },
+    ]
+}
+
+/// How much of what a Turn says that it did is shown beside others.
+const SUMMARY_COLUMNS: usize = 80;
+/// The head of a table of Turns.
+pub(in crate::cli) const TURN_HEAD: &[&str] = &["TURN", "TODO", "AGENT", "ADMITTED", "STATE"];
+
+/// The state of a Turn with why it stands there, and what its validators said where the state does not say it.
+fn turn_state(row: &TurnRow) -> String {
+    match (&row.why, row.verdict) {
+        (Some(why), _) => format!("{}, {}", row.state, plain(why)),
+        (None, Some(VerdictOutcome::Passed)) => format!("{}, proved", row.state),
+        (None, Some(VerdictOutcome::Progress)) => format!("{}, progress proved", row.state),
+        (None, Some(VerdictOutcome::Unchecked)) => format!("{}, not checked", row.state),
+        (None, Some(VerdictOutcome::Failed | VerdictOutcome::Inconclusive) | None) => row.state.to_owned(),
+    }
 }
 
 /// The row of a gate in a table; see [`GATE_HEAD`].

@@ -1,10 +1,10 @@
 //! Owns the handler of `status`: four answers a Goal, then what needs somebody.
 
-use super::{desk::Desk, names, schema, show};
+use super::{desk::Desk, names, reader::Reader, schema, show};
 use crate::{
     cli::{Args, Block, Context, Document, Rendered, render::clipped},
     error::Result,
-    model::{AgentId, EvidenceId, GateId, GoalId, Timestamp, Turn, TurnId},
+    model::{AgentId, GoalId, Timestamp, Turn},
     private::PrivateStore,
     projection::{self, Attention, Eyes, GoalStatus, Status, WaitingOn},
     turn::{self, DriverLock},
@@ -24,7 +24,8 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         _ => goal,
     };
     let status = seen(&mut desk, agents_goal.as_ref(), agent.as_ref())?;
-    let document = document(&status, context.program, context.look.columns);
+    let reader = Reader::of(context, args, &desk);
+    let document = document(&status, context.program, &reader, context.look.columns);
     Rendered::new(schema::STATUS, &status, document)
 }
 
@@ -39,7 +40,7 @@ pub(super) fn seen(desk: &mut Desk, goal: Option<&GoalId>, agent: Option<&AgentI
     desk.look(|view, terms| projection::status(view, terms, goal, agent, &eyes))
 }
 
-fn document(status: &Status, program: &str, columns: Option<u16>) -> Document {
+fn document(status: &Status, program: &str, reader: &Reader, columns: Option<u16>) -> Document {
     let mut document = Document::new();
     if status.clock_jump {
         document = document.para(format!(
@@ -47,7 +48,7 @@ fn document(status: &Status, program: &str, columns: Option<u16>) -> Document {
         ));
     }
     for goal in &status.goals {
-        document = of_goal(document, goal, status.now_ms, program, columns);
+        document = of_goal(document, goal, status.now_ms, reader, columns);
     }
     if status.goals.is_empty() {
         let text = if status.closed > 0 { "Every Goal is closed" } else { "There is no Goal yet" };
@@ -63,7 +64,7 @@ fn of_goal(
     document: Document,
     goal: &GoalStatus,
     now: Timestamp,
-    program: &str,
+    reader: &Reader,
     columns: Option<u16>,
 ) -> Document {
     let until = goal.until_ms.map(|at| format!(", {}", show::when(at, now))).unwrap_or_default();
@@ -85,7 +86,7 @@ fn of_goal(
     let mut document =
         document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
     if let Some(next) = &goal.first {
-        document = document.line(format!("next: {program} {}", for_people(&next.command)));
+        document = document.line(format!("next: {}", reader.command(&names::commanded(&next.command))));
     }
     let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
     if !owners.is_empty() {
@@ -95,7 +96,7 @@ fn of_goal(
     let said = goal.first.as_ref().map(|next| next.command.as_str());
     let rest = goal.attention.iter().filter(|row| Some(row.command.as_str()) != said);
     let lines = |row: &Attention| {
-        [fitting(&row.text, columns), format!("    {program} {}", for_people(&row.command))]
+        [fitting(&row.text, columns), format!("    {}", reader.command(&names::commanded(&row.command)))]
     };
     let rest: Vec<_> = rest.collect();
     let mut then: Vec<_> = rest.iter().take(ROWS).copied().flat_map(lines).collect();
@@ -113,15 +114,6 @@ fn fitting(text: &str, columns: Option<u16>) -> String {
     const INDENT: usize = 2;
     let width = columns.map_or(usize::MAX, |columns| usize::from(columns).saturating_sub(INDENT).max(20));
     clipped(text, width)
-}
-
-/// A command with its minted ids as lists show them.
-fn for_people(command: &str) -> String {
-    let prefixes = [GateId::PREFIX, TurnId::PREFIX, EvidenceId::PREFIX];
-    let is_minted = |word: &str| prefixes.iter().any(|prefix| word.starts_with(prefix));
-    let shown =
-        command.split(' ').map(|word| if is_minted(word) { names::short(&word) } else { word.to_owned() });
-    shown.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether there is work for an agent now, or one is at it.

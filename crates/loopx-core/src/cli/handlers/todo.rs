@@ -12,7 +12,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Change, Command, NewTodo, TodoCommand},
-    model::{AgentId, Duration, Expected, Requires, Text, Todo, TodoId, gathered},
+    model::{AgentId, Duration, Expected, GoalId, Requires, Text, Todo, TodoId, gathered},
     projection::{self, Slice, TodoQuery},
 };
 
@@ -42,12 +42,19 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
         hold: args.switch("hold"),
         ..NewTodo::titled(given::needed(args, "title")?, given::word(args.needed("kind")?)?)
     };
+    let unbound = unbound(&mut desk, &goal, Some(&new.requires));
     let kind = new.kind;
     let command = Command::Todo(TodoCommand::Add(Box::new(new)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let id = done.outcome.todo_ids.first().cloned().ok_or_else(|| Error::from(Code::Internal))?;
     let next = if kind.is_executable() { offer::for_todo(context, &mut desk, &id) } else { None };
-    answer(&id, &done, Document::new().line(format!("added {id}")).lines(next))
+    answer(&id, &done, Document::new().line(format!("added {id}")).lines(unbound).lines(next))
+}
+
+/// Says of scopes that bind nothing that they do not; a look that fails costs the line alone.
+fn unbound(desk: &mut Desk, goal: &GoalId, requires: Option<&Requires>) -> Option<String> {
+    let goal = names::goal_row(desk, goal).ok()?;
+    show::unbound(&goal, &requires?.write_scopes).map(|what| format!("its scopes bind {what}"))
 }
 
 /// The answer of a write about one Todo.
@@ -89,9 +96,11 @@ pub(in crate::cli) fn update(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let todo = names::todo_row(&mut desk, &id)?;
     let change = change(context, args, &desk, &todo)?;
+    let unbound =
+        unbound(&mut desk, id.goal(), change.requires.as_ref().filter(|_| args.text("scope").is_some()));
     let command = Command::Todo(TodoCommand::Update { todo_id: id.clone(), change: Box::new(change) });
     let done = submit_on(context, args, &mut desk, &id, command)?;
-    answer(&id, &done, Document::new().line(format!("changed {id}")))
+    answer(&id, &done, Document::new().line(format!("changed {id}")).lines(unbound))
 }
 
 fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, todo: &Todo) -> Result<Change> {

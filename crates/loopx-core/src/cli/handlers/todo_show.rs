@@ -11,7 +11,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::Result,
     model::{Timestamp, Wake},
-    projection::{self, TodoPage, TurnRow},
+    projection::{self, TodoPage},
 };
 
 /// `todo show`.
@@ -19,11 +19,12 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut desk = Desk::open(context, args)?;
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let (page, now) = desk.look(|view, terms| Ok((projection::todo(view, terms, &id)?, terms.now)))?;
-    let document = document(&page, now);
+    let goal = names::goal_row(&mut desk, id.goal())?;
+    let document = document(&page, show::unbound(&goal, &page.requires.write_scopes), now);
     Rendered::new(schema::TODO, &json!({"todo": page}), document)
 }
 
-fn document(page: &TodoPage, now: Timestamp) -> Document {
+fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document {
     let row = &page.row;
     let waits = row.wake.as_ref().map(|wake| match wake {
         Wake::After(at) => show::when(*at, now),
@@ -43,6 +44,7 @@ fn document(page: &TodoPage, now: Timestamp) -> Document {
         .list("depends on", &page.depends_on)
         .list("capabilities", &requires.capabilities)
         .list("write scopes", &requires.write_scopes)
+        .maybe("which bind", unbound)
         .list("effects", &requires.effects)
         .maybe("publishes", requires.publish.then_some("yes"))
         .list("not for", &page.excluded_agents)
@@ -69,26 +71,7 @@ fn document(page: &TodoPage, now: Timestamp) -> Document {
             document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
     }
     if !page.turns.is_empty() {
-        document = document.table(TURN_HEAD, page.turns.iter().map(|row| turn(row, now)).collect());
+        document = document.log(show::TURN_HEAD, page.turns.iter().map(|row| show::turn(row, now)).collect());
     }
     document
-}
-
-/// The head of a table of Turns.
-pub(super) const TURN_HEAD: &[&str] = &["TURN", "TODO", "STATE", "AGENT", "ADMITTED", "RESULT"];
-
-/// The row of a Turn in a table; see [`TURN_HEAD`].
-pub(super) fn turn(row: &TurnRow, now: Timestamp) -> Vec<String> {
-    let state = match &row.why {
-        Some(why) => format!("{}, {}", row.state, projection::plain(why)),
-        None => row.state.to_owned(),
-    };
-    vec![
-        names::short(&row.turn_id),
-        row.todo_id.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
-        state,
-        row.agent_id.to_string(),
-        show::when(row.admitted_at_ms, now),
-        row.summary.clone().unwrap_or_else(|| "-".to_owned()),
-    ]
 }

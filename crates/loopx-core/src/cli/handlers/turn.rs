@@ -6,6 +6,7 @@ use super::{
     caller::caller,
     desk::{Desk, tree_of},
     given, goal, names, progress,
+    reader::Reader,
     submit::{Wish, operation_id, submit, with_way_out},
     turn_end, turn_plan,
     workbench::{Workbench, interrupted},
@@ -37,7 +38,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     }
     let start = Start {
         operation_id: operation_id(args)?,
-        actor: who.actor,
+        actor: who.actor.clone(),
         provenance: who.provenance,
         goal_id: chosen.todo_id.goal().clone(),
         executor: (agent, endpoint),
@@ -47,11 +48,11 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     };
     let stopped = interrupted()?;
     let (start, host, admitted) = admit(context, args, &mut desk, &mut bench, chosen, start)?;
-    let progress = progress::watch(context, stopped);
+    let progress = progress::watch(context, &who, stopped);
     let done = turn::drive(&mut bench.site(&mut desk), &start, admitted, host.as_ref(), &progress)?;
     progress.over(done.turn().state.as_str());
     turn::prove_after(&mut bench.site(&mut desk), &done.receipt)?;
-    turn_end::answer(&done, &start.operation_id, context.program)
+    turn_end::answer(&done, &start.operation_id, &Reader::of(context, args, &desk))
 }
 
 /// What a run works on, where, and with which host.
@@ -235,9 +236,10 @@ pub(in crate::cli) fn accept(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let command = Command::Turn(TurnCommand::Accept { turn_id });
     let written = submit(context, args, &mut desk, Wish::new(row.goal_id, command))?;
     let around = Workbench::of(context, &desk)?.site(&mut desk).around(turn_id)?;
-    let program = context.program;
+    let reader = Reader::of(context, args, &desk);
     turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, |turn| {
-        format!("the result stands for the new text; prove it: {program} {}", recover_command(turn.turn_id))
+        let prove = reader.command(&recover_command(turn.turn_id));
+        format!("the result stands for the new text; prove it: {prove}")
     })
 }
 
@@ -266,15 +268,14 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
         }
         let goal = names::goal_given(args)?;
         let done = turn::prove_all(&mut bench.site(&mut desk), goal.as_ref())?;
-        return turn_end::proved(&done, context.program);
+        return turn_end::proved(&done, &Reader::of(context, args, &desk));
     };
     let turn_id = names::turn(&mut desk, &word)?;
     if args.switch("dry-run") {
-        return super::turn_show::show_one(context, &mut desk, turn_id);
+        return super::turn_show::show_one(context, args, &mut desk, turn_id);
     }
-    caller(context, args, &mut desk)?;
+    let who = caller(context, args, &mut desk)?;
     let base = operation_id(args)?;
-    let program = context.program;
     let mut started = None;
     let done = if args.switch("resume") {
         let before = names::turn_row(&mut desk, turn_id)?.attempts.len();
@@ -288,7 +289,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
             }
             None => None,
         };
-        let progress = progress::watch(context, stopped);
+        let progress = progress::watch(context, &who, stopped);
         let done = turn::resume(&mut bench.site(&mut desk), turn_id, &base, host.as_deref(), &progress)?;
         progress.over(done.turn().state.as_str());
         if done.turn().attempts.len() > before {
@@ -302,7 +303,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
     if let Some(host) = started {
         context.note(&format!("the host was started again: {host}"));
     }
-    turn_end::answer(&done, &base, program)
+    turn_end::answer(&done, &base, &Reader::of(context, args, &desk))
 }
 
 fn named(desk: &mut Desk, args: &Args) -> Result<(TurnId, Turn)> {

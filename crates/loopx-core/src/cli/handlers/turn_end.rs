@@ -4,14 +4,14 @@
 
 use serde_json::{Value, json};
 
-use super::{schema, submit::Written, turn_output};
+use super::{reader::Reader, schema, submit::Written, turn_output};
 use crate::{
     cli::{Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Outcome, recover_command},
     model::json_value,
     model::{FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState},
-    projection::{TurnRow, plain},
+    projection::{TurnRow, mend, plain},
     turn::{Done, Proved},
 };
 
@@ -19,21 +19,21 @@ use crate::{
 ///
 /// Errors: `validation_failed`, `held`, `turn_unresolved`, `not_ready` for what was stopped on a wish, the class of a
 /// host's failure; with the receipt.
-pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<Rendered> {
+pub(super) fn answer(done: &Done, verb: &OperationId, reader: &Reader) -> Result<Rendered> {
     let turn = done.turn();
     if let Some(error) = recorded(done)? {
         return Err(with(done, verb, error));
     }
     let lines = Document::new();
     match &turn.state {
-        TurnState::Settled => rendered(done, Some(verb), settled(done, program)?),
+        TurnState::Settled => rendered(done, Some(verb), settled(done, reader)?),
         TurnState::Stopped { why } => stopped(done, verb, *why),
         TurnState::Admitted | TurnState::Dispatched => {
             let text = format!("the Turn {} is {}; nothing runs it now", turn.turn_id, turn.state.as_str());
             rendered(
                 done,
                 Some(verb),
-                lines.line(text).line(format!("go on: {program} {}", recover_command(turn.turn_id))),
+                lines.line(text).line(format!("go on: {}", reader.command(&recover_command(turn.turn_id)))),
             )
         }
         TurnState::Candidate => {
@@ -41,7 +41,9 @@ pub(super) fn answer(done: &Done, verb: &OperationId, program: &str) -> Result<R
             rendered(
                 done,
                 Some(verb),
-                lines.line(text).line(format!("prove it: {program} {}", recover_command(turn.turn_id))),
+                lines
+                    .line(text)
+                    .line(format!("prove it: {}", reader.command(&recover_command(turn.turn_id)))),
             )
         }
         TurnState::Held { .. } => Err(with(done, verb, held(done))),
@@ -124,7 +126,7 @@ fn rendered(done: &Done, verb: Option<&OperationId>, document: Document) -> Resu
     super::submit::written(schema::TURN, "turn", &object(done)?, &written, &more, document)
 }
 
-fn settled(done: &Done, program: &str) -> Result<Document> {
+fn settled(done: &Done, reader: &Reader) -> Result<Document> {
     let turn = done.turn();
     let outcome: Outcome = done.receipt.outcome()?;
     let todo = done.around.todo.as_ref();
@@ -140,7 +142,7 @@ fn settled(done: &Done, program: &str) -> Result<Document> {
     if let (Some(_), Some(own_id)) = (outcome.next_turn_id, outcome.own_id) {
         document = document.line("the next Turn is yours").line(format!("own_id {own_id}"));
     }
-    Ok(document.line(format!("look: {program} turn show {}", turn.turn_id)))
+    Ok(document.line(format!("look: {}", reader.command(&format!("turn show {}", turn.turn_id)))))
 }
 
 fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
@@ -218,10 +220,14 @@ fn failed(done: &Done, how: FailedBy) -> Error {
         FailedBy::Host(failure) => failure_code(failure),
     };
     let FailedBy::Host(failure) = how else { return Error::from(Code::Internal) };
-    let said = match why.filter(|why| why != failure.as_str()) {
-        Some(why) => format!("{}: {why}", plain(failure.as_str())),
-        None => plain(failure.as_str()).to_owned(),
+    // That it printed no result is what the class says.
+    let is_more = |why: &String| why != failure.as_str() && failure != HostFailure::ResultMissing;
+    let seen = why.filter(is_more).map(|why| format!(": {why}")).unwrap_or_default();
+    let tries = match turn.attempts.len() {
+        0 | 1 => String::new(),
+        n => format!(" in each of {n} attempts"),
     };
+    let said = format!("{} on {todo}{tries}{seen}; {}", plain(failure.as_str()), mend(failure.as_str()));
     Error::new(code, said).detail("failure", failure.as_str()).hint(turn_output::command(turn.turn_id))
 }
 
@@ -243,7 +249,7 @@ fn with(done: &Done, verb: &OperationId, error: Error) -> Error {
 }
 
 /// What a proof of all Turns of this machine moved: from where to where, and what leads on.
-pub(super) fn proved(all: &[Proved], program: &str) -> Result<Rendered> {
+pub(super) fn proved(all: &[Proved], reader: &Reader) -> Result<Rendered> {
     let mut items = Vec::new();
     let mut rows = Vec::new();
     for Proved { was, done } in all {
@@ -265,7 +271,7 @@ pub(super) fn proved(all: &[Proved], program: &str) -> Result<Rendered> {
         }
         items.push(item);
         let todo = turn.todo_id().map(ToString::to_string).unwrap_or_default();
-        let next = next.map_or_else(|| "-".to_owned(), |next| format!("{program} {next}"));
+        let next = next.map_or_else(|| "-".to_owned(), |next| reader.command(&next));
         rows.push(vec![turn.turn_id.to_string(), todo, turn.state.as_str().to_owned(), next, said]);
     }
     let document = if rows.is_empty() {

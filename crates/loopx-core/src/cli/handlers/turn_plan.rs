@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 
 use super::{
     desk::{Desk, tree_of},
-    goal, names, schema, show,
+    goal, names,
+    reader::Reader,
+    schema, show,
     workbench::Workbench,
 };
 use crate::{
     authority::{self, TurnFilter},
-    cli::{Args, Context, Document, Rendered},
+    cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{
-        Action, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
+        Action, Ask, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
         claim::{self, Claim, admissible_reads},
         validators,
     },
@@ -25,7 +27,7 @@ use crate::{
         AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace, gathered,
     },
     private::PrivateStore,
-    projection::{plain, should, with_units},
+    projection::{left, plain, should, with_units},
     turn::{self, Commit, DriverLock},
 };
 
@@ -37,18 +39,12 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
     if let Some(word) = args.text("todo") {
         let todo_id = names::todo(&mut desk, word)?;
         let todo = admissible(context, &mut desk, &todo_id, &agent, &endpoint)?;
-        return shown(
-            &mut desk,
-            context,
-            &agent,
-            "run",
-            Some(&todo),
-            json!({"todo_id": todo_id, "reason": "claimable"}),
-            None,
-        );
+        let body = json!({"todo_id": todo_id, "reason": "claimable"});
+        let plan = Plan { action: "run", todo: Some(&todo), body, why: None, commands: Vec::new() };
+        return shown(&mut desk, context, args, &agent, plan);
     }
     let goal = names::goal(&mut desk, None)?;
-    planned(context, &mut desk, &Asking::new(&goal, &agent, &endpoint))
+    planned(context, args, &mut desk, &Asking::new(&goal, &agent, &endpoint))
 }
 
 /// For whom a decision is asked, and what it presents.
@@ -74,7 +70,12 @@ impl<'a> Asking<'a> {
 }
 
 /// What an agent should do next in a Goal, as an answer.
-pub(super) fn planned(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking<'_>) -> Result<Rendered> {
+pub(super) fn planned(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    asking: &Asking<'_>,
+) -> Result<Rendered> {
     let decided = decide(context, desk, asking)?;
     let todo = match &decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Some(names::todo_row(desk, todo_id)?),
@@ -82,8 +83,9 @@ pub(super) fn planned(context: &Context<'_, '_>, desk: &mut Desk, asking: &Askin
     };
     let body = json_value(&decided)?;
     let body = with_units(body);
-    let why = explain(&decided, context.program);
-    shown(desk, context, asking.agent, decided.action.name(), todo.as_ref(), body, why)
+    let (why, commands) = explain(desk, &decided)?;
+    let plan = Plan { action: decided.action.name(), todo: todo.as_ref(), body, why, commands };
+    shown(desk, context, args, asking.agent, plan)
 }
 
 /// The Todo that a run works on: the one that is named, else what the agent should do next.
@@ -106,12 +108,12 @@ pub(super) fn todo_of(
     let decided = decide(context, desk, &Asking::new(&goal, agent, endpoint))?;
     match decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
-        Action::Reconcile { turn_id, command } => Err(Error::new(
-            Code::ReconciliationRequired,
-            format!("the Turn {turn_id} has to be looked into first"),
-        )
-        .detail("turn_id", turn_id.to_string())
-        .hint(command)),
+        Action::Reconcile { turn_id, command } => {
+            let left = left(&names::turn_row(desk, turn_id)?);
+            Err(Error::new(Code::ReconciliationRequired, format!("first {agent} ends what it began: {left}"))
+                .detail("turn_id", turn_id.to_string())
+                .hint(command))
+        }
         Action::Wait { why, until } => {
             let error = Error::new(Code::NotReady, format!("{agent} has nothing to do now: {}", plain(why)))
                 .detail("why", why)
@@ -217,35 +219,50 @@ fn workspace(context: &Context<'_, '_>, desk: &Desk) -> Result<Option<Workspace>
     tree.map(|tree| Ok(goal::work_tree(context, desk, Some(&tree))?.0)).transpose()
 }
 
-/// The decision in words, with the command that moves it.
-fn explain(decided: &Decided, program: &str) -> Option<String> {
-    match &decided.action {
-        Action::Run { .. } | Action::Closed => None,
-        Action::Repair { failure, .. } => Some(failure.as_ref().map_or_else(
-            || "its last result was refused".to_owned(),
-            |failure| format!("its last result was refused: {failure}"),
-        )),
-        Action::Reconcile { command, .. } => Some(format!("first: {program} {command}")),
-        Action::Wait { why, .. } => Some(plain(why).to_owned()),
-        Action::AskUser { asks } => {
-            let lines: Vec<_> = asks
-                .iter()
-                .map(|ask| format!("{} ({}): {program} {}", plain(ask.why), ask.about, ask.command))
-                .collect();
-            Some(lines.join("; "))
+/// The decision in words, and the commands that move it, the first one first.
+fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<String>, Vec<String>)> {
+    Ok(match &decided.action {
+        Action::Run { .. } | Action::Closed => (None, Vec::new()),
+        Action::Repair { failure, .. } => {
+            let why = failure.as_ref().map_or_else(
+                || "its last result was refused".to_owned(),
+                |failure| format!("its last result was refused: {failure}"),
+            );
+            (Some(why), Vec::new())
         }
-    }
+        Action::Reconcile { turn_id, command } => {
+            (Some(left(&names::turn_row(desk, *turn_id)?)), vec![command.clone()])
+        }
+        Action::Wait { why, .. } => (Some(plain(why).to_owned()), Vec::new()),
+        Action::AskUser { asks } => {
+            // What was never begun is not offered as done.
+            let is_begun = !asks.iter().any(|ask| ask.why == Ask::NO_TODO);
+            let asks: Vec<_> = asks.iter().filter(|ask| is_begun || ask.why != Ask::READY_TO_CLOSE).collect();
+            let said: Vec<_> =
+                asks.iter().map(|ask| format!("{} ({})", plain(ask.why), names::shown(&ask.about))).collect();
+            (Some(said.join("; ")), asks.iter().map(|ask| ask.command.clone()).collect())
+        }
+    })
+}
+
+/// What an agent should do, for programs and in words.
+struct Plan<'t> {
+    action: &'static str,
+    todo: Option<&'t Todo>,
+    body: Value,
+    why: Option<String>,
+    /// What moves it.
+    commands: Vec<String>,
 }
 
 fn shown(
     desk: &mut Desk,
     context: &Context<'_, '_>,
+    args: &Args,
     agent: &AgentId,
-    action: &str,
-    todo: Option<&Todo>,
-    mut body: Value,
-    why: Option<String>,
+    plan: Plan<'_>,
 ) -> Result<Rendered> {
+    let Plan { action, todo, mut body, why, commands } = plan;
     let mut facts = show::Facts::default().add("next", should(action)).maybe("why", why);
     if let Some(todo) = todo {
         let goal = names::goal_row(desk, todo.todo_id.goal())?;
@@ -270,13 +287,15 @@ fn shown(
     if let Value::Object(fields) = &mut body {
         fields.insert("action".to_owned(), action.into());
     }
-    let document = Document::new().with(facts.block());
-    let document = match todo {
-        Some(todo) => document.line(format!(
-            "{} turn run --todo {} --agent {agent} --host COMMAND",
-            context.program, todo.todo_id
-        )),
-        None => document,
-    };
+    let mut document = Document::new().with(facts.block());
+    let run = todo.map(|todo| format!("turn run --todo {} --agent {agent} --host COMMAND", todo.todo_id));
+    let reader = Reader::of(context, args, desk);
+    let mut commands =
+        run.into_iter().chain(commands).map(|command| reader.command(&names::commanded(&command)));
+    document = document.lines(commands.next().map(|command| format!("next: {command}")));
+    let then: Vec<_> = commands.collect();
+    if !then.is_empty() {
+        document = document.with(Block::Heading(2, "Then".to_owned())).code(then);
+    }
     Rendered::new(schema::TURN_PLAN, &json!({"plan": body}), document)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
+use super::{desk::Desk, names, reader::Reader, schema, show, turn_output, workbench::Workbench};
 use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
@@ -17,6 +17,8 @@ use crate::{
     turn::{self, DriverLock, Machine},
 };
 
+/// How much of a verb's own id is shown beside each of its steps.
+const VERB_BYTES: usize = 10;
 /// How many events of a Turn are shown.
 const EVENTS_MAX: usize = 200;
 
@@ -41,7 +43,6 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     };
     let query = TurnQuery { goal: &goal, todo: todo.as_ref(), agent: agent.as_ref(), states: &states };
     let (page, now) = desk.look(|view, terms| Ok((projection::turns(view, &query, slice)?, terms.now)))?;
-    let head = ["TURN", "TODO", "AGENT", "STATE", "VERDICT", "ADMITTED"];
     let program = context.program;
     let empty = if states.is_empty() && todo.is_none() && agent.is_none() {
         format!(
@@ -50,20 +51,12 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     } else {
         format!("{goal} has no such Turn.")
     };
-    show::listed(schema::TURN_LIST, &page, &head, |row| cells(row, now), &empty)
-}
-
-fn cells(row: &TurnRow, now: Timestamp) -> Vec<String> {
-    let state =
-        row.why.as_ref().map_or_else(|| row.state.to_owned(), |why| format!("{}, {}", row.state, plain(why)));
-    vec![
-        names::short(&row.turn_id),
-        row.todo_id.as_ref().map(ToString::to_string).unwrap_or_default(),
-        row.agent_id.to_string(),
-        state,
-        row.verdict.as_ref().map(word).unwrap_or_default(),
-        show::when(row.admitted_at_ms, now),
-    ]
+    let document = if page.items.is_empty() {
+        Document::new().para(empty)
+    } else {
+        Document::new().log(show::TURN_HEAD, page.items.iter().map(|row| show::turn(row, now)).collect())
+    };
+    show::paged(schema::TURN_LIST, &page, document)
 }
 
 /// `turn show`.
@@ -73,11 +66,16 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     if args.switch("output") {
         return turn_output::show(&mut desk, turn_id);
     }
-    show_one(context, &mut desk, turn_id)
+    show_one(context, args, &mut desk, turn_id)
 }
 
 /// One Turn: where it stands, its attempts, what was said of it, its receipts, and where private text lies.
-pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: TurnId) -> Result<Rendered> {
+pub(super) fn show_one(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    turn_id: TurnId,
+) -> Result<Rendered> {
     let turn = names::turn_row(desk, turn_id)?;
     let (log, now) = desk.look(|view, terms| {
         let query = LogQuery { goal: &turn.goal_id, todo: turn.todo_id(), since: Some(turn.admitted_at) };
@@ -98,10 +96,10 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
     let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
-    let snapshot = snapshot(&Workbench::of(context, desk)?.machine, &turn)?;
-    let document = page(&turn, words, &log, &kept, now, context.program)
-        .line(format!("snapshot: {}", snapshot.1))
-        .lines(next.map(|command| format!("next: {} {command}", context.program)));
+    let reader = Reader::of(context, args, desk);
+    let snapshot = snapshot(&Workbench::of(context, desk)?.machine, &turn, &reader)?;
+    let document = page(&turn, words, &log, &kept, &snapshot.1, now, context.program)
+        .lines(next.map(|command| format!("next: {}", reader.command(&command))));
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
@@ -133,7 +131,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
 }
 
 /// What is kept of the work tree before and after a Turn, for programs and in words.
-fn snapshot(machine: &Machine, turn: &Turn) -> Result<(Value, String)> {
+fn snapshot(machine: &Machine, turn: &Turn, reader: &Reader) -> Result<(Value, String)> {
     let none = |why: &str| (json!({"absent": why}), format!("none, {why}"));
     let Some(record) = turn::recorded(machine, turn)? else { return Ok(none(turn::why_none(machine, turn))) };
     if let Some(why) = record.absent() {
@@ -142,7 +140,9 @@ fn snapshot(machine: &Machine, turn: &Turn) -> Result<(Value, String)> {
     let changed = record.changes.len();
     let paths = if changed == 1 { "1 path".to_owned() } else { format!("{changed} paths") };
     let object = json!({"changed": changed, "peers": record.peers, "before_at_ms": record.before.at_ms});
-    Ok((object, format!("{paths} changed, `turn diff {}` shows them", turn.turn_id)))
+    let diff = format!("turn diff {}", names::short(&turn.turn_id));
+    let shown = if changed == 0 { String::new() } else { format!(": {}", reader.command(&diff)) };
+    Ok((object, format!("{paths} changed{shown}")))
 }
 
 fn page(
@@ -150,6 +150,7 @@ fn page(
     causes: Vec<String>,
     log: &[&LogRow],
     kept: &[Value],
+    snapshot: &str,
     now: Timestamp,
     program: &str,
 ) -> Document {
@@ -166,7 +167,8 @@ fn page(
         .add("number", format!("Turn {} of the Todo, epoch {}", turn.turn_no, turn.epoch))
         .add("admitted", show::when(turn.admitted_at, now))
         .maybe("ended", turn.ended_at.map(|at| show::when(at, now)))
-        .add("slot", word(&turn.slot))
+        .add("slot in the budget", word(&turn.slot))
+        .add("snapshot", snapshot)
         .maybe(
             "asked to stop",
             turn.stop_wish.as_ref().map(|wish| format!("by {}, {}", wish.by, show::when(wish.at, now))),
@@ -174,13 +176,12 @@ fn page(
     let mut document = Document::new().with(facts.block());
     if turn.is_driven() && !turn.attempts.is_empty() {
         let rows = turn.attempts.iter().map(|attempt| attempt_cells(attempt, now)).collect();
-        document = document
-            .heading("Attempts")
-            .table(&["NO", "HOST", "STARTED", "ENDED", "FAILURE", "HELD BY"], rows);
+        document =
+            document.heading("Attempts").log(&["NO", "HOST", "STARTED", "ENDED", "HELD BY", "FAILURE"], rows);
     }
     if let Some(candidate) = &turn.candidate {
         let facts = show::Facts::default()
-            .add("kind", word(&candidate.kind))
+            .add("says", plain(&word(&candidate.kind)))
             .maybe("summary", candidate.summary.as_ref())
             .maybe("next", candidate.next_action.as_ref())
             .list(
@@ -200,17 +201,17 @@ fn page(
         document = document.heading("Verdict").with(facts.block());
     }
     let cells = |row: &&LogRow| {
-        vec![row.seq.to_string(), show::utc(row.at_ms), row.text.clone(), row.operation_id.to_string()]
+        vec![row.seq.to_string(), show::utc(row.at_ms), step(row.operation_id.as_str()), row.text.clone()]
     };
     document = document
         .heading("Commits")
-        .table(&["SEQ", "AT", "WHAT", "OPERATION"], log.iter().map(cells).collect());
+        .log(&["EVENT", "WHEN", "OPERATION", "WHAT"], log.iter().map(cells).collect());
     if !kept.is_empty() {
         let lines: Vec<_> = kept
             .iter()
             .map(|one| {
                 (
-                    format!("{} {}", text(one, "kind"), text(one, "id")),
+                    format!("{} {}", text(one, "kind"), of_turn(text(one, "id"), turn.turn_id)),
                     format!("{} bytes, in this profile's private.db", one["bytes"]),
                 )
             })
@@ -224,6 +225,23 @@ fn page(
     document
 }
 
+/// The id of an operation by the start of its verb's and all of its step's; a program gets all of it.
+fn step(id: &str) -> String {
+    let (verb, step) =
+        id.split_once('/').map_or((id, String::new()), |(verb, step)| (verb, format!("/{step}")));
+    if verb.len() <= VERB_BYTES {
+        id.to_owned()
+    } else {
+        format!("{}…{step}", verb.get(..VERB_BYTES).unwrap_or(verb))
+    }
+}
+
+/// The id of a text without that of its Turn.
+fn of_turn(id: &str, turn_id: TurnId) -> String {
+    let rest = id.strip_prefix(&turn_id.to_string()).map(|rest| rest.trim_start_matches('.').to_owned());
+    rest.unwrap_or_else(|| id.to_owned())
+}
+
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
@@ -234,12 +252,12 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
         attempt.host.to_string(),
         show::when(attempt.dispatched_at, now),
         attempt.end.as_ref().map_or_else(|| "-".to_owned(), |end| show::when(end.at, now)),
+        attempt.guarantee.map_or_else(|| "-".to_owned(), |guarantee| plain(guarantee.as_str()).to_owned()),
         attempt
             .end
             .as_ref()
             .and_then(|end| end.failure)
-            .map_or_else(String::new, |failure| plain(failure.as_str()).to_owned()),
-        attempt.guarantee.map_or_else(String::new, |guarantee| plain(guarantee.as_str()).to_owned()),
+            .map_or_else(|| "-".to_owned(), |failure| plain(failure.as_str()).to_owned()),
     ]
 }
 

@@ -101,10 +101,18 @@ fn log(out: &mut String, head: &[String], rows: &[Vec<String>], columns: Option<
     table(&mut left, first, others, None);
     let beside = left.lines().map(str::width).max().unwrap_or(0) + 2;
     let is_below = beside + LAST_MIN > columns;
-    for (line, last) in left.lines().zip(&lasts) {
+    if is_below {
+        left.clear();
+        table(&mut left, first, others, Some(columns));
+    }
+    // What is too wide even so has each name on a line of its own.
+    let each_row = left.lines().count().checked_div(lasts.len()).unwrap_or(1).max(1);
+    let lines: Vec<_> = left.lines().collect();
+    for (lines, last) in lines.chunks(each_row).zip(&lasts) {
+        let line = lines.join("\n");
         if is_below {
-            out.extend([line, "\n"]);
-            wrap(out, "  ", last, columns);
+            out.extend([&line, "\n"]);
+            wrap(out, if each_row > 1 { "    " } else { "  " }, last, columns);
         } else {
             let gap = " ".repeat(beside.saturating_sub(line.width()));
             wrap_after(out, &format!("{line}{gap}"), &" ".repeat(beside), last, columns);

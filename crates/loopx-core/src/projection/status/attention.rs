@@ -10,7 +10,7 @@ use crate::{
         waits_for_person,
     },
     model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
-    projection::{turn::word, words::plain},
+    projection::{turn::left, words::plain},
 };
 
 /// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a
@@ -22,11 +22,11 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
     let mut rows = Vec::new();
     rows.extend(clock(seen));
     rows.extend(seen.live.iter().filter_map(|turn| unresolved_row(seen, turn)));
-    rows.extend(seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(gone_row));
+    rows.extend(seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(left_row));
     for turn in seen.live.iter().filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
         rows.extend(held_rows(seen, turn)?);
     }
-    rows.extend(seen.live.iter().filter(|turn| seen.unproved.contains(&turn.turn_id)).map(unproved_row));
+    rows.extend(seen.live.iter().filter(|turn| seen.unproved.contains(&turn.turn_id)).map(left_row));
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
         let id = &seen.goal.goal_id;
@@ -36,7 +36,10 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
     rows.extend(no_agent(seen));
     rows.extend(seen.persons.iter().chain(&seen.open).filter_map(|todo| todo_row(seen, todo)));
     rows.extend(due(wait));
-    rows.extend(wait.asks.iter().map(|ask| asked_row(seen, ask)));
+    // What was never begun is not offered as done.
+    let is_begun = !wait.asks.iter().any(|ask| ask.why == Ask::NO_TODO);
+    let asks = wait.asks.iter().filter(|ask| is_begun || ask.why != Ask::READY_TO_CLOSE);
+    rows.extend(asks.map(|ask| asked_row(seen, ask)));
     // What two rules find is said once.
     let mut said = BTreeSet::new();
     rows.retain(|row| said.insert(row.command.clone()));
@@ -45,6 +48,9 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
 
 /// What must happen first: where an agent can go on, its work; else the most urgent row.
 pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attention> {
+    if let Some(command) = &wait.recover {
+        return rows.iter().find(|row| row.command == *command).or_else(|| rows.first());
+    }
     if wait.may_continue {
         return rows.iter().find(|row| row.kind == "due");
     }
@@ -64,24 +70,19 @@ fn clock(seen: &Seen<'_>) -> Option<Attention> {
 }
 
 fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
-    let TurnState::Unresolved { why, .. } = turn.state else { return None };
-    let text = format!("what the Turn on {} did is not known: {}", about(turn), plain(&word(&why)));
+    if !matches!(turn.state, TurnState::Unresolved { .. }) {
+        return None;
+    }
+    let text = left(turn);
     let command = unresolved_ask(turn, seen.told.contains(&turn.turn_id)).command;
     let row = row(Code::TurnUnresolved.as_str(), &turn.turn_id, text, command);
     Some(Attention { since_ms: Some(turn.admitted_at), ..row })
 }
 
-/// A Turn at work whose driver is not.
-fn gone_row(turn: &Turn) -> Attention {
-    let text = format!("what drove the Turn on {} is gone", about(turn));
-    let row = row("driver_gone", &turn.turn_id, text, recover_command(turn.turn_id));
-    Attention { since_ms: Some(turn.admitted_at), ..row }
-}
-
-/// A result that is to be proved, and nobody is at it.
-fn unproved_row(turn: &Turn) -> Attention {
-    let text = format!("the result on {} is there, and nobody proves it", about(turn));
-    let row = row("turn_unproved", &turn.turn_id, text, recover_command(turn.turn_id));
+/// A Turn at work that nobody brings on.
+fn left_row(turn: &Turn) -> Attention {
+    let kind = if matches!(turn.state, TurnState::Candidate) { "turn_unproved" } else { "driver_gone" };
+    let row = row(kind, &turn.turn_id, left(turn), recover_command(turn.turn_id));
     Attention { since_ms: Some(turn.admitted_at), ..row }
 }
 
@@ -186,8 +187,11 @@ fn due(wait: &Wait) -> Option<Attention> {
 fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
     let about = &ask.about;
     let (kind, text) = match ask.why {
-        "no_todo" => ("goal", format!("{about} has no Todo yet")),
-        "ready_to_close" => ("goal", format!("{about} can be closed")),
+        Ask::NO_TODO => ("goal", format!("{about} has no Todo yet")),
+        Ask::READY_TO_CLOSE if seen.goal.acceptance.is_empty() => {
+            ("goal", format!("{about} has no criterion: whether it is reached is yours to say"))
+        }
+        Ask::READY_TO_CLOSE => ("goal", format!("each criterion of {about} is met, so it can be closed")),
         "acceptance_gap" => match seen.goal.acceptance.iter().zip(1..).find(|(one, _)| one.state.is_open()) {
             Some((one, place)) => {
                 let text = echo(one.text.as_str());

@@ -63,7 +63,9 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
     let goal = &seen.goal.goal_id;
     let mut later = None;
     let mut rest = Rest::default();
-    for agent in &seen.agents {
+    // Who left something behind brings that to an end before it takes anything.
+    let is_free = |agent: &&Agent| !seen.left().any(|turn| turn.agent_id == agent.agent_id);
+    for agent in seen.agents.iter().filter(is_free) {
         let asker = Asker {
             viewer: Viewer {
                 agent_id: &agent.agent_id,

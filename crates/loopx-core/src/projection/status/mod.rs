@@ -108,7 +108,7 @@ pub struct Stuck {
 /// Something that needs somebody, and the command that moves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attention {
-    /// What it is: `turn_unresolved`, `driver_gone`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
+    /// What it is: `turn_unresolved`, `driver_gone`, `turn_unproved`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
     pub kind: &'static str,
     /// The id it is about.
     pub about: String,

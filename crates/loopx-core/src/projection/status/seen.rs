@@ -8,8 +8,8 @@ use crate::{
     error::{Code, Result},
     kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
     model::{
-        Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnState, VerdictOutcome, Workspace,
-        gathered,
+        Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnKind, TurnState, VerdictOutcome,
+        Workspace, gathered,
     },
     projection::{
         gate,
@@ -139,6 +139,15 @@ impl<'a> Seen<'a> {
     /// The Todos that live Turns work on, in the order of those.
     fn owned(&self) -> impl Iterator<Item = &Todo> {
         self.live.iter().filter_map(|turn| self.todo_of(turn))
+    }
+
+    /// The Turns that have to be brought on, or looked into, from this machine before their agents can take anything.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Turn> {
+        let is_left = |turn: &&Turn| {
+            matches!(turn.kind, TurnKind::Work { .. })
+                && (self.gone.contains(&turn.turn_id) || self.told.contains(&turn.turn_id))
+        };
+        self.live.iter().filter(is_left)
     }
 
     /// Whether a live Turn is at work as far as is known: what is unresolved may be, and is told apart.

@@ -8,9 +8,14 @@ use super::{
 use crate::{
     authority::View,
     error::{Code, Result},
-    kernel::{Action, Ask, Decided, Facts, READ_ROUNDS, close_asks, close_reads, waits_for_person},
+    kernel::{
+        Action, Ask, Decided, Facts, READ_ROUNDS, close_asks, close_reads, recover_command, waits_for_person,
+    },
     model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
 };
+
+/// Why a Goal waits for what an agent of it left behind; which Turn that is stands first.
+const LEFT: &str = "a Turn is to be brought to its end";
 
 /// What a Goal waits for.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub(super) struct Wait {
     pub(super) because: String,
     pub(super) until: Option<Timestamp>,
     pub(super) may_continue: bool,
+    /// What has to be brought on before its agent can take anything.
+    pub(super) recover: Option<String>,
     /// What an agent can take now.
     pub(super) take: Option<(AgentId, TodoId)>,
     /// What a person can do, where nothing can be taken.
@@ -27,7 +34,8 @@ pub(super) struct Wait {
 
 impl Wait {
     fn new(on: WaitingOn, because: impl Into<String>) -> Self {
-        Self { on, because: because.into(), until: None, may_continue: false, take: None, asks: Vec::new() }
+        let (until, recover, take) = (None, None, None);
+        Self { on, because: because.into(), until, may_continue: false, recover, take, asks: Vec::new() }
     }
 }
 
@@ -63,8 +71,9 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
         }
         Can::Nothing { until, waits, asks } => (until, waits, asks),
     };
-    if !seen.gone.is_empty() {
-        return Ok(Wait::new(WaitingOn::Repair, "what drove a Turn is gone"));
+    if let Some(turn) = seen.left().next() {
+        let recover = Some(recover_command(turn.turn_id));
+        return Ok(Wait { recover, ..Wait::new(WaitingOn::Repair, LEFT) });
     }
     if seen.live.iter().any(|turn| matches!(turn.state, TurnState::Unresolved { .. })) {
         return Ok(Wait::new(WaitingOn::Repair, "what a Turn did is not known"));
@@ -143,10 +152,10 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             take: Some((agent.clone(), todo_id.clone())),
             ..Wait::new(WaitingOn::Repair, format!("{todo_id} is to be repaired"))
         },
-        Action::Reconcile { turn_id, .. } => Wait {
-            may_continue: true,
-            ..Wait::new(WaitingOn::Repair, format!("what {turn_id} did is to be found out"))
-        },
+        Action::Reconcile { command, .. } => {
+            let recover = Some(command.clone());
+            Wait { may_continue: true, recover, ..Wait::new(WaitingOn::Repair, LEFT) }
+        }
         Action::Wait { why, until } => {
             let (on, because) = match *why {
                 "quota" => (WaitingOn::Quota, "the budget of Turns is used up"),

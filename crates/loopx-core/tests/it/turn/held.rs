@@ -112,7 +112,7 @@ fn follow(place: &Place, what: &str) -> usize {
         if !["held", "candidate"].contains(&state.as_str()) {
             return step;
         }
-        let shown = place.plain("user:ana", &["turn", "show", &place.turn_id()]).output().unwrap();
+        let shown = place.plain("proven:ana", &["turn", "show", &place.turn_id()]).output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
         let next = shown.lines().find_map(|line| line.strip_prefix("next: loopx-core "));
         // What another's work ends needs nobody.

@@ -222,7 +222,11 @@ fn three_failures_alike_end_a_loop_with_the_reason() {
         assert_eq!((ended.exit, ended.code()), (Some(exit), code), "{}", ended.json);
         assert_eq!(account(&ended, "disposition"), "repair");
         assert_eq!((states(&ended), place.runs()), (vec!["g.1 failed".to_owned(); 3], 3));
-        assert!(ended.text("/error/message").contains("3 Turns in a row failed alike"), "{}", ended.json);
+        assert!(
+            ended.text("/error/message").contains("3 Turns in a row on g.1 failed alike"),
+            "{}",
+            ended.json
+        );
         assert!(ended.text("/error/hint").contains("turn show"), "{}", ended.json);
     }
 }
@@ -297,8 +301,45 @@ fn the_first_signal_lets_a_turn_end_and_the_second_stops_it() {
         assert_eq!((ended.exit, ended.code()), (Some(exits), "not_ready"), "{}\n{said}", ended.json);
         assert_eq!((states(&ended), place.runs()), (vec![format!("g.1 {state}")], 1), "{said}");
         assert_eq!(account(&ended, "disposition"), "stop");
-        assert!(said.contains("left: g.2 waits for: nothing"), "{said}");
+        assert!(
+            said.contains("LEFT  WAITS FOR  TITLE\n") && said.contains("\ng.2   an agent   and this\n"),
+            "{said}"
+        );
         assert!(place.survivors().is_empty());
+        // Who stopped it is said, and the call that goes on is the same one.
+        if signals == 2 {
+            let log = place.plain("user:ana", &["log", "--goal", "g"]).output().unwrap();
+            let log = String::from_utf8(log.stdout).unwrap();
+            assert!(log.contains("Turn stopped, user:ana asked for it: interrupted"), "{log}");
+        }
+        let again = "loop run --agent a --host 'sh host.sh' --wall 2m --json --goal g";
+        assert_eq!(ended.text("/error/hint"), format!("loopx-core {again}"));
+    }
+}
+
+#[test]
+fn a_loop_that_is_cut_short_gives_the_same_account() {
+    // given a loop that has done one Todo and waits for the other
+    let place = Place::new("true");
+    place.host("");
+    add(&place, "and this");
+    place.call("user:ana", &["todo", "defer", "g.2", "--wake", "after:1d"]).ok();
+    let child = start(&place, &[]);
+    until("it waits", || told(&place).contains("waiting: "));
+    // when its agent is retired, so that no decision is left to it
+    place.call("proven:ana", &["agent", "retire", "a"]).ok();
+    let ended = answer(&child.wait_with_output().unwrap());
+    // then the account has what was done, what is left, what was used, and the call that goes on
+    assert_eq!(account(&ended, "disposition"), "error", "{}", ended.json);
+    assert_eq!(states(&ended), ["g.1 settled"]);
+    let said = told(&place);
+    for part in [
+        "TURN",
+        "settled",
+        "used: 1 of 10 Turns, ",
+        "afterwards: loopx-core loop run --agent a --host 'sh host.sh'",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn hint(answer: &Answer) -> String {
 fn go_out(place: &Place, held: &Answer) -> Answer {
     let command = hint(held);
     let turn_id = place.turn_id();
-    let shown = place.plain("user:ana", &["turn", "show", &turn_id]).output().unwrap();
+    let shown = place.plain("proven:ana", &["turn", "show", &turn_id]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains(&format!("next: loopx-core {command}\n")), "{command}: {shown}");
     let status = place.call("user:ana", &["status"]).ok();

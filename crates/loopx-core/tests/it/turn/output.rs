@@ -89,7 +89,9 @@ fn a_signal_a_deadline_and_a_bad_result_say_what_they_were() {
     let ended = place.call("user:ana", &place.run("r1"));
     assert_eq!(ended.text("/error/details/failure"), "result_invalid");
     assert!(
-        ended.text("/error/message").ends_with("the result has a key nobody reads: colour"),
+        ended
+            .text("/error/message")
+            .contains(": the result has a key nobody reads: colour; mend what it prints"),
         "{}",
         ended.json
     );

@@ -193,6 +193,69 @@ fn ctrl_c_ends_the_group_and_the_turn() {
     let ended = answer(&run.wait_with_output().unwrap());
     assert_eq!((ended.exit, ended.text("/error/details/turn/state")), (Some(1), "stopped"));
     assert!(place.survivors().is_empty());
+    // The history names whoever was at the run, not the agent that worked.
+    let said = place.plain("user:ana", &["log", "--goal", "g"]).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("Turn stopped, user:ana asked for it: interrupted"), "{said}");
+    let shown = place.call("user:ana", &["status"]).ok();
+    let last = shown.text("/goals/0/last_run/text");
+    assert_eq!(last, "g.1 stopped: user:ana asked for it (interrupted)");
+}
+
+#[test]
+fn a_result_that_nobody_proves_is_called_that_everywhere() {
+    // given a held result, whose tree changes before a person accepts it
+    let place = Place::bare().with_git();
+    place.host("");
+    let held = place.call("user:ana", &place.run("r1"));
+    assert_eq!(held.code(), "held", "{}", held.json);
+    std::fs::write(place.tree().join("tracked"), "another").unwrap();
+    let approve = held.text("/error/hint").trim_start_matches("loopx-core ").to_owned();
+    place.call("proven:ana", &approve.split(' ').collect::<Vec<_>>()).ok();
+    assert_eq!(place.turns()[0]["state"], "candidate");
+    // then status, for all and for the agent, the plan and a run say the same of it, with one command
+    let (said, command) = (
+        "the result on g.1 is there, and nobody proves it",
+        format!("turn recover {} --resume", place.turn_id()),
+    );
+    for words in [&["status"][..], &["status", "--agent", "a"]] {
+        let status = place.call("user:ana", words).ok();
+        assert_eq!(status.text("/goals/0/first/text"), said, "{words:?} {}", status.json);
+        assert_eq!(status.text("/goals/0/first/command"), command, "{words:?}");
+        assert_eq!(status.text("/goals/0/waiting_on"), "repair", "{words:?}");
+        assert_eq!(status.text("/goals/0/because"), "a Turn is to be brought to its end", "{words:?}");
+    }
+    let plan = place.plain("user:ana", &["turn", "plan", "--agent", "a", "--goal", "g"]).output().unwrap();
+    assert!(String::from_utf8(plan.stdout).unwrap().contains(said));
+    let run = place.call("user:ana", &["turn", "run", "--agent", "a", "--host", "sh host.sh"]);
+    assert_eq!(run.code(), "reconciliation_required", "{}", run.json);
+    assert!(run.text("/error/message").ends_with(said), "{}", run.json);
+}
+
+#[test]
+fn what_is_named_first_is_accepted_after_a_driver_died() {
+    // given a Turn whose driver is killed, and another Todo that its agent could take
+    let place = Place::new("exit 0");
+    place.host("touch ../began; while [ ! -f ../go ]; do sleep 0.05; done");
+    place.call("user:ana", &["todo", "add", "and this"]).ok();
+    place.call("proven:ana", &["agent", "retire", "b"]).ok();
+    let mut run = place.start("user:ana", &place.run("r1"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    kill_process(Pid::from_child(&run), Signal::KILL).unwrap();
+    run.wait().unwrap();
+    // then what status names first is what the plan names, and it is accepted; a claim, which is not, is not offered
+    let status = place.call("user:ana", &["status"]).ok();
+    let all = status.json["goals"][0]["attention"].to_string();
+    assert!(!all.contains("todo claim"), "{all}");
+    let first = status.text("/goals/0/first/command").to_owned();
+    assert_eq!(first, format!("turn recover {} --resume", place.turn_id()));
+    let plan = place.call("user:ana", &["turn", "plan", "--agent", "a"]).ok();
+    assert_eq!(plan.text("/plan/command"), first, "{}", plan.json);
+    std::fs::write(place.root().join("go"), "").unwrap();
+    let done = place.call("user:ana", &first.split(' ').collect::<Vec<_>>()).ok();
+    assert_eq!(done.text("/turn/state"), "settled", "{}", done.json);
+    let status = place.call("user:ana", &["status"]).ok();
+    assert_eq!(status.text("/goals/0/first/command"), "todo claim g.2 --as agent:a");
 }
 
 #[test]

@@ -6,12 +6,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    super::{schema, show, turn_end},
+    super::{names, schema, show, turn_end, turn_output},
     Loop,
+    used::Ran,
 };
 use crate::{
     authority::TodoFilter,
-    cli::{Document, Rendered, parse::show_duration_ms},
+    cli::{Document, Look, Rendered, parse::show_duration_ms, render::text},
     error::{Code, Error, Result},
     kernel::{Ask, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, reason_reads, recover_command},
     model::{FailedBy, TodoId, json_value},
@@ -59,8 +60,9 @@ impl Loop<'_, '_, '_> {
         let end = self.end(disposition)?;
         let open = self.open()?;
         let account = self.account(disposition, &end, &open);
-        let lines = self.document(&end, &open);
         let Some(code) = end.code else {
+            let lines = self.summary(Document::new().line(end.why.clone()), &open);
+            let lines = lines.lines(self.onward_lines(&end));
             let mut body = json!({ "loop": account });
             if let (Value::Object(fields), Some(receipt)) = (&mut body, &self.receipt) {
                 fields.insert("receipt".to_owned(), json_value(receipt)?);
@@ -68,18 +70,66 @@ impl Loop<'_, '_, '_> {
             let rendered = Rendered::new(schema::LOOP, &body, lines)?.exit(end.exit);
             return Ok(rendered.operation(&self.base, false));
         };
-        for line in self.told(&open) {
-            self.say(&line);
-        }
-        let mut error =
-            Error::new(code, end.why).detail("operation_id", self.base.as_str()).detail("loop", account);
-        if let Some(receipt) = &self.receipt {
-            error = error.detail("receipt", json_value(receipt)?);
-        }
+        self.tell(&end, &open);
+        let error = self.with_account(Error::new(code, end.why), account)?;
         Err(match end.command {
             Some(command) => error.hint(command),
             None => error,
         })
+    }
+
+    /// The error that cut the loop short, after the same account as of any other end, where it has run anything.
+    pub(super) fn cut_short(&mut self, error: Error) -> Error {
+        if self.used.ran().is_empty() {
+            return error;
+        }
+        let hint = error.hint_args().map(str::to_owned);
+        let end = End { why: error.message().to_owned(), command: hint, code: Some(error.code()), exit: 0 };
+        // What is wrong may be the ledger itself.
+        let open = self.open().unwrap_or_default();
+        self.tell(&end, &open);
+        let account = self.account_of("error", &end, &open);
+        let again = self.again();
+        match self.with_account(error.clone(), account) {
+            Ok(error) if error.hint_args().is_none() => error.hint(again),
+            Ok(error) => error,
+            Err(_) => error,
+        }
+    }
+
+    fn with_account(&self, error: Error, account: Value) -> Result<Error> {
+        let error = error.detail("operation_id", self.base.as_str()).detail("loop", account);
+        Ok(match &self.receipt {
+            Some(receipt) => error.detail("receipt", json_value(receipt)?),
+            None => error,
+        })
+    }
+
+    /// Tells on stderr what an answer says, where the answer is an error; how it ended, and what leads on, that says.
+    fn tell(&mut self, end: &End, open: &[Open]) {
+        let again = self.again();
+        let is_said = end.command.as_ref() == Some(&again);
+        let goes_on = (!is_said).then(|| format!("afterwards: {}", self.reader.command(&again)));
+        let document = self.summary(Document::new(), open).lines(goes_on);
+        let look = Look {
+            colour: self.context.look.colour_err,
+            columns: self.context.look.columns_err,
+            ..self.context.look
+        };
+        for line in text(&document, look).lines() {
+            self.say(line);
+        }
+    }
+
+    /// What leads on from an end that is no error.
+    fn onward_lines(&self, end: &End) -> Vec<String> {
+        let Some(command) = &end.command else { return Vec::new() };
+        let mut lines = vec![format!("next: {}", self.reader.command(&names::commanded(command)))];
+        let again = self.again();
+        if *command != again {
+            lines.push(format!("afterwards: {}", self.reader.command(&again)));
+        }
+        lines
     }
 
     fn end(&mut self, disposition: &Disposition) -> Result<End> {
@@ -131,14 +181,17 @@ impl Loop<'_, '_, '_> {
         })
     }
 
-    /// The call that goes on.
+    /// The call that goes on: the same one, with a budget of its own.
     fn again(&self) -> String {
-        format!("loop run --agent {} --goal {} --host COMMAND", self.agent, self.goal)
+        let shown = self.context.anew();
+        shown
+            .unwrap_or_else(|| format!("loop run --agent {} --goal {} --host COMMAND", self.agent, self.goal))
     }
 
     fn spent(&self, meter: Meter) -> String {
         let declared = self.used.declared();
         match meter {
+            Meter::Turns if declared.turns == 1 => "the budget of 1 Turn is spent".to_owned(),
             Meter::Turns => format!("the budget of {} Turns is spent", declared.turns),
             Meter::Wall => format!("the budget of {} is spent", show_duration_ms(declared.wall_ms)),
             Meter::Cost => "the budget of cost is spent, or what was used of it is not known".to_owned(),
@@ -161,13 +214,6 @@ impl Loop<'_, '_, '_> {
         };
         let budget = self.used.budget();
         let todo = last.todo_id.as_ref().map(ToString::to_string).unwrap_or_default();
-        let times = if budget.alike >= FAILURES_MAX {
-            format!("{} Turns in a row failed alike", budget.alike)
-        } else if let Some(meter) = budget.spent() {
-            format!("the last Turn failed, and {}", self.spent(meter))
-        } else {
-            "the last Turn failed, and no other can be begun now".to_owned()
-        };
         let (code, why) = match &last.ended {
             Ended::Failed(how) => (failure_code(*how), plain(failure_word(*how)).to_owned()),
             Ended::Fenced => (Code::OwnershipSuperseded, "another ownership took over".to_owned()),
@@ -180,7 +226,14 @@ impl Loop<'_, '_, '_> {
             | Ended::Held
             | Ended::AtWork => (Code::NotReady, "its result has to be repaired".to_owned()),
         };
-        End::bad(code, format!("{times} on {todo}: {why}"), format!("turn show {} --output", last.turn_id))
+        let said = if budget.alike >= FAILURES_MAX {
+            format!("{} Turns in a row on {todo} failed alike: {why}", budget.alike)
+        } else {
+            let spent = budget.spent().map(|meter| self.spent(meter));
+            let rest = spent.unwrap_or_else(|| "no other can be begun now".to_owned());
+            format!("the last Turn, on {todo}, failed: {why}; and {rest}")
+        };
+        End::bad(code, said, turn_output::command(last.turn_id))
     }
 
     fn unresolved(&mut self) -> Result<End> {
@@ -221,32 +274,7 @@ impl Loop<'_, '_, '_> {
     }
 
     fn account(&self, disposition: &Disposition, end: &End, open: &[Open]) -> Value {
-        let turns: Vec<_> = self
-            .used
-            .ran()
-            .iter()
-            .map(|ran| json!({"turn_id": ran.turn_id, "todo_id": ran.todo_id, "state": ran.state}))
-            .collect();
-        let open: Vec<_> = open
-            .iter()
-            .map(|one| json!({"todo_id": one.todo_id, "title": one.title, "waits_for": one.reason.name()}))
-            .collect();
-        let settled = self.used.ran().iter().filter(|ran| ran.state == "settled").count();
-        let mut account = json!({
-            "goal_id": self.goal,
-            "agent_id": self.agent,
-            "operation_id": self.base,
-            "disposition": disposition.name(),
-            "why": end.why,
-            "turns": turns,
-            "settled": settled,
-            "used": self.used.object(),
-            "budget": self.used.declared().object(),
-            "open": open,
-        });
-        if let (Value::Object(fields), Some(command)) = (&mut account, &end.command) {
-            fields.insert("next".to_owned(), command.as_str().into());
-        }
+        let mut account = self.account_of(disposition.name(), end, open);
         match (&mut account, disposition) {
             (Value::Object(fields), Disposition::Refused(refusal)) => {
                 fields.insert("refusal".to_owned(), refusal.as_str().into());
@@ -262,70 +290,76 @@ impl Loop<'_, '_, '_> {
         account
     }
 
-    fn document(&self, end: &End, open: &[Open]) -> Document {
-        let mut document = Document::new().line(end.why.clone());
+    fn account_of(&self, disposition: &'static str, end: &End, open: &[Open]) -> Value {
+        let turns: Vec<_> = self
+            .used
+            .ran()
+            .iter()
+            .map(|ran| json!({"turn_id": ran.turn_id, "todo_id": ran.todo_id, "state": ran.state}))
+            .collect();
+        let open: Vec<_> = open
+            .iter()
+            .map(|one| json!({"todo_id": one.todo_id, "title": one.title, "waits_for": one.reason.name()}))
+            .collect();
+        let settled = self.used.ran().iter().filter(|ran| ran.state == "settled").count();
+        let mut account = json!({
+            "goal_id": self.goal,
+            "agent_id": self.agent,
+            "operation_id": self.base,
+            "disposition": disposition,
+            "why": end.why,
+            "turns": turns,
+            "settled": settled,
+            "used": self.used.object(),
+            "budget": self.used.declared().object(),
+            "open": open,
+            "again": self.again(),
+        });
+        if let (Value::Object(fields), Some(command)) = (&mut account, &end.command) {
+            fields.insert("next".to_owned(), command.as_str().into());
+        }
+        account
+    }
+
+    /// What was done, what is left, and what was used: the same of every end.
+    fn summary(&self, mut document: Document, open: &[Open]) -> Document {
         let ran = self.used.ran();
         if !ran.is_empty() {
-            let row = |ran: &super::used::Ran| {
+            let row = |ran: &Ran| {
                 let todo = ran.todo_id.as_ref().map(ToString::to_string).unwrap_or_default();
-                vec![ran.turn_id.to_string(), todo, ran.state.to_owned()]
+                vec![names::short(&ran.turn_id), todo, ended(ran)]
             };
-            document = document.table(&["TURN", "TODO", "STATE"], ran.iter().map(row).collect());
+            document = document.log(&["TURN", "TODO", "ENDED"], ran.iter().map(row).collect());
         }
         if !open.is_empty() {
             let rows = open
                 .iter()
                 .map(|one| vec![one.todo_id.to_string(), waits_for(&one.reason), one.title.clone()]);
-            document = document.table(&["OPEN", "WAITS FOR", "TITLE"], rows.collect());
+            document = document.table(&["LEFT", "WAITS FOR", "TITLE"], rows.collect());
         }
-        document = document.line(self.used_line());
-        match &end.command {
-            Some(command) => document.line(format!("next: {} {command}", self.context.program)),
-            None => document,
-        }
+        document.line(self.used.line())
     }
+}
 
-    /// What is told on stderr where the answer is an error.
-    fn told(&self, open: &[Open]) -> Vec<String> {
-        let mut lines: Vec<_> = self
-            .used
-            .ran()
-            .iter()
-            .map(|ran| {
-                let todo = ran.todo_id.as_ref().map(ToString::to_string).unwrap_or_default();
-                format!("done: the Turn {} on {todo} is {}", ran.turn_id, ran.state)
-            })
-            .collect();
-        lines.extend(
-            open.iter().map(|one| format!("left: {} waits for: {}", one.todo_id, waits_for(&one.reason))),
-        );
-        lines.push(self.used_line());
-        lines
-    }
-
-    fn used_line(&self) -> String {
-        let declared = self.used.declared();
-        let used = self.used.object();
-        let number = |name: &str| used.get(name).and_then(Value::as_u64);
-        let wall = number("wall_ms").unwrap_or(0);
-        let cost = match (declared.cost_micros, number("cost_micros")) {
-            (None, _) => String::new(),
-            (Some(of), Some(cost)) => format!(", {cost} of {of} millionths"),
-            (Some(of), None) => format!(", an unknown part of {of} millionths"),
-        };
-        format!(
-            "used: {} of {} Turns, {} of {}{cost}",
-            number("turns").unwrap_or(0),
-            declared.turns,
-            show_duration_ms(wall / 1000 * 1000),
-            show_duration_ms(declared.wall_ms)
-        )
+/// How a Turn of the loop ended, in words.
+fn ended(ran: &Ran) -> String {
+    match &ran.ended {
+        Ended::Failed(how) => format!("{}: {}", ran.state, plain(failure_word(*how))),
+        Ended::Stopped(why) => format!("{}: {}", ran.state, plain(&word(why))),
+        Ended::Completion { .. }
+        | Ended::Progress
+        | Ended::RepairRequired
+        | Ended::ReplanRequired
+        | Ended::Fenced
+        | Ended::Unresolved
+        | Ended::Held
+        | Ended::AtWork => ran.state.to_owned(),
     }
 }
 
 fn waits_for(reason: &Reason) -> String {
     match reason {
-        Reason::Claimable => "nothing".to_owned(),
+        Reason::Claimable => "an agent".to_owned(),
         Reason::User(why) => plain(why.as_str()).to_owned(),
         Reason::Held(_, causes) => {
             let words: Vec<_> = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();

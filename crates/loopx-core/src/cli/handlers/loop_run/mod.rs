@@ -13,6 +13,7 @@ use super::{
     caller::{Caller, caller},
     desk::Desk,
     given, names,
+    reader::Reader,
     submit::operation_id,
     turn::{hosting, place},
     turn_plan::{self, Asking},
@@ -44,7 +45,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let (agent, endpoint) = given::executor(args)?;
     let goal = names::goal(&mut desk, None)?;
     if args.switch("dry-run") {
-        return turn_plan::planned(context, &mut desk, &Asking::new(&goal, &agent, &endpoint));
+        return turn_plan::planned(context, args, &mut desk, &Asking::new(&goal, &agent, &endpoint));
     }
     let who = caller(context, args, &mut desk)?;
     if who.provenance.contained.is_some() {
@@ -55,6 +56,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let (workspace, folder) = place(context, args, &mut desk, &goal)?;
     let host = host(context, args, &desk, &bench, folder)?;
     let declared = Declared::of(args, &desk.settings)?;
+    let reader = Reader::of(context, args, &desk);
     let mut looping = Loop {
         waits: !args.switch("no-wait"),
         desk,
@@ -74,13 +76,15 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
         begun: 0,
         lost: 0,
         told: None,
+        reader,
         context,
     };
     let went = looping.look_back().and_then(|()| looping.go());
     let left = looping.give_back();
-    let end = went?;
-    left?;
-    looping.answer(&end)
+    match went.and_then(|end| left.map(|()| end)) {
+        Ok(end) => looping.answer(&end),
+        Err(error) => Err(looping.cut_short(error)),
+    }
 }
 
 fn host(
@@ -128,6 +132,8 @@ struct Loop<'c, 'e, 's> {
     lost: u32,
     /// What was waited for when it was said last.
     told: Option<&'static str>,
+    /// Who reads its answer.
+    reader: Reader,
 }
 
 impl Loop<'_, '_, '_> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     authority::clock::Deadline,
-    cli::{Args, Settings},
+    cli::{Args, Settings, parse::show_duration_ms},
     error::Result,
     model::{TodoId, Turn, TurnId},
     turn::controller::{Budget, Ended, Left},
@@ -123,16 +123,45 @@ impl Used {
 
     /// What the hosts' work cost so far; none where that is not known.
     fn cost_micros(&self) -> Option<u64> {
+        self.cost().map(|(sum, _)| sum)
+    }
+
+    /// As [`Used::cost_micros`], with its currency where anything ran.
+    fn cost(&self) -> Option<(u64, Option<&str>)> {
         let mut of = None;
         let mut sum = 0_u64;
         for ran in &self.ran {
             let (cost, currency) = ran.cost.as_ref()?;
-            if *of.get_or_insert(currency) != currency {
+            if *of.get_or_insert(currency.as_str()) != currency.as_str() {
                 return None;
             }
             sum = sum.saturating_add(*cost);
         }
-        Some(sum)
+        Some((sum, of))
+    }
+
+    /// What was used of what, in words.
+    pub(super) fn line(&self) -> String {
+        let wall = self.declared.wall_ms.saturating_sub(self.wall_left_ms());
+        let turns = if self.declared.turns == 1 { "Turn" } else { "Turns" };
+        format!(
+            "used: {} of {} {turns}, {} of {}, {}",
+            self.turns(),
+            self.declared.turns,
+            show_duration_ms(wall / 1000 * 1000),
+            show_duration_ms(self.declared.wall_ms),
+            self.cost_words()
+        )
+    }
+
+    fn cost_words(&self) -> String {
+        let of = self.declared.cost_micros.map(|of| format!(" of {}", units(of))).unwrap_or_default();
+        match self.cost() {
+            // What was never asked for, and never said, is no number.
+            None => format!("cost not known{of}"),
+            Some((cost, None)) => format!("cost {}{of}", units(cost)),
+            Some((cost, Some(currency))) => format!("cost {}{of} {currency}", units(cost)),
+        }
     }
 
     /// What is left, as the controller asks it.
@@ -166,6 +195,13 @@ impl Used {
     }
 }
 
+/// Millionths as whole units, with two places at least and no more than it has.
+fn units(micros: u64) -> String {
+    let places = format!("{:06}", micros % 1_000_000);
+    let kept = places.trim_end_matches('0').len().max(2);
+    format!("{}.{}", micros / 1_000_000, places.get(..kept).unwrap_or(&places))
+}
+
 /// Whether the same, again and again, leads nowhere.
 const fn is_failure(ended: &Ended) -> bool {
     match ended {
@@ -177,5 +213,16 @@ const fn is_failure(ended: &Ended) -> bool {
         | Ended::Unresolved
         | Ended::Held
         | Ended::AtWork => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::units;
+
+    #[test]
+    fn millionths_are_shown_as_units() {
+        let shown: Vec<_> = [0, 5, 1_500_000, 2_000_000, 1_234_560].map(units).into();
+        assert_eq!(shown, ["0.00", "0.000005", "1.50", "2.00", "1.23456"]);
     }
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     kernel::Outcome,
-    model::{Duration, OperationId, TodoId, Turn, TurnId},
+    model::{Actor, Duration, OperationId, Provenance, TodoId, Turn, TurnId},
     projection::plain,
     turn::{
         self, Admitted, Done, DriverLock, Phase, Start, Watcher,
@@ -32,6 +32,10 @@ impl Watcher for Watch<'_> {
     fn wants_stop(&self) -> bool {
         (self.warns)();
         self.progress.wants_stop()
+    }
+
+    fn caller(&self) -> Option<(Actor, Provenance)> {
+        self.progress.caller()
     }
 
     fn sees(&self, phase: Phase) {
@@ -172,9 +176,9 @@ impl Loop<'_, '_, '_> {
         &mut self,
         drive: impl FnOnce(&mut turn::Site<'_>, &dyn turn::Host, &dyn Watcher) -> Result<Done>,
     ) -> Result<()> {
-        let Self { context, desk, bench, host, signals, used, .. } = self;
+        let Self { context, who, desk, bench, host, signals, used, .. } = self;
         // The first signal lets the Turn come to its end, the second ends it.
-        let progress = progress::watch(context, || signals.count() > 1);
+        let progress = progress::watch(context, who, || signals.count() > 1);
         let is_warned = Cell::new(false);
         let warns = || {
             if signals.count() == 1 && !is_warned.replace(true) {

@@ -1,0 +1,169 @@
+//! Owns what a command that is printed needs beside its own words, so that whoever reads it here can run it as it stands.
+//!
+//! Off a terminal nobody can be asked for a `yes`, so what needs a person's proof is shown with his token, and to anybody
+//! else as a person's. Knows no verb: which need what stands in the kernel's table of actors.
+
+use super::{
+    desk::{Desk, wall},
+    init,
+};
+use crate::{
+    cli::{Args, Context, Format, Origin, config},
+    error::{Error, shell_line},
+    kernel::{Person, Verb},
+    model::Actor,
+};
+
+/// What follows a person's command where its reader can prove nothing.
+const A_PERSONS: &str = "  # a person's: on a terminal, or with --token-file FILE";
+
+/// Whoever reads what is printed.
+#[derive(Debug)]
+pub(super) struct Reader {
+    program: &'static str,
+    /// Whom the call named as its actor, by a flag of its own.
+    named: Option<Actor>,
+    proof: Proof,
+}
+
+/// How its reader proves who asks.
+#[derive(Debug)]
+enum Proof {
+    /// By what it has already: a terminal, or a token in its environment.
+    Present,
+    /// By this flag.
+    Flag(String),
+    /// It cannot.
+    None,
+}
+
+impl Reader {
+    /// Whoever reads the answer of a call.
+    pub(super) fn of(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Self {
+        let proof = if is_asked(context, args) { Proof::Present } else { by_flag(context, args, desk) };
+        Self { program: context.program, named: named(args), proof }
+    }
+
+    /// As [`Reader::of`], where no desk may be open: what is wrong with it is told elsewhere.
+    pub(super) fn anew(context: &Context<'_, '_>, args: &Args) -> Self {
+        match Desk::unchecked(context, args) {
+            Ok(desk) => Self::of(context, args, &desk),
+            Err(_) => Self { program: context.program, named: named(args), proof: Proof::Present },
+        }
+    }
+
+    /// A whole command.
+    pub(super) fn command(&self, arguments: &str) -> String {
+        format!("{} {}", self.program, self.arguments(arguments))
+    }
+
+    /// What follows the program's name; of a person's command that its reader cannot run, that it is one.
+    fn arguments(&self, arguments: &str) -> String {
+        let whole = self.proven(arguments);
+        let is_shut = matches!(self.proof, Proof::None) && needs_proof(arguments);
+        if is_shut { whole + A_PERSONS } else { whole }
+    }
+
+    /// As it can be run, with what it needs.
+    fn proven(&self, arguments: &str) -> String {
+        let proof = match &self.proof {
+            Proof::Flag(flag) if needs_proof(arguments) => Some(flag.clone()),
+            Proof::Flag(_) | Proof::Present | Proof::None => None,
+        };
+        // A token names who asks.
+        let actor = self.named.as_ref().filter(|actor| proof.is_none() && may_use(actor, arguments));
+        let actor =
+            actor.and_then(|actor| Some(format!("--as {}", shell_line([actor.to_string().as_str()])?)));
+        let mut whole = arguments.to_owned();
+        for flag in proof.into_iter().chain(actor) {
+            let name = flag.split(' ').next().unwrap_or_default();
+            if !is_given(arguments, name) {
+                whole = format!("{whole} {flag}");
+            }
+        }
+        whole
+    }
+}
+
+/// The same error, whose hint its reader can run as it stands.
+pub(super) fn with_runnable_hint(context: &Context<'_, '_>, args: &Args, error: Error) -> Error {
+    // A program is told by a code of its own what it has to prove.
+    let hint = error.hint_args().filter(|_| context.look.format != Format::Json).map(str::to_owned);
+    let Some(hint) = hint else { return error };
+    // The call itself once more is complete; a profile that was never opened has no token.
+    let proof = if needs_proof(&hint) && !is_asked(context, args) && !is_given(&hint, "--token-file") {
+        Desk::unchecked(context, args).map_or(Proof::Present, |desk| by_flag(context, args, &desk))
+    } else {
+        Proof::Present
+    };
+    let reader = Reader { program: context.program, named: named(args), proof };
+    error.hint(reader.proven(&hint))
+}
+
+/// Whether a person is asked here, or proves by its environment who it is.
+fn is_asked(context: &Context<'_, '_>, args: &Args) -> bool {
+    let asks = context.stdio.input_is_terminal && context.stdio.err_is_terminal;
+    asks || args.file("token-file").is_none() && context.env.get(crate::cli::Var::LoopxToken).is_some()
+}
+
+/// The flag that proves the person who calls: the file it gave, else the token that `init` left, where that still does.
+fn by_flag(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Proof {
+    let path = match args.file("token-file") {
+        Some(path) => path.to_owned(),
+        None => desk.profile.place().dir().join(init::TOKEN_FILE),
+    };
+    let proves = || {
+        let secret = config::read_limited(&path).ok()??;
+        let token = desk.tokens().prove(secret.trim(), wall().ok()?).ok()?;
+        let is_callers =
+            args.text("as").is_none_or(|named| named.parse::<Actor>().ok() == Some(token.actor.clone()));
+        let is_named = args.text("as").is_some() || args.file("token-file").is_some();
+        (token.actor.is_user() && is_callers && is_named).then_some(())
+    };
+    let shown = || match args.file("token-file") {
+        Some(given) => shell_line([given.to_str()?]),
+        None => context.shown(&path),
+    };
+    match proves().and_then(|()| shown()) {
+        Some(file) => Proof::Flag(format!("--token-file {file}")),
+        None => Proof::None,
+    }
+}
+
+/// Whom a call names by a flag; what the environment names, it names for the next one too.
+fn named(args: &Args) -> Option<Actor> {
+    args.text("as").filter(|_| args.origin("as") == Some(Origin::Flag))?.parse().ok()
+}
+
+/// The rows of the table that a command may be one of.
+fn verbs(arguments: &str) -> impl Iterator<Item = Verb> + '_ {
+    let mut words = arguments.split_whitespace().skip_while(|word| word.starts_with("--profile"));
+    let start = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    Verb::ALL.iter().copied().filter(move |verb| {
+        let mut wanted = verb.as_str().split(' ');
+        start == (wanted.next().unwrap_or_default(), wanted.next().unwrap_or_default())
+            && wanted.all(|flag| is_given(arguments, flag))
+    })
+}
+
+fn needs_proof(arguments: &str) -> bool {
+    verbs(arguments).any(|verb| verb.rights().person == Person::Proven)
+        || is_given(arguments, "--accept-clock")
+}
+
+/// Whether somebody may use a command that asks who acts.
+fn may_use(actor: &Actor, arguments: &str) -> bool {
+    if is_given(arguments, "--as") {
+        return false;
+    }
+    let drives = ["turn recover ", "turn run ", "loop run "].iter().any(|verb| arguments.starts_with(verb));
+    drives
+        || verbs(arguments).any(|verb| {
+            let rights = verb.rights();
+            if actor.is_user() { rights.person != Person::Never } else { rights.agent }
+        })
+}
+
+fn is_given(arguments: &str, flag: &str) -> bool {
+    arguments.split_whitespace().any(|word| word == flag)
+}
