@@ -25,16 +25,20 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Makes the folder, which must not exist, and its empty files, for their owner alone.
+    /// Makes the folder, which must not exist, and its empty files, for their owner alone; of one that cannot be made
+    /// whole nothing is left.
     ///
     /// Errors: those of the system; `AlreadyExists` where a program was spooled there before.
     pub fn make(folder: &Path, spec: &Spec) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(folder)?;
-        let spool = Self { folder: folder.to_owned(), stderr_max_bytes: spec.stderr.max_bytes };
         for name in [STDOUT, STDERR] {
-            file(&folder.join(name))?;
+            if let Err(error) = file(&folder.join(name)) {
+                // The failure to report is the first.
+                let _ = fs::remove_dir_all(folder);
+                return Err(error);
+            }
         }
-        Ok(spool)
+        Ok(Self { folder: folder.to_owned(), stderr_max_bytes: spec.stderr.max_bytes })
     }
 
     /// Where the two streams are written.

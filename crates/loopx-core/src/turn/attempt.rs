@@ -33,6 +33,41 @@ use crate::{
     process::{self, Containment},
 };
 
+/// Why an attempt left nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Its host was never started; why, where its guardian said so.
+    NeverStarted(Option<String>),
+    /// It ended, and there was no room to keep how.
+    Unkept,
+    /// How it ended is nowhere.
+    Unknown,
+}
+
+impl Loss {
+    fn may_have_begun(&self) -> bool {
+        !matches!(self, Self::NeverStarted(_))
+    }
+
+    pub(super) fn failure(&self) -> HostFailure {
+        match self {
+            // It never came to it, or what it said never came here.
+            Self::NeverStarted(_) | Self::Unkept => HostFailure::TransportLost,
+            Self::Unknown => HostFailure::Crashed,
+        }
+    }
+
+    /// Why, in words.
+    pub(super) fn note(&self) -> Option<String> {
+        match self {
+            Self::NeverStarted(Some(why)) => Some(format!("the host was never started: {why}")),
+            Self::NeverStarted(None) => Some("the host was never started".to_owned()),
+            Self::Unkept => Some("no space was left to keep what the host said".to_owned()),
+            Self::Unknown => None,
+        }
+    }
+}
+
 /// The longest note that an attempt's end takes.
 const NOTE_MAX_BYTES: usize = 120;
 
@@ -120,9 +155,13 @@ impl Driver<'_> {
         let wall_ms = host.hosting().wall_ms;
         ward.go(request, wall_ms);
         let watched = self.shift(around, number, wall_ms).watch(site, &mut ward);
+        let told = ward.told();
         // It is collected with the driver, when it has had the time to end.
         self.wards.push(ward);
         watched?;
+        if let Some(told) = told {
+            return Ok(told);
+        }
         let left = remains(site, around, host, number)?;
         if matches!(left, Remains::NeverStarted) {
             // Its guardian's lock may know better; looking at it leaves the trace that counts.
@@ -145,6 +184,7 @@ impl Driver<'_> {
         if let Remains::Ended(outcome) = &remains {
             spool::keep(site, turn.turn_id, number, outcome)?;
             failpoint::reach!(TurnSpooled);
+            self.wards.iter_mut().for_each(Ward::kept);
             self.left.clone_from(&outcome.survivors);
         }
         let is_empty =
@@ -156,8 +196,14 @@ impl Driver<'_> {
         }
         let judged = match (remains, self.host) {
             (Remains::Ended(outcome), Some(host)) => host.judge(&outcome, &turn.turn_key),
-            (Remains::NeverStarted, _) => return self.lost(site, lock, around, number, false),
-            (Remains::Unknown | Remains::Ended(_), _) => return self.lost(site, lock, around, number, true),
+            (Remains::NeverStarted, _) => {
+                let why = self.wards.last().and_then(Ward::refusal).map(str::to_owned);
+                return self.lost(site, lock, around, number, Loss::NeverStarted(why));
+            }
+            (Remains::Unkept, _) => return self.lost(site, lock, around, number, Loss::Unkept),
+            (Remains::Unknown | Remains::Ended(_), _) => {
+                return self.lost(site, lock, around, number, Loss::Unknown);
+            }
         };
         self.take_in(site, lock, around, number, judged)
     }
@@ -169,17 +215,23 @@ impl Driver<'_> {
         lock: &DriverLock,
         around: &Around,
         number: u8,
-        may_have_begun: bool,
+        loss: Loss,
     ) -> Result<Flow> {
         let turn = &around.turn;
         let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);
         let unchanged = match attempt {
-            Some(attempt) if may_have_begun => unchanged(site, around, attempt)?,
+            Some(attempt) if loss.may_have_begun() => unchanged(site, around, attempt)?,
             Some(_) | None => true,
         };
+        let note = loss.note();
+        if let Some(note) = &note {
+            spool::keep_note(site, turn.turn_id, number, note)?;
+        }
         if unchanged {
-            let failure = Some(HostFailure::Crashed);
-            return self.end(site, lock, around, number, failure, self.has_attempts_after(number), None);
+            // What was never started is no try of the host.
+            let retry = !loss.may_have_begun() || self.has_attempts_after(number);
+            let note = note.and_then(|note| super::validate::cut(&note, NOTE_MAX_BYTES).parse().ok());
+            return self.end(site, lock, around, number, Some(loss.failure()), retry, note);
         }
         let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: true };
         self.submit(site, lock, around, &format!("end.{number}"), step)?;
@@ -388,7 +440,7 @@ pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number:
         return Ok(Remains::Unknown);
     };
     let is_complete = |stdout: &[u8]| host.is_complete(stdout);
-    let remains = guard::remains(&machine.spool, around.turn.turn_id, number, &is_complete)?;
+    let remains = guard::remains(machine, around.turn.turn_id, number, &is_complete)?;
     // What a crash of the machine has taken may have been there.
     let same_boot = attempt.boot_id.as_ref().zip(machine.boot_id()).is_some_and(|(then, now)| then == now);
     Ok(if matches!(remains, Remains::NeverStarted) && !same_boot { Remains::Unknown } else { remains })

@@ -189,6 +189,19 @@ pub(super) struct Guardian {
     /// Whether it let its host go.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) began: bool,
+    /// Whether it saw the end of all that it guarded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) emptied: bool,
+    /// Whether it gave up keeping how its host ended: there was no room.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unkept: bool,
+}
+
+impl Guardian {
+    /// Who guards, or guarded, an attempt; none where it left no file.
+    pub(super) fn noted(locks: &Path, turn_id: TurnId, attempt: u8) -> Option<Self> {
+        noted(&guard_path(locks, turn_id, attempt))
+    }
 }
 
 fn noted(path: &Path) -> Option<Guardian> {

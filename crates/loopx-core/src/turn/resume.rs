@@ -5,7 +5,7 @@
 use super::{
     again,
     attached::{self, Done},
-    attempt::{remains, unchanged},
+    attempt::{Loss, remains, unchanged},
     driver::{Driver, Flow, last_receipt, unused},
     examine::examine,
     guard::{Presence, Remains},
@@ -200,13 +200,12 @@ impl Recovery<'_> {
         if attempt.end.as_ref().is_some_and(|end| end.failure.is_some()) {
             return Ok(true);
         }
-        let never = match self.kept(site, around, attempt)? {
+        let loss = match self.kept(site, around, attempt)? {
             KeptOf::Said(judged) => {
                 self.driver.take_in(site, &self.lock, around, attempt.number, judged)?;
                 return Ok(true);
             }
-            KeptOf::NeverStarted => true,
-            KeptOf::Nothing => false,
+            KeptOf::Nothing(loss) => loss,
         };
         if self.stopped {
             self.driver.end(site, &self.lock, around, attempt.number, None, false, None)?;
@@ -216,7 +215,7 @@ impl Recovery<'_> {
             self.prove(site, around)?;
             return Ok(false);
         }
-        Ok(self.driver.lost(site, &self.lock, around, attempt.number, !never)? == Flow::Again)
+        Ok(self.driver.lost(site, &self.lock, around, attempt.number, loss)? == Flow::Again)
     }
 
     fn unresolved(&mut self, site: &mut Site<'_>, around: &Around, why: Unresolved) -> Result<bool> {
@@ -233,12 +232,15 @@ impl Recovery<'_> {
                         Found::Result(Box::new(candidate))
                     }
                     KeptOf::Said(Judged::Failed { failure, .. }) => Found::Nothing(failure),
-                    KeptOf::NeverStarted => Found::Nothing(HostFailure::Crashed),
-                    KeptOf::Said(Judged::Result(_) | Judged::Stopped) | KeptOf::Nothing => {
+                    KeptOf::Nothing(loss @ Loss::NeverStarted(_)) => Found::Nothing(loss.failure()),
+                    said @ (KeptOf::Said(Judged::Result(_) | Judged::Stopped) | KeptOf::Nothing(_)) => {
                         if !unchanged(site, around, attempt)? {
                             return Err(unresolved(turn));
                         }
-                        Found::Nothing(HostFailure::Crashed)
+                        Found::Nothing(match said {
+                            KeptOf::Nothing(loss) => loss.failure(),
+                            KeptOf::Said(_) => HostFailure::Crashed,
+                        })
                     }
                 }
             }
@@ -277,7 +279,7 @@ impl Recovery<'_> {
             Some(_) => None,
             None => Some(site.hosts.host(attempt.host.as_str(), reader())?),
         };
-        let Some(host) = self.driver.host.or(reader.as_deref()) else { return Ok(KeptOf::Nothing) };
+        let Some(host) = self.driver.host.or(reader.as_deref()) else { return Ok(KeptOf::Nothing(Loss::Unknown)) };
         // How it ended counts before what it said: the folder stays until the Turn has ended.
         let remains = remains(site, around, host, attempt.number)?;
         if let Remains::Ended(outcome) = remains {
@@ -287,7 +289,11 @@ impl Recovery<'_> {
         if let Some(body) = spool::result(site, turn.turn_id, attempt.number)? {
             return Ok(KeptOf::Said(host.reread(&body.bytes, &turn.turn_key)));
         }
-        Ok(if matches!(remains, Remains::NeverStarted) { KeptOf::NeverStarted } else { KeptOf::Nothing })
+        Ok(KeptOf::Nothing(match remains {
+            Remains::NeverStarted => Loss::NeverStarted(None),
+            Remains::Unkept => Loss::Unkept,
+            Remains::Unknown | Remains::Ended(_) => Loss::Unknown,
+        }))
     }
 }
 
@@ -295,10 +301,8 @@ impl Recovery<'_> {
 enum KeptOf {
     /// What it said, or how it failed.
     Said(Judged),
-    /// That it never began.
-    NeverStarted,
-    /// Nothing that would tell.
-    Nothing,
+    /// Nothing that would tell, and why.
+    Nothing(Loss),
 }
 
 /// The start of a host that is only asked to read, and never started.

@@ -307,13 +307,17 @@ pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result
             let leaf = lock.leaf();
             let guardian = lock.noted();
             let has_begun = guardian.as_ref().is_none_or(|guardian| guardian.began);
+            let is_unkept = guardian.as_ref().is_some_and(|guardian| guardian.unkept);
             // Who killed its guardian may have left its tree before, where nothing else holds that together.
-            let is_held = guardian.is_some_and(|guardian| guardian.leaf.is_some());
+            let is_held = guardian.is_some_and(|guardian| guardian.leaf.is_some() || guardian.emptied);
             let is_told = is_held || !has_begun || guard::is_told_empty(machine, turn_id, attempt);
             let is_empty = sweep(&token, leaf.as_ref())? && is_told;
             if is_empty {
                 guard::trace(machine, turn_id, attempt, has_begun);
-                lock.close();
+                // That its end could not be kept stands nowhere else.
+                if !is_unkept {
+                    lock.close();
+                }
             }
             Ok(is_empty)
         }

@@ -17,7 +17,7 @@ use std::{
 
 use super::{
     order::{Order, Report, Word},
-    record,
+    record::{self, End},
 };
 use crate::{
     authority::{
@@ -51,6 +51,8 @@ const TICK_MS: u64 = 100;
 pub(super) const KEEP_MS: u64 = 60_000;
 /// Between two tries to keep it.
 const KEEP_PAUSE_MS: u64 = 250;
+/// As much of stderr is told to a driver, in bytes.
+const STDERR_TOLD_BYTES: usize = 64 * 1024;
 
 /// Guards one attempt, as the process at the other end of stdin orders; an exit code.
 ///
@@ -76,7 +78,7 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     };
     let guarded = prepared.and_then(|(ended, charge)| {
         let leaf = charge.leaf().map(|leaf| leaf.path().to_owned());
-        let own = Guardian { process, leaf, began: false };
+        let own = Guardian { process, leaf, began: false, emptied: false, unkept: false };
         let mut charge = Some(charge);
         let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
         charge.iter_mut().for_each(Charge::give_up);
@@ -86,7 +88,7 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
         Ok(()) => 0,
         Err(error) => {
             // Nobody may be there to hear it; then the driver's successor finds that nothing was started.
-            let _ = channel.send(&Report::Refused { why: error.to_string() });
+            let _ = channel.send(&Report::Refused { why: error.message().to_owned() });
             1
         }
     }
@@ -132,17 +134,29 @@ fn guard(
         }
     };
     // From here on, that there is no folder says nothing any more.
-    lock.note(&Guardian { began: true, ..own.clone() })?;
+    let began = Guardian { began: true, ..own.clone() };
+    lock.note(&began)?;
     let mut watch = Watch { order, channel, ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
-    failpoint::reach!(GuardEnded);
-    keep(order, &outcome)?;
-    failpoint::reach!(GuardSpooled);
-    if outcome.survivors.is_empty() {
+    // What it saw stands before all else can fail: that is short, and in a file which is there.
+    let seen = Guardian { emptied: outcome.survivors.is_empty(), ..began };
+    let _ = lock.note(&seen);
+    // From here on nothing is refused any more: the host ran.
+    let kept = after(order, &outcome, channel);
+    if kept.is_err() {
+        let _ = lock.note(&Guardian { unkept: true, ..seen });
+    } else if outcome.survivors.is_empty() {
         lock.close();
     }
     // A driver that is gone finds it out by itself.
-    let _ = channel.send(&Report::Ended);
+    let _ = channel.send(if kept.is_ok() { &Report::Ended } else { &Report::Lost });
+    Ok(())
+}
+
+fn after(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<()> {
+    failpoint::reach!(GuardEnded);
+    keep(order, outcome, channel)?;
+    failpoint::reach!(GuardSpooled);
     Ok(())
 }
 
@@ -183,22 +197,45 @@ fn is_current(order: &Order) -> Result<bool> {
 fn spool(order: &Order, spec: &Spec) -> Result<Spool> {
     let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&order.spool);
-    made.and_then(|()| Spool::make(&folder, spec))
-        .map_err(|e| Error::new(Code::StoreUnavailable, "what a host says cannot be kept").internal(e))
+    made.and_then(|()| Spool::make(&folder, spec)).map_err(|e| match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Error::new(Code::DiskFull, "no space is left to keep what a host says").internal(e)
+        }
+        _ => Error::new(Code::StoreUnavailable, "what a host says cannot be kept").internal(e), // wildcard: no other reason says more
+    })
 }
 
-/// Keeps how the tree ended; a disk that is full is waited for, since what the host said is nowhere else.
-fn keep(order: &Order, outcome: &Outcome) -> Result<()> {
+/// Keeps how the tree ended. What cannot be written, as on a full disk, is handed to a driver that lives, and is tried
+/// again until one of the two has it: what the host said is nowhere else.
+fn keep(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<()> {
     let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
     let until_ms = boot_ms().saturating_add(KEEP_MS);
+    let mut listens = None;
     loop {
-        match record::write(&folder, outcome) {
-            Err(error) if error.code() == Code::DiskFull && boot_ms() < until_ms => {
-                process::pause(KEEP_PAUSE_MS);
+        let Err(error) = record::write(&folder, outcome) else { return Ok(()) };
+        let is_heard = listens.unwrap_or_else(|| channel.send(&unkept(outcome)).is_ok());
+        failpoint::reach!(SpoolFull);
+        if !is_heard && error.code() != Code::DiskFull || boot_ms() >= until_ms {
+            return Err(error);
+        }
+        listens = Some(is_heard);
+        if !is_heard {
+            process::pause(KEEP_PAUSE_MS);
+        } else if channel.is_due(KEEP_PAUSE_MS) {
+            match channel.receive::<Word>() {
+                Ok(Some(Word::Kept)) => return Ok(()),
+                Ok(Some(Word::Go { .. } | Word::Stop)) => {}
+                Ok(None) | Err(_) => listens = Some(false),
             }
-            written => return written,
         }
     }
+}
+
+/// All that a driver needs of an end that could not be written.
+fn unkept(outcome: &Outcome) -> Report {
+    let tail = outcome.stderr.len().saturating_sub(STDERR_TOLD_BYTES);
+    let (stdout, stderr) = (outcome.stdout.clone(), outcome.stderr.get(tail..).unwrap_or_default().to_vec());
+    Report::Unkept { end: End::of(outcome), stdout, stderr }
 }
 
 /// What a guardian looks at while its host works.
@@ -239,7 +276,7 @@ impl Watch<'_> {
         match self.channel.receive::<Word>() {
             Ok(Some(Word::Stop)) => true,
             // A driver that died says nothing more, and its channel stays due for ever.
-            Ok(Some(Word::Go { .. }) | None) | Err(_) => false,
+            Ok(Some(Word::Go { .. } | Word::Kept) | None) | Err(_) => false,
         }
     }
 

@@ -221,9 +221,13 @@ struct Small(std::path::PathBuf);
 impl Small {
     /// `None`, said aloud, where mounting is not permitted.
     fn at(folder: std::path::PathBuf) -> Option<Self> {
+        Self::with(folder, "size=64k,mode=0700")
+    }
+
+    fn with(folder: std::path::PathBuf, options: &str) -> Option<Self> {
         fs::create_dir_all(&folder).unwrap();
         let small = Self(folder);
-        if small.run("mount", &["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"]) {
+        if small.run("mount", &["-t", "tmpfs", "-o", options, "tmpfs"]) {
             return Some(small);
         }
         #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
@@ -251,24 +255,106 @@ impl Drop for Small {
     }
 }
 
-#[test]
-fn a_result_that_meets_a_full_disk_is_kept_once_there_is_room() {
-    let place = ready(&until_let_go("touch answer"));
-    let Some(small) = Small::at(place.root().join("home/profiles/default/spool")) else { return };
-    let run = place.start("user:ana", &place.run("op"), &[]);
-    until("the host began", || place.root().join("began").exists());
+/// The file that fills a small filesystem.
+fn filled(small: &Small) -> std::path::PathBuf {
     let filler = small.0.join("filler");
     // As much as goes in; the last write says that it is full.
     fs::write(&filler, vec![0_u8; 1 << 20]).unwrap_err();
+    filler
+}
+
+fn spool(place: &Place) -> std::path::PathBuf {
+    place.root().join("home/profiles/default/spool")
+}
+
+/// Runs a host into a full disk; its driver, unless that was killed before, and what fills the disk.
+fn full(place: &Place, small: &Small, env: &[(&str, &str)], driver_dies: bool) -> (Option<Child>, Pid) {
+    let run = place.start("user:ana", &place.run("op"), env);
+    until("the host began", || place.root().join("began").exists());
+    let guardian = guardian(place).unwrap();
+    filled(small);
+    let run = if driver_dies {
+        end(run);
+        None
+    } else {
+        Some(run)
+    };
     fs::write(place.root().join("go"), "").unwrap();
-    until("the host has ended", || place.survivors().is_empty());
-    let guardian = guardian(&place).unwrap();
-    assert!(state(guardian).is_some(), "it waits for room");
-    fs::remove_file(&filler).unwrap();
-    answer(&run.wait_with_output().unwrap()).ok();
-    assert_eq!(place.runs(), 1);
+    (run, guardian)
+}
+
+#[test]
+fn a_result_that_meets_a_full_disk_is_handed_to_the_driver_that_lives() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(spool(&place)) else { return };
+    let (run, guardian) = full(&place, &small, &[], false);
+    // Nobody makes room.
+    answer(&run.unwrap().wait_with_output().unwrap()).ok();
+    assert_eq!((place.runs(), state(guardian)), (1, None));
     drop(small);
     over(&place, "a full disk");
+}
+
+#[test]
+fn a_result_that_meets_a_full_disk_without_a_driver_is_kept_once_there_is_room() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(spool(&place)) else { return };
+    let (_, guardian) = full(&place, &small, &[], true);
+    until("the host has ended", || place.survivors().is_empty());
+    assert!(state(guardian).is_some(), "it waits for room");
+    fs::remove_file(small.0.join("filler")).unwrap();
+    brought_on(&place, "room again");
+    assert_eq!(place.runs(), 1);
+    drop(small);
+    over(&place, "room again");
+}
+
+#[test]
+fn an_end_that_nobody_could_keep_names_the_full_disk_and_is_no_crash() {
+    for changed in [false, true] {
+        let place = Place::new("test -f answer || test -e ../go").with_git();
+        place.host(&until_let_go(if changed { "touch half" } else { "" }));
+        let Some(small) = Small::at(spool(&place)) else { return };
+        // Its guardian gives up at once, instead of a minute later.
+        let (_, guardian) = full(&place, &small, &[("LOOPX_FAILPOINT", "spool.full=error:disk_full")], true);
+        until("its guardian has given up", || state(guardian).is_none());
+        let again = place.call("user:ana", &["turn", "recover", &place.turn_id(), "--resume"]);
+        assert_eq!(why(&place), "no space was left to keep what the host said", "{}", again.json);
+        if changed {
+            assert_eq!((again.exit, again.code(), place.runs()), (Some(5), "turn_unresolved", 1));
+        } else {
+            assert_eq!((again.exit, place.runs()), (Some(0), 2), "{}", again.json);
+            assert_eq!(failure(&place), "transport_lost");
+        }
+    }
+}
+
+/// How the first attempt ended, in words for its owner.
+fn why(place: &Place) -> String {
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id(), "--output"]).ok();
+    shown.text("/output/0/ending/ended").to_owned()
+}
+
+/// What failed of the first attempt.
+fn failure(place: &Place) -> String {
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    shown.text("/turn/attempts/0/end/failure").to_owned()
+}
+
+#[test]
+fn a_guardian_that_finds_no_room_before_it_starts_a_host_has_started_none() {
+    for inodes in [1, 2] {
+        let place = ready("touch answer");
+        let Some(small) = Small::with(spool(&place), &format!("nr_inodes={inodes},mode=0700")) else { return };
+        let run = place.start("user:ana", &place.run("op"), &[]);
+        until("an attempt was given up", || !place.events("turn.attempt_ended").is_empty());
+        drop(small);
+        answer(&run.wait_with_output().unwrap()).ok();
+        assert_eq!(place.runs(), 1, "only the attempt that found room ran");
+        assert_eq!(failure(&place), "transport_lost");
+        assert_eq!(why(&place), "the host was never started: no space is left to keep what a host says");
+        over(&place, "no room to start");
+    }
 }
 
 #[test]
