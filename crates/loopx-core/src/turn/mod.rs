@@ -16,6 +16,7 @@ mod driver;
 mod examine;
 mod guard;
 mod host;
+mod latch;
 mod lock;
 mod prove;
 mod resume;

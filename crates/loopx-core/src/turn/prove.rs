@@ -109,7 +109,7 @@ fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     let mut left = guard::left(site.machine);
     left.extend(DriverLock::files(&site.machine.locks));
     for turn_id in left {
-        let Ok(lock) = DriverLock::take(&site.machine.locks, turn_id) else { continue };
+        let Ok(lock) = DriverLock::left(&site.machine.locks, turn_id) else { continue };
         match site.around(lock.turn_id()) {
             Ok(around) => let_go(site, lock, &around.turn),
             Err(error) if error.code() == Code::NotFound => lock.close(),
@@ -345,7 +345,7 @@ pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
     if turn.machine_id.as_ref() != Some(&site.machine.machine_id) {
         return Err(may_live(turn).detail("elsewhere", true));
     }
-    DriverLock::take(&site.machine.locks, turn.turn_id)
+    DriverLock::take_over(&site.machine.locks, turn.turn_id)
 }
 
 /// Ends what a Turn that is given up has left on this machine, and records that it is gone where an attempt is open.
@@ -429,7 +429,7 @@ pub(super) fn guardian_of(site: &Site<'_>, turn: &Turn, attempt: &Attempt) -> Re
     if is_of_earlier_boot(site, attempt) {
         return Ok(None);
     }
-    guard::find(site.machine, turn.turn_id, attempt.number, is_visible(site, attempt)).map(Some)
+    guard::find(site.machine, turn.turn_id, attempt.number, is_visible(site, attempt), true).map(Some)
 }
 
 /// Whether the machine was started anew since an attempt began; no, where either is unknown: then it is looked for.

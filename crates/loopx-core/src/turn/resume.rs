@@ -104,7 +104,7 @@ pub(super) fn go_on(
         ward: None,
         wards: Vec::new(),
     };
-    let stopped = adopt(site, &driver, &around)?;
+    let stopped = adopt(site, &lock, &driver, &around)?;
     // A wish that came meanwhile counts.
     let around = site.around(turn_id)?;
     let gone = end_tree(site, &around.turn)?;
@@ -127,7 +127,12 @@ pub(super) fn go_on(
 
 /// Waits for a host that goes on under its guardian, as the driver that is gone would have; whether it was asked to stop.
 /// Nothing is started beside it.
-fn adopt(site: &mut Site<'_>, driver: &Driver<'_>, around: &Around) -> Result<bool> {
+fn adopt(
+    site: &mut Site<'_>,
+    lock: &DriverLock,
+    driver: &Driver<'_>,
+    around: &Around,
+) -> Result<bool> {
     let Some(attempt) = around.turn.open_attempt() else { return Ok(false) };
     let Some(Presence::Alive(mut alive)) = guardian_of(site, &around.turn, attempt)? else {
         return Ok(false);
@@ -139,7 +144,7 @@ fn adopt(site: &mut Site<'_>, driver: &Driver<'_>, around: &Around) -> Result<bo
     let left_ms = deadline_ms.saturating_sub(site.authority.present()?.now.as_ms());
     let wall_ms = u64::try_from(left_ms).unwrap_or(0);
     alive.until(wall_ms);
-    driver.shift(around, attempt.number, wall_ms).watch(site, &mut alive)
+    driver.shift(lock, around, attempt.number, wall_ms).watch(site, &mut alive)
 }
 
 struct Recovery<'h> {

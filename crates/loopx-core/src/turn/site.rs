@@ -300,7 +300,7 @@ pub(super) fn sweep(token: &Token, leaf: Option<&Leaf>) -> Result<bool> {
 /// the guardian lives.
 pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result<bool> {
     let token = attempt_token(turn_id, attempt)?;
-    match guard::find(machine, turn_id, attempt, true)? {
+    match guard::find(machine, turn_id, attempt, true, true)? {
         Presence::Alive(_) => Ok(false),
         Presence::Gone(None) => sweep(&token, None),
         Presence::Gone(Some(lock)) => {

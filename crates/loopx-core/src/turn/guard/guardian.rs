@@ -136,7 +136,10 @@ fn guard(
     // From here on, that there is no folder says nothing any more.
     let began = Guardian { began: true, ..own.clone() };
     lock.note(&began)?;
-    let mut watch = Watch { order, channel, ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
+    let holds = &mut || lock.stands(&began);
+    let now_ms = boot_ms();
+    let mut watch =
+        Watch { order, channel, ended, holds, started: false, looked_at_ms: now_ms, driven_at_ms: now_ms };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
     // What it saw stands before all else can fail: that is short, and in a file which is there.
     let seen = Guardian { emptied: outcome.survivors.is_empty(), ..began };
@@ -244,6 +247,8 @@ struct Watch<'a> {
     channel: &'a mut Channel,
     /// Whether a signal came.
     ended: &'a AtomicBool,
+    /// Whether this guardian has its lock still, though somebody took the file away.
+    holds: &'a mut dyn FnMut() -> bool,
     started: bool,
     looked_at_ms: u64,
     /// When somebody was last seen to drive the Turn.
@@ -263,7 +268,7 @@ impl Watch<'_> {
             return Control::Stop;
         }
         // What was said stands; who went on after it is ended in its time.
-        if self.ended.load(Ordering::SeqCst) || self.is_orphaned() {
+        if self.ended.load(Ordering::SeqCst) || !self.is_in_charge() {
             return Control::Abandon;
         }
         Control::Continue
@@ -280,17 +285,20 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether nobody has driven the Turn for too long.
-    fn is_orphaned(&mut self) -> bool {
+    /// Whether the attempt is this guardian's, and somebody has driven the Turn of late.
+    fn is_in_charge(&mut self) -> bool {
         let now_ms = boot_ms();
         if now_ms.saturating_sub(self.looked_at_ms) >= LOOK_MS {
             self.looked_at_ms = now_ms;
+            if !(self.holds)() {
+                return false;
+            }
             // What cannot be told is not held against whoever drives.
             if DriverLock::seen(self.order.locks.as_ref(), self.order.turn_id) != Some(Seen::Gone) {
                 self.driven_at_ms = now_ms;
             }
         }
-        now_ms.saturating_sub(self.driven_at_ms) >= ORPHANED_MS
+        now_ms.saturating_sub(self.driven_at_ms) < ORPHANED_MS
     }
 }
 

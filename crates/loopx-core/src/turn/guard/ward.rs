@@ -16,7 +16,7 @@ use crate::{
     model::{Guarantee, TurnId},
     process::{Companion, Identity, Outcome, boot_ms},
     turn::{
-        lock::{GuardLock, Guardian, Left},
+        lock::{GuardLock, Left},
         site::Machine,
     },
 };
@@ -176,25 +176,34 @@ pub(in crate::turn) enum Presence {
 
 /// Finds the guardian of an attempt of this machine and boot.
 ///
-/// `is_near` says whether its processes can be seen from here. Errors: `store_unavailable`.
+/// `is_near` says whether its processes can be seen from here; of one `on_record` is also looked for who has its lock
+/// although somebody took the file away. Errors: `store_unavailable`.
 pub(in crate::turn) fn find(
     machine: &Machine,
     turn_id: TurnId,
     attempt: u8,
     is_near: bool,
+    on_record: bool,
 ) -> Result<Presence> {
-    Ok(match GuardLock::left(&machine.locks, turn_id, attempt)? {
-        Left::Nothing => Presence::Gone(None),
-        Left::Lock(lock) => Presence::Gone(Some(lock)),
-        Left::Taken(guardian) => Presence::Alive(Alive {
-            process: guardian.filter(|_| is_near).map(|Guardian { process, .. }| process),
+    let alive = |process: Option<Identity>| {
+        Presence::Alive(Alive {
+            process,
             is_near,
             locks: machine.locks.clone(),
             turn_id,
             attempt,
             stopped_at_ms: None,
             until_ms: u64::MAX,
-        }),
+        })
+    };
+    Ok(match GuardLock::left(&machine.locks, turn_id, attempt)? {
+        Left::Nothing if on_record && is_near => match GuardLock::unnamed(&machine.locks, turn_id, attempt) {
+            Some(process) => alive(Some(process)),
+            None => Presence::Gone(None),
+        },
+        Left::Nothing => Presence::Gone(None),
+        Left::Lock(lock) => Presence::Gone(Some(lock)),
+        Left::Taken(guardian) => alive(guardian.filter(|_| is_near).map(|guardian| guardian.process)),
     })
 }
 
@@ -253,7 +262,9 @@ impl Alive {
             None => crate::process::pause(wait_ms.min(50)),
         }
         match GuardLock::left(&self.locks, self.turn_id, self.attempt)? {
-            Left::Nothing | Left::Lock(_) => Ok(true),
+            // Its file may have been taken away, and it takes that again in its time.
+            Left::Nothing => Ok(self.process.is_none_or(|process| !process.is_living())),
+            Left::Lock(_) => Ok(true),
             Left::Taken(guardian) => {
                 let said = guardian.filter(|_| self.is_near).map(|guardian| guardian.process);
                 self.process = self.process.or(said);
