@@ -32,6 +32,8 @@ use super::{
 
 /// How long a pipe may stay open after the program itself has exited, before what holds it is ended.
 const DRAIN_MS: u64 = 250;
+/// How often is looked whether a tree is in its control group yet, in milliseconds: that takes some ten.
+const MOVING_MS: u64 = 5;
 /// How often the leader is looked at where no descriptor announces its end.
 const UNANNOUNCED_MS: u64 = 20;
 
@@ -235,8 +237,10 @@ impl Run<'_> {
         if now_ms < self.tick_at_ms {
             return Control::Continue;
         }
-        self.tick_at_ms = now_ms.saturating_add(self.spec.tick_ms.max(1));
         self.tree.reap();
+        let is_confined = self.tree.is_confined();
+        let every_ms = if self.tree.is_moving() { MOVING_MS } else { self.spec.tick_ms };
+        self.tick_at_ms = now_ms.saturating_add(every_ms.max(1));
         tick(Tick {
             pid: self.tree.pid(),
             elapsed_ms: now_ms.saturating_sub(self.started_ms),
@@ -244,6 +248,7 @@ impl Run<'_> {
             stderr_seen_bytes: self.stderr.seen_bytes(),
             ending: matches!(self.phase, Phase::Ending(_)),
             result_complete: self.result_at_ms.is_some(),
+            is_confined,
         })
     }
 

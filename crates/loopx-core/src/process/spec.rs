@@ -142,6 +142,8 @@ pub struct Tick {
     pub ending: bool,
     /// Whether stdout holds a complete result.
     pub result_complete: bool,
+    /// Whether all of the tree is in a control group of its own.
+    pub is_confined: bool,
 }
 
 /// What the caller wants after a tick.

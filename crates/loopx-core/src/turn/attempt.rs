@@ -17,7 +17,7 @@ use super::{
     host::{Host, Job, Judged, KeptHost},
     lock::DriverLock,
     shift::Shift,
-    site::{Around, Machine, Site, attempt_token, emptied},
+    site::{Around, Emptied, Machine, Site, attempt_token, emptied},
     spool,
     wire::TurnResult,
 };
@@ -27,7 +27,7 @@ use crate::{
     kernel::Step,
     model::{
         Attempt, Candidate, Digest, Duration, Guarantee, HostFailure, ScopePath, ShortText, Timestamp,
-        TodoKind, TurnId, Wake, gathered,
+        TodoKind, Turn, TurnId, Wake, gathered,
     },
     private::Kind,
     process::{self, Containment},
@@ -188,13 +188,17 @@ impl Driver<'_> {
             failpoint::reach!(TurnSpooled);
             self.wards.iter_mut().for_each(Ward::kept);
             self.left.clone_from(&outcome.survivors);
+            self.held_by = weaker(turn, number, outcome.containment);
         }
-        let is_empty =
-            is_proved_empty(&remains) || self.left.is_empty() && emptied(site.machine, turn.turn_id, number)?;
-        if !is_empty {
-            let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: false };
-            self.submit(site, lock, around, &format!("end.{number}"), step)?;
-            return Ok(Flow::Rest);
+        let emptied = match &remains {
+            _ if is_proved_empty(&remains) => Emptied::Proved,
+            _ if !self.left.is_empty() => Emptied::Alive,
+            _ => emptied(site.machine, turn.turn_id, number)?, // wildcard: nobody has said
+        };
+        // A result that was all there stands; nothing is started beside what may live.
+        let has_result = matches!(&remains, Remains::Ended(outcome) if outcome.result_complete);
+        if emptied < Emptied::Confined || emptied < Emptied::Proved && !has_result {
+            return self.lose(site, lock, around, number);
         }
         let judged = match (remains, self.host) {
             (Remains::Ended(outcome), Some(host)) => host.judge(&outcome, &turn.turn_key),
@@ -240,6 +244,20 @@ impl Driver<'_> {
         Ok(Flow::Rest)
     }
 
+    /// Records that nobody can tell whether an attempt's executor is gone.
+    pub(super) fn lose(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        number: u8,
+    ) -> Result<Flow> {
+        let (turn_id, own_id) = (around.turn.turn_id, around.turn.own_id);
+        let step = Step::Lose { turn_id, own_id, executor_gone: false };
+        self.submit(site, lock, around, &format!("end.{number}"), step)?;
+        Ok(Flow::Rest)
+    }
+
     /// Whether the host may be started again after this attempt.
     fn has_attempts_after(&self, number: u8) -> bool {
         self.host.is_some_and(|host| number < host.hosting().attempts_max)
@@ -266,12 +284,17 @@ impl Driver<'_> {
         judged: Judged,
     ) -> Result<Flow> {
         let turn = &around.turn;
-        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
+        let (turn_id, own_id, held_by) = (turn.turn_id, turn.own_id, self.held_by);
         match judged {
             Judged::Result(result) => {
                 let (candidate, wake) = self.candidate(site, around, &result)?;
-                let step =
-                    Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
+                let step = Step::Candidate {
+                    turn_id,
+                    own_id: Some(own_id),
+                    candidate: Box::new(candidate),
+                    wake,
+                    held_by,
+                };
                 match self.submit(site, lock, around, &format!("candidate.{number}"), step) {
                     // What a result names is the host's own word: it costs the host its result, and never strands the Turn.
                     Err(error) if error.code().class() == Class::Usage => {
@@ -309,7 +332,8 @@ impl Driver<'_> {
     ) -> Result<Flow> {
         let turn = &around.turn;
         let note = note.or_else(|| failure.and_then(|failure| failure.as_str().parse().ok()));
-        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note };
+        let held_by = self.held_by.take();
+        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note, held_by };
         self.submit(site, lock, around, &format!("end.{number}"), step)?;
         failpoint::reach!(TurnAttemptEnded);
         Ok(Flow::Again)
@@ -438,6 +462,13 @@ pub(super) fn declared(around: &Around) -> Result<Vec<ScopePath>> {
 fn is_proved_empty(remains: &Remains) -> bool {
     let Remains::Ended(outcome) = remains else { return false };
     matches!(outcome.containment, Containment::Leaf | Containment::Adopted) && outcome.survivors.is_empty()
+}
+
+/// By what an attempt was held together after all, where that is less than was recorded.
+pub(super) fn weaker(turn: &Turn, number: u8, containment: Containment) -> Option<Guarantee> {
+    let recorded = turn.attempts.iter().find(|attempt| attempt.number == number)?.guarantee;
+    let was_moved = containment != Containment::Adopted;
+    recorded.filter(|_| !was_moved).filter(|one| *one < Guarantee::SubReaper).map(|_| Guarantee::SubReaper)
 }
 
 /// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.

@@ -171,6 +171,9 @@ pub(super) struct Guardian {
     /// Whether it let its host go.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) began: bool,
+    /// Whether all of its host was moved into that group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) confined: bool,
     /// Whether it saw the end of all that it guarded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) emptied: bool,

@@ -12,7 +12,7 @@ use super::{
     examine::scopes,
     guard::{self, Presence},
     lock::{DriverLock, Driverless},
-    site::{Around, Site, emptied, sweep, validator_token},
+    site::{Around, Emptied, Site, emptied, sweep, validator_token},
 };
 use crate::{
     authority::{Authority, TurnFilter, View, random},
@@ -52,7 +52,7 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
         let gone = end_tree(site, &around.turn)?;
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
-        let step = Step::Prove { turn_id, executor_gone: gone, tree };
+        let step = Step::Prove { turn_id, executor_gone: gone == Emptied::Proved, tree };
         let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step));
         let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
         return finished(site, lock, receipt);
@@ -381,7 +381,8 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     };
     let around = site.around(turn_id)?;
     end_guardians(site, &around.turn)?;
-    if !end_tree(site, &around.turn)? {
+    // Where nothing of it is seen, a person's word is what ends it.
+    if end_tree(site, &around.turn)? == Emptied::Alive {
         return Err(may_live(&around.turn));
     }
     if around.turn.open_attempt().is_none() {
@@ -392,24 +393,29 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     site.authority.submit_step(&lock, operation).map(drop)
 }
 
-/// Ends whatever carries a mark of the Turn; whether its executor is proved gone.
+/// Ends whatever carries a mark of the Turn; what is known of its executor then.
 ///
 /// Errors: `executor_active` while a host goes on under its guardian; then nothing of it is touched.
-pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
+pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<Emptied> {
     if let Some(attempt) = turn.open_attempt()
         && let Some(Presence::Alive(_)) = guardian_of(site, turn, attempt)?
     {
         return Err(guarded(turn));
     }
-    let mut gone = sweep(&validator_token(turn.turn_id)?, None)?;
+    let is_swept = sweep(&validator_token(turn.turn_id)?, None)?;
+    let mut known = if is_swept { Emptied::Proved } else { Emptied::Alive };
     for attempt in turn.attempts.iter().filter(|attempt| attempt.containment.is_some()) {
         if is_of_earlier_boot(site, attempt) {
             continue;
         }
         // Another namespace's processes cannot be seen from here, so nothing is proved about them.
-        gone &= is_visible(site, attempt) && emptied(site.machine, turn.turn_id, attempt.number)?;
+        known = known.min(if is_visible(site, attempt) {
+            emptied(site.machine, turn.turn_id, attempt.number)?
+        } else {
+            Emptied::Alive
+        });
     }
-    Ok(gone)
+    Ok(known)
 }
 
 /// Ends the guardians of a Turn's attempts, with all that they guard.

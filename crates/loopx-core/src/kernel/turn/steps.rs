@@ -15,7 +15,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Concluded, Draft, Read, Verb, Wanted, claim, gate, goal, todo},
     model::{
-        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId,
+        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, Guarantee, HostFailure, OwnId,
         ResultKind, ShortText, Stopped, Timestamp, Todo, TodoKind, Turn, TurnId, TurnState, Unresolved,
         Verdict, VerdictOutcome, Wake,
     },
@@ -53,6 +53,9 @@ pub enum Step {
         /// What a result of kind `wait` waits for; 15 minutes unless said.
         #[serde(skip_serializing_if = "Option::is_none")]
         wake: Option<Wake>,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// Records what the validators said, and ends the Turn where nothing holds it.
     Verdict {
@@ -84,6 +87,9 @@ pub enum Step {
         /// What went wrong, screened.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<ShortText>,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// Records what can be proved without launching anything.
     Prove {
@@ -242,14 +248,14 @@ impl Step {
         }
         match self {
             Self::Dispatch { attempt, wall_ms, .. } => dispatch(draft, &turn, attempt, *wall_ms)?,
-            Self::Candidate { candidate, wake, .. } => {
-                candidate_came(draft, &turn, candidate, wake.as_ref())?;
+            Self::Candidate { candidate, wake, held_by, .. } => {
+                candidate_came(draft, &turn, candidate, wake.as_ref(), *held_by)?;
             }
             Self::Verdict { verdict, moved, goes_on, .. } => {
                 verdict_came(draft, &turn, verdict, *moved, *goes_on)?;
             }
-            Self::End { failure, retry, note, .. } => {
-                attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?;
+            Self::End { failure, retry, note, held_by, .. } => {
+                attempt_ended(draft, &turn, *failure, *retry, note.as_ref(), *held_by)?;
             }
             Self::Prove { executor_gone, tree, .. } => prove(draft, &turn, *executor_gone, *tree)?,
             Self::Lose { executor_gone, .. } => lose(draft, &turn, *executor_gone)?,
@@ -336,6 +342,7 @@ fn candidate_came(
     turn: &Turn,
     candidate: &Candidate,
     wake: Option<&Wake>,
+    held_by: Option<Guarantee>,
 ) -> Result<()> {
     let may = match turn.state {
         TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || may_have_result(turn)),
@@ -353,7 +360,7 @@ fn candidate_came(
     if matches!(turn.state, TurnState::Held { .. }) {
         causes::check_agent_free(draft.facts(), turn)?;
     }
-    record(draft, turn, candidate, wake)
+    record(draft, turn, candidate, wake, held_by)
 }
 
 /// Whether the last attempt may have left a result: it is open, or was proved gone without being judged.
@@ -368,6 +375,7 @@ pub(super) fn record(
     turn: &Turn,
     candidate: &Candidate,
     wake: Option<&Wake>,
+    held_by: Option<Guarantee>,
 ) -> Result<()> {
     let todo = todo_of(draft, turn)?.clone();
     let is_monitor = todo.kind == TodoKind::Monitor;
@@ -415,7 +423,7 @@ pub(super) fn record(
     let outside = candidate.outside.first().filter(|_| !candidate.shared).cloned();
     let summary = candidate.summary.clone();
     let question = candidate.next_action.clone();
-    draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at })?;
+    draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at, held_by })?;
     let scoped =
         draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
     if let Some(path) = outside.filter(|_| scoped) {
@@ -501,13 +509,14 @@ fn attempt_ended(
     failure: Option<HostFailure>,
     retry: bool,
     note: Option<&ShortText>,
+    held_by: Option<Guarantee>,
 ) -> Result<()> {
     let turn_id = turn.turn_id;
     if !matches!(turn.state, TurnState::Dispatched) || !turn.is_driven() {
         return Err(no_move(turn, "end an attempt"));
     }
     if turn.open_attempt().is_some() {
-        draft.emit(Event::AttemptEnded { turn_id, failure })?;
+        draft.emit(Event::AttemptEnded { turn_id, failure, held_by })?;
     }
     let Some(failure) = failure.filter(|_| turn.stop_wish.is_none()) else {
         return match note {

@@ -78,7 +78,7 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     };
     let guarded = prepared.and_then(|(ended, charge)| {
         let leaf = charge.leaf().map(|leaf| leaf.path().to_owned());
-        let own = Guardian { process, leaf, began: false, emptied: false, unkept: false };
+        let own = Guardian { process, leaf, began: false, confined: false, emptied: false, unkept: false };
         let mut charge = Some(charge);
         let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
         charge.iter_mut().for_each(Charge::give_up);
@@ -136,31 +136,64 @@ fn guard(
     // From here on, that there is no folder says nothing any more.
     let began = Guardian { began: true, ..own.clone() };
     lock.note(&began)?;
-    let holds = &mut || lock.stands(&began);
     let now_ms = boot_ms();
-    let mut watch =
-        Watch { order, channel, ended, holds, started: false, looked_at_ms: now_ms, driven_at_ms: now_ms };
+    let mut said = Said { lock: &lock, noted: began };
+    let mut watch = Watch {
+        order,
+        channel,
+        ended,
+        said: &mut said,
+        started: false,
+        looked_at_ms: now_ms,
+        driven_at_ms: now_ms,
+    };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
     // What it saw stands before all else can fail: that is short, and in a file which is there.
-    let seen = Guardian { emptied: outcome.survivors.is_empty(), ..began };
-    let _ = lock.note(&seen);
+    said.says(|noted| noted.emptied = outcome.survivors.is_empty());
     // From here on nothing is refused any more: the host ran.
     let kept = after(order, &outcome, channel);
-    if kept.is_err() {
-        let _ = lock.note(&Guardian { unkept: true, ..seen });
-    } else if outcome.survivors.is_empty() {
-        lock.close();
+    match kept {
+        // Whoever finds a lock without a file takes the end as it is written.
+        Ok(By::Guardian) if outcome.survivors.is_empty() => lock.close(),
+        Ok(By::Guardian | By::Driver) => {}
+        Err(_) => said.says(|noted| noted.unkept = true),
     }
     // A driver that is gone finds it out by itself.
     let _ = channel.send(if kept.is_ok() { &Report::Ended } else { &Report::Lost });
     Ok(())
 }
 
-fn after(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<()> {
+/// Who kept how a tree ended.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    Guardian,
+    Driver,
+}
+
+fn after(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<By> {
     failpoint::reach!(GuardEnded);
-    keep(order, outcome, channel)?;
+    let kept = keep(order, outcome, channel)?;
     failpoint::reach!(GuardSpooled);
-    Ok(())
+    Ok(kept)
+}
+
+/// What a guardian says of itself in its lock, whoever reads it.
+struct Said<'a> {
+    lock: &'a GuardLock,
+    noted: Guardian,
+}
+
+impl Said<'_> {
+    /// Says more. What cannot be written is not known to whoever comes later.
+    fn says(&mut self, more: impl FnOnce(&mut Guardian)) {
+        more(&mut self.noted);
+        let _ = self.lock.note(&self.noted);
+    }
+
+    /// Whether the lock is this guardian's still, though somebody took its file away.
+    fn stands(&self) -> bool {
+        self.lock.stands(&self.noted)
+    }
 }
 
 /// Listens for the signals by which somebody who recovers, or a system that goes down, ends the attempt.
@@ -210,12 +243,12 @@ fn spool(order: &Order, spec: &Spec) -> Result<Spool> {
 
 /// Keeps how the tree ended. What cannot be written, as on a full disk, is handed to a driver that lives, and is tried
 /// again until one of the two has it: what the host said is nowhere else.
-fn keep(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<()> {
+fn keep(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<By> {
     let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
     let until_ms = boot_ms().saturating_add(KEEP_MS);
     let mut listens = None;
     loop {
-        let Err(error) = record::write(&folder, outcome) else { return Ok(()) };
+        let Err(error) = record::write(&folder, outcome) else { return Ok(By::Guardian) };
         let is_heard = listens.unwrap_or_else(|| channel.send(&unkept(outcome)).is_ok());
         failpoint::reach!(SpoolFull);
         if !is_heard && error.code() != Code::DiskFull || boot_ms() >= until_ms {
@@ -226,7 +259,7 @@ fn keep(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<()> {
             process::pause(KEEP_PAUSE_MS);
         } else if channel.is_due(KEEP_PAUSE_MS) {
             match channel.receive::<Word>() {
-                Ok(Some(Word::Kept)) => return Ok(()),
+                Ok(Some(Word::Kept)) => return Ok(By::Driver),
                 Ok(Some(Word::Go { .. } | Word::Stop)) => {}
                 Ok(None) | Err(_) => listens = Some(false),
             }
@@ -242,24 +275,26 @@ fn unkept(outcome: &Outcome) -> Report {
 }
 
 /// What a guardian looks at while its host works.
-struct Watch<'a> {
+struct Watch<'a, 'l> {
     order: &'a Order,
     channel: &'a mut Channel,
     /// Whether a signal came.
     ended: &'a AtomicBool,
-    /// Whether this guardian has its lock still, though somebody took the file away.
-    holds: &'a mut dyn FnMut() -> bool,
+    said: &'a mut Said<'l>,
     started: bool,
     looked_at_ms: u64,
     /// When somebody was last seen to drive the Turn.
     driven_at_ms: u64,
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     fn tick(&mut self, tick: Tick) -> Control {
         if !self.started {
             self.started = true;
             let _ = started();
+        }
+        if tick.is_confined && !self.said.noted.confined {
+            self.said.says(|noted| noted.confined = true);
         }
         if tick.ending {
             return Control::Continue;
@@ -290,7 +325,7 @@ impl Watch<'_> {
         let now_ms = boot_ms();
         if now_ms.saturating_sub(self.looked_at_ms) >= LOOK_MS {
             self.looked_at_ms = now_ms;
-            if !(self.holds)() {
+            if !self.said.stands() {
                 return false;
             }
             // What cannot be told is not held against whoever drives.

@@ -170,12 +170,16 @@ pub(in crate::turn) fn is_told_empty(machine: &Machine, turn_id: TurnId, attempt
     end.is_ok_and(|end| end.is_some_and(|end| end.survivors.is_empty()))
 }
 
+/// Whether a host began, and how it ended is not written.
+pub(in crate::turn) fn is_cut_off(machine: &Machine, turn_id: TurnId, attempt: u8) -> bool {
+    let folder = folder(&machine.spool, turn_id, attempt);
+    folder.exists() && !is_told_empty(machine, turn_id, attempt)
+}
+
 /// Leaves the trace that a host began, where its own folder was taken away.
-pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8, has_begun: bool) {
-    if has_begun {
-        // Where it is there it says all by itself.
-        let _ = make(&folder(&machine.spool, turn_id, attempt));
-    }
+pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8) {
+    // Where it is there it says all by itself.
+    let _ = make(&folder(&machine.spool, turn_id, attempt));
 }
 
 /// Makes the folder of an attempt, for its owner alone.

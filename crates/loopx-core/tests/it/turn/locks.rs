@@ -22,7 +22,12 @@ fn all_are_refused(place: &Place, turn_id: &str) {
     ] {
         let _ = fs::remove_dir_all(locks(place));
         let refused = place.call("user:ana", &words);
-        assert_eq!((refused.exit, refused.code()), (Some(4), "executor_active"), "{words:?} {}", refused.json);
+        assert_eq!(
+            (refused.exit, refused.code()),
+            (Some(4), "executor_active"),
+            "{words:?} {}",
+            refused.json
+        );
     }
     let _ = fs::remove_dir_all(locks(place));
     place.call("user:ana", &["turn", "recover", "--prove"]).ok();

@@ -345,7 +345,9 @@ fn failure(place: &Place) -> String {
 fn a_guardian_that_finds_no_room_before_it_starts_a_host_has_started_none() {
     for inodes in [1, 2] {
         let place = ready("touch answer");
-        let Some(small) = Small::with(spool(&place), &format!("nr_inodes={inodes},mode=0700")) else { return };
+        let Some(small) = Small::with(spool(&place), &format!("nr_inodes={inodes},mode=0700")) else {
+            return;
+        };
         let run = place.start("user:ana", &place.run("op"), &[]);
         until("an attempt was given up", || !place.events("turn.attempt_ended").is_empty());
         drop(small);
