@@ -54,7 +54,12 @@ pub fn run_guarded(
     spool: &Spool,
     tick: &mut dyn FnMut(Tick) -> Control,
 ) -> Outcome {
-    watched(spec, boot_ms(), release(spec, charge, spool), tick)
+    watched(spec, boot_ms(), release(spec, charge, Some(spool)), tick)
+}
+
+/// As [`run_guarded`], without a spool.
+pub(super) fn run_below(spec: &Spec, charge: Charge, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
+    watched(spec, boot_ms(), release(spec, charge, None), tick)
 }
 
 fn watched(
@@ -87,7 +92,7 @@ struct Launched {
     stderr: Stream,
 }
 
-fn nothing(kind: NotStarted) -> Outcome {
+pub(super) fn nothing(kind: NotStarted) -> Outcome {
     Outcome {
         ended: Ended::NotStarted(kind),
         stdout: Vec::new(),
@@ -128,9 +133,9 @@ fn launch(spec: &Spec) -> Result<Launched, NotStarted> {
 }
 
 /// Lets a prepared process become the program; nothing is left of it where it cannot.
-fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, NotStarted> {
+fn release(spec: &Spec, mut charge: Charge, spool: Option<&Spool>) -> Result<Launched, NotStarted> {
     // Opened before it begins, so that nobody can put something else in their place.
-    let (out, err) = spool.sinks();
+    let (out, err) = spool.map(Spool::sinks).unzip();
     let begun = findable(spec).and_then(|program| {
         let go = Go {
             program: program.into(),
@@ -146,8 +151,8 @@ fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, N
         return Err(why);
     }
     let Charge { mut child, leaf, confining, .. } = charge;
-    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, Some(out));
-    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, Some(err));
+    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, out);
+    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, err);
     let tree =
         Tree::guarded(child, spec.containment.as_ref(), leaf, confining).ok_or(NotStarted::Other(None))?;
     Ok(Launched { tree, stdout, stderr })

@@ -50,6 +50,7 @@ impl Spool {
             tail_max_bytes,
             is_lost: false,
             is_dirty: false,
+            is_named: tail_max_bytes.is_some(),
         };
         (sink(STDOUT, None), sink(STDERR, Some(self.stderr_max_bytes)))
     }
@@ -93,6 +94,8 @@ pub(super) struct Sink {
     is_lost: bool,
     /// Whether something was written since it was last made to last.
     is_dirty: bool,
+    /// Whether its name lasts, too, or need not.
+    is_named: bool,
 }
 
 impl Sink {
@@ -125,6 +128,10 @@ impl Sink {
         // What cannot be made to last is there as long as the machine is.
         if std::mem::take(&mut self.is_dirty) {
             let _ = self.file.as_ref().map(File::sync_data);
+            // A file without a name is nothing. After its content that costs next to nothing.
+            if !std::mem::replace(&mut self.is_named, true) {
+                let _ = self.path.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
+            }
         }
     }
 }

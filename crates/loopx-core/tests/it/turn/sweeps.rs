@@ -150,6 +150,34 @@ fn v04_a_driver_killed_while_its_validator_runs_leaves_one_verdict() {
 }
 
 #[test]
+fn fault_e06_a_validator_s_whole_tree_ends_with_its_driver_and_without_any_recovery() {
+    for attached in [false, true] {
+        // One that ignores TERM, in a session of its own, without a mark.
+        let lost =
+            "trap '' TERM; echo $$ > ../lost.new; mv ../lost.new ../lost; while :; do sleep 0.05; done";
+        let place = Place::new(&format!(
+            "setsid -f env -i sh -c \"{}\" < /dev/null > /dev/null 2>&1; sleep 50 & until [ -s ../lost ]; \
+             do sleep 0.02; done; touch ../checks; while :; do sleep 0.05; done",
+            lost.replace('$', "\\$")
+        ));
+        place.host("touch answer");
+        let run = if attached {
+            let own = place.own("agent:b");
+            place.start("agent:b", &["todo", "done", "g.1", "--own", &own], &[])
+        } else {
+            place.start("user:ana", &place.run("op"), &[])
+        };
+        until("the validator runs", || place.root().join("checks").exists());
+        let lost = fs::read_to_string(place.root().join("lost")).unwrap();
+        let lost = lost.trim().parse().ok().and_then(Pid::from_raw).unwrap();
+        let marked = place.survivors();
+        assert!(marked.len() >= 2 && state(lost).is_some(), "{marked:?}");
+        end(run);
+        until("all of it is gone", || place.survivors().is_empty() && state(lost).is_none());
+    }
+}
+
+#[test]
 fn fault_e06_a_host_that_nobody_drives_is_ended_within_its_time() {
     let place = ready(&until_let_go("touch answer"));
     let run = place.start("user:ana", &place.run("op"), &[]);
@@ -396,6 +424,35 @@ fn v04_a_validator_killed_at_its_work_is_asked_again_and_the_result_is_not_lost(
     place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
     assert_eq!(place.runs(), 1);
     over(&place, "a killed validator");
+}
+
+#[test]
+fn a_result_lasts_with_its_name_and_a_turn_syncs_twelve_times() {
+    let place = ready("touch answer");
+    let plain = place.command("user:ana", &place.run("op"), &[]);
+    let log = place.root().join("trace");
+    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+    let mut traced = std::process::Command::new("strace");
+    traced.args(["-f", "-y", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs,sync", "-o"]).arg(&log);
+    traced.arg(plain.get_program()).args(plain.get_args());
+    traced.env_clear().current_dir(place.tree()).stdin(std::process::Stdio::null());
+    traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Ok(output) = traced.output() else {
+        #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
+        {
+            println!("skipped: strace is missing");
+        }
+        return;
+    };
+    answer(&output).ok();
+    let text = fs::read_to_string(log).unwrap();
+    // An unfinished call is told a second time when it ends.
+    let calls: Vec<&str> = text.lines().filter(|line| line.contains("sync(") || line.contains("sync_")).collect();
+    let at = |what: String| calls.iter().position(|call| call.contains(&what));
+    let folder = format!("/spool/{}.1", place.turn_id());
+    let (content, name) = (at(format!("{folder}/stdout>")), at(format!("{folder}>")));
+    assert!(content.is_some() && name > content, "{calls:#?}");
+    assert!(calls.len() <= 12, "{calls:#?}");
 }
 
 /// Where the guardians of a place keep what hosts say, as the host itself finds it.
