@@ -89,6 +89,8 @@ mod active {
         GuardStarted "guard.started": "A guardian's host works.";
         GuardEnded "guard.ended": "A guardian's tree has ended; how is nowhere but here.";
         GuardSpooled "guard.spooled": "How a guardian's tree ended is kept; its driver was not told.";
+        LeafMove "leaf.move": "A program is about to be moved into its control group.";
+        SpoolFull "spool.full": "How a guardian's tree ended could not be written, and was told to a driver that lives.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 

@@ -23,6 +23,13 @@ use crate::{
 pub(crate) trait StepRight: std::fmt::Debug {
     /// Of which Turn.
     fn turn_id(&self) -> TurnId;
+
+    /// Whether it still stands; what is a lock may have been lost.
+    ///
+    /// Errors: `executor_active`.
+    fn stands(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The keeper of one ledger: everything that writes goes through it.
@@ -139,6 +146,7 @@ impl Authority {
         if operation.command.turn_id() != right.turn_id() {
             return Err(Error::from(Code::Internal).internal("a step of another Turn"));
         }
+        right.stands()?;
         self.write(&operation.map(Input::Step), hold)
     }
 

@@ -66,7 +66,12 @@ impl Preset {
             handlers::NOUNS,
             handlers::TURNS,
         ],
-        inner: &[("__reference", reference), (turn::GUARD_WORD, guard), (process::EXEC_WORD, exec)],
+        inner: &[
+            ("__reference", reference),
+            (turn::GUARD_WORD, guard),
+            (process::EXEC_WORD, exec),
+            (process::KEEP_WORD, keep),
+        ],
     };
 
     fn handler(&self, path: &str) -> Option<Handler> {
@@ -150,9 +155,14 @@ fn guard(_: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
     Composition::linked().map_or(1, |hosts| turn::guardian(&hosts))
 }
 
-/// `__exec GUARDIAN LEAF`: the last step before a guarded program.
+/// `__exec GUARDIAN`: the last step before a guarded program.
 fn exec(argv: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
     process::exec(argv)
+}
+
+/// `__keep`: a run that ends with whoever asked for it.
+fn keep(_: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
+    process::keep()
 }
 
 /// `__reference [errors]`: a reference page.

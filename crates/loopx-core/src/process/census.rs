@@ -29,8 +29,9 @@ pub(super) enum Mark {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod table {
     use std::{
-        fs::{File, read_dir},
+        fs::{File, read_dir, read_link},
         io::{self, Read},
+        os::unix::ffi::OsStrExt as _,
     };
 
     use super::{Mark, Row};
@@ -105,6 +106,16 @@ mod table {
         Ok(bytes)
     }
 
+    pub(in crate::process) fn has_open(pid: i32, name: &[u8]) -> bool {
+        let descriptors = read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut files = descriptors.filter_map(|descriptor| read_link(descriptor.path()).ok());
+        files.any(|file| {
+            let path = file.as_os_str().as_bytes();
+            let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+            path.strip_suffix(name).is_some_and(|folder| folder.ends_with(b"/"))
+        })
+    }
+
     pub(in crate::process) fn children(pid: u32) -> Option<Vec<i32>> {
         let mut found = Vec::new();
         for thread in read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
@@ -140,6 +151,10 @@ mod table {
         None
     }
 
+    pub(in crate::process) fn has_open(_pid: i32, _name: &[u8]) -> bool {
+        false
+    }
+
     pub(in crate::process) fn children(_pid: u32) -> Option<Vec<i32>> {
         None
     }
@@ -161,6 +176,11 @@ pub(super) fn living() -> io::Result<Vec<Row>> {
 /// One process, alive or not yet collected.
 pub(super) fn any(pid: i32) -> Option<Row> {
     table::any(pid)
+}
+
+/// Whether a process has a file of this name open, also one that was removed; no where that may not be seen.
+pub(super) fn has_open(pid: i32, name: &[u8]) -> bool {
+    table::has_open(pid, name)
 }
 
 /// The children of a process; none where the system does not list them.

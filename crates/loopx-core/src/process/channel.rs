@@ -36,6 +36,7 @@ impl Channel {
         let end = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         // What is no socket has no peer.
         end.peer_addr().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        end.set_write_timeout(Some(SEND_WAIT))?;
         Ok(Self(end))
     }
 

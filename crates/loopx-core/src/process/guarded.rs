@@ -130,6 +130,11 @@ impl Identity {
         Self { pid, started: census::any(pid).map_or(0, |row| row.started) }
     }
 
+    /// Whether it lives; what has ended and was not collected does not.
+    pub fn is_living(self) -> bool {
+        census::any(self.pid).is_some_and(|row| row.started == self.started && !row.dead)
+    }
+
     /// Whether it lives, or has at least not been collected.
     pub(super) fn is_alive(self) -> bool {
         census::any(self.pid).is_some_and(|row| row.started == self.started)

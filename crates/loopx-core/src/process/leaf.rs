@@ -16,6 +16,7 @@ use super::{
     clock::{boot_ms, pause},
     guarded::Identity,
 };
+use crate::{error::Result, failpoint};
 
 /// What the names of our leaves begin with.
 const PREFIX: &str = "loopx-";
@@ -85,7 +86,7 @@ impl Leaf {
     ///
     /// The first move takes as long as the kernel takes to let nobody fork meanwhile: about 10 ms on an idle machine.
     pub(super) fn confine(&self, leader: i32) -> bool {
-        if !self.take(leader) {
+        if begins().is_err() || !self.take(leader) {
             return false;
         }
         for _ in 0..CONFINE_MAX {
@@ -136,6 +137,13 @@ impl Leaf {
             }
         }
     }
+}
+
+/// The point at which a program is about to be moved.
+#[cfg_attr(not(feature = "failpoints"), expect(clippy::unnecessary_wraps, reason = "a failpoint may fail"))]
+fn begins() -> Result<()> {
+    failpoint::reach!(LeafMove);
+    Ok(())
 }
 
 /// A group and all below it, each before what is in it.

@@ -32,6 +32,8 @@ use super::{
 
 /// How long a pipe may stay open after the program itself has exited, before what holds it is ended.
 const DRAIN_MS: u64 = 250;
+/// How often is looked whether a tree is in its control group yet, in milliseconds: that takes some ten.
+const MOVING_MS: u64 = 5;
 /// How often the leader is looked at where no descriptor announces its end.
 const UNANNOUNCED_MS: u64 = 20;
 
@@ -52,7 +54,12 @@ pub fn run_guarded(
     spool: &Spool,
     tick: &mut dyn FnMut(Tick) -> Control,
 ) -> Outcome {
-    watched(spec, boot_ms(), release(spec, charge, spool), tick)
+    watched(spec, boot_ms(), release(spec, charge, Some(spool)), tick)
+}
+
+/// As [`run_guarded`], without a spool.
+pub(super) fn run_below(spec: &Spec, charge: Charge, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
+    watched(spec, boot_ms(), release(spec, charge, None), tick)
 }
 
 fn watched(
@@ -85,7 +92,7 @@ struct Launched {
     stderr: Stream,
 }
 
-fn nothing(kind: NotStarted) -> Outcome {
+pub(super) fn nothing(kind: NotStarted) -> Outcome {
     Outcome {
         ended: Ended::NotStarted(kind),
         stdout: Vec::new(),
@@ -126,9 +133,9 @@ fn launch(spec: &Spec) -> Result<Launched, NotStarted> {
 }
 
 /// Lets a prepared process become the program; nothing is left of it where it cannot.
-fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, NotStarted> {
+fn release(spec: &Spec, mut charge: Charge, spool: Option<&Spool>) -> Result<Launched, NotStarted> {
     // Opened before it begins, so that nobody can put something else in their place.
-    let (out, err) = spool.sinks();
+    let (out, err) = spool.map(Spool::sinks).unzip();
     let begun = findable(spec).and_then(|program| {
         let go = Go {
             program: program.into(),
@@ -144,8 +151,8 @@ fn release(spec: &Spec, mut charge: Charge, spool: &Spool) -> Result<Launched, N
         return Err(why);
     }
     let Charge { mut child, leaf, confining, .. } = charge;
-    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, Some(out));
-    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, Some(err));
+    let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, out);
+    let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, err);
     let tree =
         Tree::guarded(child, spec.containment.as_ref(), leaf, confining).ok_or(NotStarted::Other(None))?;
     Ok(Launched { tree, stdout, stderr })
@@ -235,8 +242,10 @@ impl Run<'_> {
         if now_ms < self.tick_at_ms {
             return Control::Continue;
         }
-        self.tick_at_ms = now_ms.saturating_add(self.spec.tick_ms.max(1));
         self.tree.reap();
+        let is_confined = self.tree.is_confined();
+        let every_ms = if self.tree.is_moving() { MOVING_MS } else { self.spec.tick_ms };
+        self.tick_at_ms = now_ms.saturating_add(every_ms.max(1));
         tick(Tick {
             pid: self.tree.pid(),
             elapsed_ms: now_ms.saturating_sub(self.started_ms),
@@ -244,6 +253,7 @@ impl Run<'_> {
             stderr_seen_bytes: self.stderr.seen_bytes(),
             ending: matches!(self.phase, Phase::Ending(_)),
             result_complete: self.result_at_ms.is_some(),
+            is_confined,
         })
     }
 

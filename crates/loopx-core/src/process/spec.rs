@@ -47,7 +47,8 @@ impl fmt::Display for Token {
 }
 
 /// What happens to output beyond [`Capture::max_bytes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Overflow {
     /// The tree is ended and the outcome is [`Ended::OutputTooLarge`].
     End,
@@ -56,7 +57,8 @@ pub enum Overflow {
 }
 
 /// How much of one output stream is kept. Invariant: at most twice `max_bytes` are ever held in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Capture {
     /// The most that is kept, in bytes.
     pub max_bytes: usize,
@@ -130,7 +132,7 @@ impl Spec {
 /// What the caller is told while the program runs or is being ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tick {
-    /// The process id of the program, which is also its group.
+    /// The process id of the program, which is also its group; 0 where another process runs it.
     pub pid: i32,
     /// Time since the start, in milliseconds.
     pub elapsed_ms: u64,
@@ -142,6 +144,23 @@ pub struct Tick {
     pub ending: bool,
     /// Whether stdout holds a complete result.
     pub result_complete: bool,
+    /// Whether all of the tree is in a control group of its own.
+    pub is_confined: bool,
+}
+
+impl Tick {
+    /// What is known of a run in another process.
+    pub(super) fn of(elapsed_ms: u64, ending: bool) -> Self {
+        Self {
+            pid: 0,
+            elapsed_ms,
+            stdout_seen_bytes: 0,
+            stderr_seen_bytes: 0,
+            ending,
+            result_complete: false,
+            is_confined: false,
+        }
+    }
 }
 
 /// What the caller wants after a tick.
@@ -252,7 +271,8 @@ pub enum Containment {
 }
 
 /// All that is known of one run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Outcome {
     /// How it ended.
     pub ended: Ended,

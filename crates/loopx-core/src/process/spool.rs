@@ -25,16 +25,20 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Makes the folder, which must not exist, and its empty files, for their owner alone.
+    /// Makes the folder, which must not exist, and its empty files, for their owner alone; of one that cannot be made
+    /// whole nothing is left.
     ///
     /// Errors: those of the system; `AlreadyExists` where a program was spooled there before.
     pub fn make(folder: &Path, spec: &Spec) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(folder)?;
-        let spool = Self { folder: folder.to_owned(), stderr_max_bytes: spec.stderr.max_bytes };
         for name in [STDOUT, STDERR] {
-            file(&folder.join(name))?;
+            if let Err(error) = file(&folder.join(name)) {
+                // The failure to report is the first.
+                let _ = fs::remove_dir_all(folder);
+                return Err(error);
+            }
         }
-        Ok(spool)
+        Ok(Self { folder: folder.to_owned(), stderr_max_bytes: spec.stderr.max_bytes })
     }
 
     /// Where the two streams are written.
@@ -46,6 +50,7 @@ impl Spool {
             tail_max_bytes,
             is_lost: false,
             is_dirty: false,
+            is_named: tail_max_bytes.is_some(),
         };
         (sink(STDOUT, None), sink(STDERR, Some(self.stderr_max_bytes)))
     }
@@ -89,6 +94,8 @@ pub(super) struct Sink {
     is_lost: bool,
     /// Whether something was written since it was last made to last.
     is_dirty: bool,
+    /// Whether its name lasts, too, or need not.
+    is_named: bool,
 }
 
 impl Sink {
@@ -121,6 +128,10 @@ impl Sink {
         // What cannot be made to last is there as long as the machine is.
         if std::mem::take(&mut self.is_dirty) {
             let _ = self.file.as_ref().map(File::sync_data);
+            // A file without a name is nothing. After its content that costs next to nothing.
+            if !std::mem::replace(&mut self.is_named, true) {
+                let _ = self.path.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
+            }
         }
     }
 }

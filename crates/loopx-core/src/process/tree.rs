@@ -162,8 +162,8 @@ impl Tree {
         }
     }
 
-    /// What the emptiness of this tree is proved against. Who was not in the group yet was adopted, so nothing is missed.
-    pub(super) fn containment(&mut self) -> Containment {
+    /// Whether all of it is in its control group.
+    pub(super) fn is_confined(&mut self) -> bool {
         if let Inside::Moving(confining) = &self.inside
             && confining.is_finished()
             && let Inside::Moving(confining) = std::mem::replace(&mut self.inside, Inside::Part)
@@ -171,10 +171,20 @@ impl Tree {
         {
             self.inside = Inside::Whole;
         }
+        self.leaf.is_some() && matches!(self.inside, Inside::Whole)
+    }
 
+    /// Whether it is being moved there.
+    pub(super) fn is_moving(&self) -> bool {
+        matches!(self.inside, Inside::Moving(_))
+    }
+
+    /// What the emptiness of this tree is proved against. Who was not in the group yet was adopted, so nothing is missed.
+    pub(super) fn containment(&mut self) -> Containment {
+        let is_confined = self.is_confined();
         match (&self.entry, self.blind) {
             (_, true) => Containment::Group,
-            (_, false) if self.leaf.is_some() && matches!(self.inside, Inside::Whole) => Containment::Leaf,
+            (_, false) if is_confined => Containment::Leaf,
             (_, false) if self.adopts => Containment::Adopted,
             (Some(_), false) => Containment::Token,
             (None, false) => Containment::Children,

@@ -288,10 +288,10 @@ fn of_turn(event: &TurnEvent, subject: &mut Subject) -> String {
         TurnEvent::Dispatched { turn_id, attempt, .. } => {
             (turn_id, format!("attempt {} started with {}", attempt.number, attempt.host))
         }
-        TurnEvent::AttemptEnded { turn_id, failure: Some(failure) } => {
+        TurnEvent::AttemptEnded { turn_id, failure: Some(failure), .. } => {
             (turn_id, format!("attempt ended, {}", plain(failure.as_str())))
         }
-        TurnEvent::AttemptEnded { turn_id, failure: None } => (turn_id, "attempt ended".to_owned()),
+        TurnEvent::AttemptEnded { turn_id, failure: None, .. } => (turn_id, "attempt ended".to_owned()),
         TurnEvent::CandidateRecorded { turn_id, candidate, .. } => {
             let said = format!("result: {}", plain(&word(&candidate.kind)));
             (turn_id, because(said, candidate.summary.as_ref()))

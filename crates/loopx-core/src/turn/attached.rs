@@ -234,6 +234,7 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
         own_id: wish.own_id,
         candidate: Box::new(candidate),
         wake: None,
+        held_by: None,
     })
 }
 

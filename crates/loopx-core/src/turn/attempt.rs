@@ -86,10 +86,10 @@ impl Driver<'_> {
         let around = site.around(turn.turn_id)?;
         let request = contract::request(site, &around, host.name(), terms)?.encode()?;
         let remains = if let Some(ward) = ward {
-            self.guarded(site, &around, host, ward, request, number)?
+            self.guarded(site, lock, &around, host, ward, request, number)?
         } else {
             let job = Job { request, env: host_env(site, &around), token: &token };
-            let (spec, mut shift) = (host.spec(&job), self.shift(&around, number, wall_ms.as_ms()));
+            let (spec, mut shift) = (host.spec(&job), self.shift(lock, &around, number, wall_ms.as_ms()));
             Remains::Ended(Box::new(process::run(&spec, &mut |tick| shift.tick(site, tick))))
         };
         failpoint::reach!(TurnHostEnded);
@@ -97,9 +97,11 @@ impl Driver<'_> {
     }
 
     /// Lets a guarded host go, waits for its end, and reads what its guardian left.
+    #[expect(clippy::too_many_arguments, reason = "what every step needs, and the parts of one attempt")]
     fn guarded(
         &mut self,
         site: &mut Site<'_>,
+        lock: &DriverLock,
         around: &Around,
         host: &dyn Host,
         mut ward: Ward,
@@ -108,10 +110,14 @@ impl Driver<'_> {
     ) -> Result<Remains> {
         let wall_ms = host.hosting().wall_ms;
         ward.go(request, wall_ms);
-        let watched = self.shift(around, number, wall_ms).watch(site, &mut ward);
+        let watched = self.shift(lock, around, number, wall_ms).watch(site, &mut ward);
+        let told = ward.told();
         // It is collected with the driver, when it has had the time to end.
         self.wards.push(ward);
         watched?;
+        if let Some(told) = told {
+            return Ok(told);
+        }
         let left = remains(site, around, host, number)?;
         if matches!(left, Remains::NeverStarted) {
             // Its guardian's lock may know better; looking at it leaves the trace that counts.
@@ -122,8 +128,14 @@ impl Driver<'_> {
     }
 
     /// The watch over one attempt.
-    pub(super) fn shift<'s>(&'s self, around: &'s Around, attempt: u8, wall_ms: u64) -> Shift<'s> {
-        Shift::of(&self.base, self.watcher, around, attempt, wall_ms)
+    pub(super) fn shift<'s>(
+        &'s self,
+        lock: &'s DriverLock,
+        around: &'s Around,
+        attempt: u8,
+        wall_ms: u64,
+    ) -> Shift<'s> {
+        Shift::of(&self.base, self.watcher, lock, around, attempt, wall_ms)
     }
 }
 
@@ -162,7 +174,7 @@ fn ready(
         return Ok(Guarantee::GroupOnly);
     };
     // One that a driver has left which died before the attempt was on record: nobody can ever let it go.
-    if let Presence::Alive(left) = guard::find(site.machine, around.turn.turn_id, number, true)? {
+    if let Presence::Alive(left) = guard::find(site.machine, around.turn.turn_id, number, true, false)? {
         left.end()?;
     }
     ward.ready(&Order {

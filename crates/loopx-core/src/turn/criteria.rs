@@ -8,7 +8,7 @@ use super::validate;
 use crate::{
     error::{Code, Error, Result},
     model::{Goal, ShortText, VerdictOutcome},
-    process::Token,
+    process::{Launcher, Token},
 };
 
 /// What the check of one criterion said.
@@ -22,15 +22,17 @@ pub struct Checked {
     pub failure: Option<String>,
 }
 
-/// Runs the check of every criterion that nothing settles yet and that has one, in order.
+/// Runs the check of every criterion that nothing settles yet and that has one, in order; they end when this process
+/// does.
 ///
 /// No transaction is open meanwhile. Errors: `internal`.
-pub fn check_criteria(goal: &Goal, folder: &Path) -> Result<Vec<Checked>> {
+pub fn check_criteria(goal: &Goal, folder: &Path, launcher: &Launcher) -> Result<Vec<Checked>> {
     let token = Token::parse(&format!("closing.{}", goal.instance))?;
     let mut all = Vec::new();
     for (place, criterion) in goal.acceptance.iter().enumerate() {
         let Some(check) = criterion.check.as_ref().filter(|_| criterion.state.is_open()) else { continue };
-        let found = validate::run(std::slice::from_ref(check), folder, &token, &mut |_| false);
+        let found =
+            validate::run(Some(launcher), std::slice::from_ref(check), folder, &token, &mut |_| false);
         let verdict = found.ok_or_else(|| Error::from(Code::Internal))?.verdict(None);
         let name = verdict.validator.as_ref().map_or_else(|| "check".to_owned(), ToString::to_string);
         let why =

@@ -27,8 +27,8 @@ use crate::{
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, claim::Claim},
     model::json_value,
     model::{
-        Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Operation, OperationId,
-        Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
+        Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Guarantee, Operation,
+        OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::Process,
 };
@@ -132,6 +132,7 @@ pub fn drive(
         watcher,
         last: Some(receipt),
         left: Vec::new(),
+        held_by: None,
         ward,
         wards: Vec::new(),
     }
@@ -187,6 +188,8 @@ pub(super) struct Driver<'h> {
     pub(super) last: Option<Receipt>,
     /// What could not be ended.
     pub(super) left: Vec<Process>,
+    /// By what the last attempt was held together, where that is less than was recorded.
+    pub(super) held_by: Option<Guarantee>,
     /// What will guard the next attempt, and gets ready meanwhile.
     pub(super) ward: Option<Ward>,
     /// What guarded the attempts before.

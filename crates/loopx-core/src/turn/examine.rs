@@ -80,7 +80,9 @@ pub(super) fn examine(
     let counts = Counting::of(site, turn, first.as_ref(), &scopes)?;
     let token = validator_token(turn.turn_id)?;
     let place = folder.as_deref().unwrap_or(Path::new("/"));
-    let found = validate::run(around.validators(), place, &token, &mut |phase| stopped(site, phase));
+    let launcher = site.machine.guarding.as_ref().map(|guarding| &guarding.launcher);
+    let found =
+        validate::run(launcher, around.validators(), place, &token, &mut |phase| stopped(site, phase));
     let Some(finding) = found else { return Ok(None) };
     let last = if around.validators().is_empty() { first.clone() } else { site.picture(turn)? };
     // The tree as the candidate recorded it may be of an earlier moment than our first look.

@@ -1,31 +1,25 @@
 //! Owns the locks of Turns: one file a Turn, held for the life of its driver, and one an attempt, held by its guardian.
 //!
 //! Knows nothing of what either does. Invariant: a [`DriverLock`] exists only while its file is locked by this
-//! process, and only with one, or for a [`Driverless`] Turn, can a step be submitted.
+//! process, and only with one, or for a [`Driverless`] Turn, can a step be submitted. Whoever drives writes his name into
+//! the file: one that is blank may stand where another's was taken away.
 
 use std::{
-    fs::{File, TryLockError, read_dir, remove_file},
-    os::unix::fs::{FileExt as _, MetadataExt as _},
+    fs::read_dir,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
+use super::latch::{Latch, seen};
 use crate::{
-    authority::{
-        StepRight,
-        clock::Deadline,
-        profile::file::{self, For},
-    },
+    authority::{StepRight, profile::file},
     error::{Code, Error, Result},
     kernel::Seen,
     model::{Turn, TurnId},
     process::{self, Identity, Leaf},
 };
 
-/// How long somebody who only looks may be in the way of somebody who takes.
-const LOOK: Duration = Duration::from_millis(200);
 /// What stands around the id in the name of a lock file.
 const PREFIX: &str = "turn-";
 const SUFFIX: &str = ".lock";
@@ -33,69 +27,43 @@ const GUARD_SUFFIX: &str = ".guard";
 /// The most that a guardian says of itself.
 const GUARDIAN_MAX_BYTES: u64 = 16 * 1024;
 
-/// A file that is locked as long as this value lives.
-#[derive(Debug)]
-struct Held {
-    path: PathBuf,
-    /// Its being open is the lock.
-    file: File,
-}
-
-impl Held {
-    /// Takes it, past whoever only looks; none while another process has it, stopped or not.
-    fn take(path: PathBuf) -> Result<Option<Self>> {
-        let deadline = Deadline::after(LOOK);
-        loop {
-            let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
-            match file.try_lock() {
-                // The file may have been removed by whoever had it, between our opening and our locking.
-                Ok(()) if is_still(&path, &file) => return Ok(Some(Self { path, file })),
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Ok(None),
-                Err(TryLockError::WouldBlock) => process::pause(10),
-                Err(TryLockError::Error(e)) => return Err(unreachable_lock(&e)),
-            }
-        }
-    }
-
-    /// Lets go of it, and of its file.
-    fn close(self) {
-        // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
-        let _ = remove_file(&self.path);
-        drop(self.file);
-    }
-}
-
-/// Whether somebody has a lock; looked at, never taken. None where that cannot be told.
-fn seen(path: &Path) -> Option<Seen> {
-    let file = match open(path, false) {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(Seen::Gone),
-        Err(_) => return None,
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Some(Seen::Gone),
-        Err(TryLockError::WouldBlock) => Some(Seen::Alive),
-        Err(TryLockError::Error(_)) => None,
-    }
-}
-
 /// The right to drive one Turn on this machine.
 #[derive(Debug)]
 pub struct DriverLock {
     turn_id: TurnId,
-    held: Held,
+    latch: Latch,
 }
 
 impl DriverLock {
-    /// Takes the lock of a Turn; it never waits for another driver.
+    /// Takes the lock of a Turn that nobody can have driven yet; it never waits for another driver.
     ///
     /// Errors: `executor_active` while another process has it, stopped or not; `store_unavailable`.
     pub fn take(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        match Held::take(path_of(locks, turn_id))? {
-            Some(held) => Ok(Self { turn_id, held }),
+        let lock = Self::left(locks, turn_id)?;
+        lock.sign()?;
+        Ok(lock)
+    }
+
+    /// As [`DriverLock::take`], of a Turn that may have a driver, though somebody took its lock's file away.
+    pub(super) fn take_over(locks: &Path, turn_id: TurnId) -> Result<Self> {
+        let lock = Self::left(locks, turn_id)?;
+        if lock.latch.is_blank() && !holders(&path_of(locks, turn_id)).is_empty() {
+            return Err(taken(turn_id));
+        }
+        lock.sign()?;
+        Ok(lock)
+    }
+
+    /// As [`DriverLock::take`], to clear up: nobody drives by it.
+    pub(super) fn left(locks: &Path, turn_id: TurnId) -> Result<Self> {
+        match Latch::take(path_of(locks, turn_id))? {
+            Some(latch) => Ok(Self { turn_id, latch }),
             None => Err(taken(turn_id)),
         }
+    }
+
+    fn sign(&self) -> Result<()> {
+        self.latch.write(&own_name()?).map_err(|e| unreachable_lock(&e))
     }
 
     /// Whether the driver of a Turn of this machine lives; looked at, never taken.
@@ -117,18 +85,22 @@ impl DriverLock {
 
     /// Lets go of a Turn that has ended, and of its file.
     pub(super) fn close(self) {
-        self.held.close();
+        self.latch.close();
     }
+}
+
+fn own_name() -> Result<Vec<u8>> {
+    serde_json::to_vec(&Identity::own()).map_err(|e| Error::from(Code::Internal).internal(e))
 }
 
 /// The lock of the guardian of one attempt: held until all that it guards has ended.
 #[derive(Debug)]
-pub(super) struct GuardLock(Held);
+pub(super) struct GuardLock(Latch);
 
 impl GuardLock {
     /// Takes it; none while the guardian has it, stopped or not.
     pub(super) fn take(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Option<Self>> {
-        Ok(Held::take(guard_path(locks, turn_id, attempt))?.map(Self))
+        Ok(Latch::take(guard_path(locks, turn_id, attempt))?.map(Self))
     }
 
     /// As [`GuardLock::take`], of an attempt that a guardian may have left; none as well when there is no trace of one.
@@ -136,8 +108,8 @@ impl GuardLock {
         let path = guard_path(locks, turn_id, attempt);
         match path.try_exists() {
             Ok(false) => Ok(Left::Nothing),
-            Ok(true) => match Held::take(path.clone())? {
-                Some(held) => Ok(Left::Lock(Self(held))),
+            Ok(true) => match Latch::take(path.clone())? {
+                Some(latch) => Ok(Left::Lock(Self(latch))),
                 None => Ok(Left::Taken(noted(&path))),
             },
             Err(e) => Err(unreachable_lock(&e)),
@@ -147,12 +119,22 @@ impl GuardLock {
     /// Writes into the file who holds it; whoever comes later reads it there. Said again, it says more.
     pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
         let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;
-        self.0.file.write_all_at(&text, 0).map_err(|e| unreachable_lock(&e))
+        self.0.write(&text).map_err(|e| unreachable_lock(&e))
+    }
+
+    /// Holds on to it, where its file was taken away; no, when another has it.
+    pub(super) fn stands(&self, guardian: &Guardian) -> bool {
+        self.0.is_named() || self.0.renew(&[]) && self.note(guardian).is_ok()
+    }
+
+    /// Who has the lock of an attempt although its file was taken away; none where nobody is seen to.
+    pub(super) fn unnamed(locks: &Path, turn_id: TurnId, attempt: u8) -> Option<Identity> {
+        holders(&guard_path(locks, turn_id, attempt)).into_iter().next()
     }
 
     /// Who held it last.
     pub(super) fn noted(&self) -> Option<Guardian> {
-        noted(&self.0.path)
+        noted(self.0.path())
     }
 
     /// The control group of what its last holder guarded, where it is still there.
@@ -189,6 +171,22 @@ pub(super) struct Guardian {
     /// Whether it let its host go.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) began: bool,
+    /// Whether all of its host was moved into that group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) confined: bool,
+    /// Whether it saw the end of all that it guarded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) emptied: bool,
+    /// Whether it gave up keeping how its host ended: there was no room.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unkept: bool,
+}
+
+impl Guardian {
+    /// Who guards, or guarded, an attempt; none where it left no file.
+    pub(super) fn noted(locks: &Path, turn_id: TurnId, attempt: u8) -> Option<Self> {
+        noted(&guard_path(locks, turn_id, attempt))
+    }
 }
 
 fn noted(path: &Path) -> Option<Guardian> {
@@ -203,6 +201,12 @@ fn guard_path(locks: &Path, turn_id: TurnId, attempt: u8) -> PathBuf {
 impl StepRight for DriverLock {
     fn turn_id(&self) -> TurnId {
         self.turn_id
+    }
+
+    /// Holds on to the lock, where its file was taken away.
+    fn stands(&self) -> Result<()> {
+        let stands = self.latch.is_named() || self.latch.renew(&own_name()?);
+        if stands { Ok(()) } else { Err(taken(self.turn_id)) }
     }
 }
 
@@ -232,13 +236,9 @@ fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
     locks.join(format!("{PREFIX}{turn_id}{SUFFIX}"))
 }
 
-fn open(path: &Path, create: bool) -> std::io::Result<File> {
-    file::open(path, if create { For::Keeping } else { For::Reading })
-}
-
-fn is_still(path: &Path, file: &File) -> bool {
-    let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    matches!((path.metadata(), file.metadata()), (Ok(a), Ok(b)) if same(&a, &b))
+/// Who has a lock file open, whatever became of its name.
+fn holders(path: &Path) -> Vec<Identity> {
+    path.file_name().map(process::holders).unwrap_or_default()
 }
 
 fn taken(turn_id: TurnId) -> Error {
@@ -247,12 +247,14 @@ fn taken(turn_id: TurnId) -> Error {
         .hint(format!("turn show {turn_id}"))
 }
 
-fn unreachable_lock(e: &std::io::Error) -> Error {
+pub(super) fn unreachable_lock(e: &std::io::Error) -> Error {
     Error::new(Code::StoreUnavailable, "the lock of a Turn cannot be reached").internal(e)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn turn() -> TurnId {
@@ -274,13 +276,21 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_on_a_removed_file_is_no_lock() {
+    fn a_lock_whose_file_was_taken_away_is_held_on_to_and_lost_to_whoever_drives_by_another() {
         let dir = tempfile::tempdir().unwrap();
-        let first = DriverLock::take(dir.path(), turn()).unwrap();
-        remove_file(path_of(dir.path(), turn())).unwrap();
-        let second = DriverLock::take(dir.path(), turn()).unwrap();
-        assert!(
-            is_still(&second.held.path, &second.held.file) && !is_still(&first.held.path, &first.held.file)
-        );
+        let locks = dir.path().join("locks");
+        fs::create_dir(&locks).unwrap();
+        let first = DriverLock::take(&locks, turn()).unwrap();
+        fs::remove_dir_all(&locks).unwrap();
+        assert_eq!(DriverLock::seen(&locks, turn()), Some(Seen::Gone));
+        first.stands().unwrap();
+        assert_eq!(DriverLock::seen(&locks, turn()), Some(Seen::Alive));
+        assert_eq!(DriverLock::take(&locks, turn()).unwrap_err().code(), Code::ExecutorActive);
+        fs::remove_file(path_of(&locks, turn())).unwrap();
+        drop(DriverLock::left(&locks, turn()).unwrap());
+        first.stands().unwrap();
+        fs::remove_file(path_of(&locks, turn())).unwrap();
+        drop(DriverLock::take(&locks, turn()).unwrap());
+        assert_eq!(first.stands().unwrap_err().code(), Code::ExecutorActive, "somebody has driven it");
     }
 }

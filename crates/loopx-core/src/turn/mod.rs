@@ -17,6 +17,7 @@ mod driver;
 mod examine;
 mod guard;
 mod host;
+mod latch;
 mod lock;
 mod opening;
 mod outcome;

@@ -7,11 +7,11 @@ use super::{
     commits::Commit,
     driver::{Driver, Flow},
     examine::scopes,
-    guard::{self, Remains},
+    guard::{self, Remains, Ward},
     host::{Host, Judged},
     lock::DriverLock,
     opening::Opening,
-    site::{Around, Site, emptied},
+    site::{Around, Emptied, Site, emptied},
     spool,
     validate::cut,
     wire::TurnResult,
@@ -20,9 +20,44 @@ use crate::{
     error::{Class, Result},
     failpoint,
     kernel::Step,
-    model::{Attempt, Candidate, Guarantee, HostFailure, ShortText, Timestamp, TodoKind, Wake},
+    model::{Attempt, Candidate, Guarantee, HostFailure, ShortText, Timestamp, TodoKind, Turn, Wake},
     process::Containment,
 };
+
+/// Why an attempt left nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Its host was never started; why, where its guardian said so.
+    NeverStarted(Option<String>),
+    /// It ended, and there was no room to keep how.
+    Unkept,
+    /// How it ended is nowhere.
+    Unknown,
+}
+
+impl Loss {
+    fn may_have_begun(&self) -> bool {
+        !matches!(self, Self::NeverStarted(_))
+    }
+
+    pub(super) fn failure(&self) -> HostFailure {
+        match self {
+            // It never came to it, or what it said never came here.
+            Self::NeverStarted(_) | Self::Unkept => HostFailure::TransportLost,
+            Self::Unknown => HostFailure::Crashed,
+        }
+    }
+
+    /// Why, in words.
+    pub(super) fn note(&self) -> Option<String> {
+        match self {
+            Self::NeverStarted(Some(why)) => Some(format!("the host was never started: {why}")),
+            Self::NeverStarted(None) => Some("the host was never started".to_owned()),
+            Self::Unkept => Some("no space was left to keep what the host said".to_owned()),
+            Self::Unknown => None,
+        }
+    }
+}
 
 /// The longest note that an attempt's end takes.
 const NOTE_MAX_BYTES: usize = 120;
@@ -64,19 +99,30 @@ impl Driver<'_> {
         if let Remains::Ended(outcome) = &remains {
             spool::keep(site, turn.turn_id, number, outcome)?;
             failpoint::reach!(TurnSpooled);
+            self.wards.iter_mut().for_each(Ward::kept);
             self.left.clone_from(&outcome.survivors);
+            self.held_by = weaker(turn, number, outcome.containment);
         }
-        let is_empty =
-            is_proved_empty(&remains) || self.left.is_empty() && emptied(site.machine, turn.turn_id, number)?;
-        if !is_empty {
-            let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: false };
-            self.submit(site, lock, around, Commit::End(number), step)?;
-            return Ok(Flow::Rest);
+        let emptied = match &remains {
+            _ if is_proved_empty(&remains) => Emptied::Proved,
+            _ if !self.left.is_empty() => Emptied::Alive,
+            _ => emptied(site.machine, turn.turn_id, number)?, // wildcard: nobody has said
+        };
+        // A result that was all there stands; nothing is started beside what may live.
+        let has_result = matches!(&remains, Remains::Ended(outcome) if outcome.result_complete);
+        if emptied < Emptied::Confined || emptied < Emptied::Proved && !has_result {
+            return self.lose(site, lock, around, number);
         }
         let judged = match (remains, self.host) {
             (Remains::Ended(outcome), Some(host)) => host.judge(&outcome, &turn.turn_key),
-            (Remains::NeverStarted, _) => return self.lost(site, lock, around, number, false),
-            (Remains::Unknown | Remains::Ended(_), _) => return self.lost(site, lock, around, number, true),
+            (Remains::NeverStarted, _) => {
+                let why = self.wards.last().and_then(Ward::refusal).map(str::to_owned);
+                return self.lost(site, lock, around, number, Loss::NeverStarted(why));
+            }
+            (Remains::Unkept, _) => return self.lost(site, lock, around, number, Loss::Unkept),
+            (Remains::Unknown | Remains::Ended(_), _) => {
+                return self.lost(site, lock, around, number, Loss::Unknown);
+            }
         };
         self.take_in(site, lock, around, number, judged)
     }
@@ -88,20 +134,40 @@ impl Driver<'_> {
         lock: &DriverLock,
         around: &Around,
         number: u8,
-        may_have_begun: bool,
+        loss: Loss,
     ) -> Result<Flow> {
         let turn = &around.turn;
         let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);
         let unchanged = match attempt {
-            Some(attempt) if may_have_begun => unchanged(site, around, attempt)?,
+            Some(attempt) if loss.may_have_begun() => unchanged(site, around, attempt)?,
             Some(_) | None => true,
         };
+        let note = loss.note();
+        if let Some(note) = &note {
+            spool::keep_note(site, turn.turn_id, number, note)?;
+        }
         if unchanged {
-            let retry = self.has_attempts_after(number);
-            let closing = Closing { retry, ..Closing::failed(number, HostFailure::Crashed) };
+            // What was never started is no try of the host.
+            let retry = !loss.may_have_begun() || self.has_attempts_after(number);
+            let note = note.and_then(|note| cut(&note, NOTE_MAX_BYTES).parse().ok());
+            let closing = Closing { retry, note, ..Closing::failed(number, loss.failure()) };
             return self.end(site, lock, around, closing);
         }
         let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: true };
+        self.submit(site, lock, around, Commit::End(number), step)?;
+        Ok(Flow::Rest)
+    }
+
+    /// Records that nobody can tell whether an attempt's executor is gone.
+    pub(super) fn lose(
+        &mut self,
+        site: &mut Site<'_>,
+        lock: &DriverLock,
+        around: &Around,
+        number: u8,
+    ) -> Result<Flow> {
+        let (turn_id, own_id) = (around.turn.turn_id, around.turn.own_id);
+        let step = Step::Lose { turn_id, own_id, executor_gone: false };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -121,12 +187,17 @@ impl Driver<'_> {
         judged: Judged,
     ) -> Result<Flow> {
         let turn = &around.turn;
-        let (turn_id, own_id) = (turn.turn_id, turn.own_id);
+        let (turn_id, own_id, held_by) = (turn.turn_id, turn.own_id, self.held_by);
         match judged {
             Judged::Result(result) => {
                 let (candidate, wake) = candidate(site, around, &result)?;
-                let step =
-                    Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake };
+                let step = Step::Candidate {
+                    turn_id,
+                    own_id: Some(own_id),
+                    candidate: Box::new(candidate),
+                    wake,
+                    held_by,
+                };
                 match self.submit(site, lock, around, Commit::Candidate(number), step) {
                     // What a result names is the host's own word: it costs the host its result, and never strands the Turn.
                     Err(error) if error.code().class() == Class::Usage => {
@@ -159,8 +230,9 @@ impl Driver<'_> {
     ) -> Result<Flow> {
         let turn = &around.turn;
         let Closing { number, failure, retry, note } = closing;
+        let held_by = self.held_by.take();
         let note = note.or_else(|| failure.and_then(|failure| failure.as_str().parse().ok()));
-        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note };
+        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note, held_by };
         self.submit(site, lock, around, Commit::End(number), step)?;
         failpoint::reach!(TurnAttemptEnded);
         Ok(Flow::Again)
@@ -201,6 +273,13 @@ fn is_proved_empty(remains: &Remains) -> bool {
     matches!(outcome.containment, Containment::Leaf | Containment::Adopted) && outcome.survivors.is_empty()
 }
 
+/// By what an attempt was held together after all, where that is less than was recorded.
+pub(super) fn weaker(turn: &Turn, number: u8, containment: Containment) -> Option<Guarantee> {
+    let recorded = turn.attempts.iter().find(|attempt| attempt.number == number)?.guarantee;
+    let was_moved = containment != Containment::Adopted;
+    recorded.filter(|_| !was_moved).filter(|one| *one < Guarantee::SubReaper).map(|_| Guarantee::SubReaper)
+}
+
 /// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.
 pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number: u8) -> Result<Remains> {
     let machine = site.machine;
@@ -209,7 +288,7 @@ pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number:
         return Ok(Remains::Unknown);
     };
     let is_complete = |stdout: &[u8]| host.is_complete(stdout);
-    let remains = guard::remains(&machine.spool, around.turn.turn_id, number, &is_complete)?;
+    let remains = guard::remains(machine, around.turn.turn_id, number, &is_complete)?;
     // What a crash of the machine has taken may have been there.
     let same_boot = attempt.boot_id.as_ref().zip(machine.boot_id()).is_some_and(|(then, now)| then == now);
     Ok(if matches!(remains, Remains::NeverStarted) && !same_boot { Remains::Unknown } else { remains })

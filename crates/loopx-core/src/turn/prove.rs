@@ -10,7 +10,7 @@ use super::{
     examine::scopes,
     guard::{self, Presence},
     lock::{DriverLock, Driverless},
-    site::{Around, Site, emptied, sweep, validator_token},
+    site::{Around, Emptied, Site, emptied, sweep, validator_token},
 };
 use crate::{
     authority::{TurnFilter, random},
@@ -46,7 +46,7 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
         let gone = end_tree(site, &around.turn)?;
         failpoint::reach!(RecoverSwept);
         let tree = present_tree(site, &around)?;
-        let step = Step::Prove { turn_id, executor_gone: gone, tree };
+        let step = Step::Prove { turn_id, executor_gone: gone == Emptied::Proved, tree };
         let receipt = site.authority.submit_step(&lock, around.proof(proof_id, step));
         let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
         return finished(site, lock, receipt);
@@ -103,7 +103,7 @@ fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     let mut left = guard::left(site.machine);
     left.extend(DriverLock::files(&site.machine.locks));
     for turn_id in left {
-        let Ok(lock) = DriverLock::take(&site.machine.locks, turn_id) else { continue };
+        let Ok(lock) = DriverLock::left(&site.machine.locks, turn_id) else { continue };
         match site.around(lock.turn_id()) {
             Ok(around) => let_go(site, lock, &around.turn),
             Err(error) if error.code() == Code::NotFound => lock.close(),
@@ -161,7 +161,7 @@ pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
     if turn.machine_id.as_ref() != Some(&site.machine.machine_id) {
         return Err(may_live(turn).detail("elsewhere", true));
     }
-    DriverLock::take(&site.machine.locks, turn.turn_id)
+    DriverLock::take_over(&site.machine.locks, turn.turn_id)
 }
 
 /// Ends what a Turn that is given up has left on this machine, and records that it is gone where an attempt is open.
@@ -197,7 +197,8 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     };
     let around = site.around(turn_id)?;
     end_guardians(site, &around.turn)?;
-    if !end_tree(site, &around.turn)? {
+    // Where nothing of it is seen, a person's word is what ends it.
+    if end_tree(site, &around.turn)? == Emptied::Alive {
         return Err(may_live(&around.turn));
     }
     if around.turn.open_attempt().is_none() {
@@ -208,24 +209,29 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     site.authority.submit_step(&lock, operation).map(drop)
 }
 
-/// Ends whatever carries a mark of the Turn; whether its executor is proved gone.
+/// Ends whatever carries a mark of the Turn; what is known of its executor then.
 ///
 /// Errors: `executor_active` while a host goes on under its guardian; then nothing of it is touched.
-pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<bool> {
+pub(super) fn end_tree(site: &Site<'_>, turn: &Turn) -> Result<Emptied> {
     if let Some(attempt) = turn.open_attempt()
         && let Some(Presence::Alive(_)) = guardian_of(site, turn, attempt)?
     {
         return Err(guarded(turn));
     }
-    let mut gone = sweep(&validator_token(turn.turn_id)?, None)?;
+    let is_swept = sweep(&validator_token(turn.turn_id)?, None)?;
+    let mut known = if is_swept { Emptied::Proved } else { Emptied::Alive };
     for attempt in turn.attempts.iter().filter(|attempt| attempt.containment.is_some()) {
         if is_of_earlier_boot(site, attempt) {
             continue;
         }
         // Another namespace's processes cannot be seen from here, so nothing is proved about them.
-        gone &= is_visible(site, attempt) && emptied(site.machine, turn.turn_id, attempt.number)?;
+        known = known.min(if is_visible(site, attempt) {
+            emptied(site.machine, turn.turn_id, attempt.number)?
+        } else {
+            Emptied::Alive
+        });
     }
-    Ok(gone)
+    Ok(known)
 }
 
 /// Ends the guardians of a Turn's attempts, with all that they guard.
@@ -245,7 +251,7 @@ pub(super) fn guardian_of(site: &Site<'_>, turn: &Turn, attempt: &Attempt) -> Re
     if is_of_earlier_boot(site, attempt) {
         return Ok(None);
     }
-    guard::find(site.machine, turn.turn_id, attempt.number, is_visible(site, attempt)).map(Some)
+    guard::find(site.machine, turn.turn_id, attempt.number, is_visible(site, attempt), true).map(Some)
 }
 
 /// Whether the machine was started anew since an attempt began; no, where either is unknown: then it is looked for.

@@ -11,9 +11,9 @@ use super::{
     guard::{Presence, Remains},
     host::{Host, Hosting, Judged, KeptHost},
     lock::{DriverLock, Driverless},
-    outcome::{Closing, candidate, remains, unchanged},
+    outcome::{Closing, Loss, candidate, remains, unchanged, weaker},
     prove::{end_tree, finished, guardian_of, may_live, present_tree, prove, take},
-    site::{Around, Site},
+    site::{Around, Emptied, Site},
     spool, tries,
     watch::{Phase, Watcher},
 };
@@ -100,18 +100,19 @@ pub(super) fn go_on(
         watcher,
         last: None,
         left: Vec::new(),
+        held_by: None,
         ward: None,
         wards: Vec::new(),
     };
-    let stopped = adopt(site, &driver, &around)?;
+    let stopped = adopt(site, &lock, &driver, &around)?;
     // A wish that came meanwhile counts.
     let around = site.around(turn_id)?;
-    let gone = end_tree(site, &around.turn)?;
+    let known = end_tree(site, &around.turn)?;
     failpoint::reach!(RecoverSwept);
-    if !gone {
+    if known == Emptied::Alive {
         return Err(may_live(&around.turn));
     }
-    let mut recovery = Recovery { driver, lock, stopped };
+    let mut recovery = Recovery { driver, lock, stopped, known };
     let goes_on = match recovery.settle_past(site, &around) {
         Err(refused) => recovery.driver.overtaken(site, &recovery.lock, refused).map(|_| true)?,
         Ok(goes_on) => goes_on,
@@ -126,7 +127,7 @@ pub(super) fn go_on(
 
 /// Waits for a host that goes on under its guardian, as the driver that is gone would have; whether it was asked to stop.
 /// Nothing is started beside it.
-fn adopt(site: &mut Site<'_>, driver: &Driver<'_>, around: &Around) -> Result<bool> {
+fn adopt(site: &mut Site<'_>, lock: &DriverLock, driver: &Driver<'_>, around: &Around) -> Result<bool> {
     let Some(attempt) = around.turn.open_attempt() else { return Ok(false) };
     let Some(Presence::Alive(mut alive)) = guardian_of(site, &around.turn, attempt)? else {
         return Ok(false);
@@ -138,7 +139,7 @@ fn adopt(site: &mut Site<'_>, driver: &Driver<'_>, around: &Around) -> Result<bo
     let left_ms = deadline_ms.saturating_sub(site.authority.present()?.now.as_ms());
     let wall_ms = u64::try_from(left_ms).unwrap_or(0);
     alive.until(wall_ms);
-    driver.shift(around, attempt.number, wall_ms).watch(site, &mut alive)
+    driver.shift(lock, around, attempt.number, wall_ms).watch(site, &mut alive)
 }
 
 struct Recovery<'h> {
@@ -146,6 +147,8 @@ struct Recovery<'h> {
     lock: DriverLock,
     /// Whether whoever recovers asked the host to stop.
     stopped: bool,
+    /// What is known of what the attempts started.
+    known: Emptied,
 }
 
 impl Recovery<'_> {
@@ -186,7 +189,7 @@ impl Recovery<'_> {
     fn prove(&mut self, site: &mut Site<'_>, around: &Around) -> Result<()> {
         let turn_id = around.turn.turn_id;
         let tree = present_tree(site, around)?;
-        let step = Step::Prove { turn_id, executor_gone: true, tree };
+        let step = Step::Prove { turn_id, executor_gone: self.known == Emptied::Proved, tree };
         let operation = around.proof(unused(site, &self.driver.base, Commit::Prove)?, step);
         self.driver.last = Some(site.authority.submit_step(&self.lock, operation)?);
         Ok(())
@@ -199,13 +202,17 @@ impl Recovery<'_> {
         if attempt.end.as_ref().is_some_and(|end| end.failure.is_some()) {
             return Ok(true);
         }
-        let never = match self.kept(site, around, attempt)? {
+        let kept = self.kept(site, around, attempt)?;
+        if !self.settles(&kept) {
+            self.driver.lose(site, &self.lock, around, attempt.number)?;
+            return Ok(false);
+        }
+        let loss = match kept {
             KeptOf::Said(judged) => {
                 self.driver.take_in(site, &self.lock, around, attempt.number, judged)?;
                 return Ok(true);
             }
-            KeptOf::NeverStarted => true,
-            KeptOf::Nothing => false,
+            KeptOf::Nothing(loss) => loss,
         };
         if self.stopped {
             self.driver.end(site, &self.lock, around, Closing::stopped(attempt.number))?;
@@ -215,7 +222,7 @@ impl Recovery<'_> {
             self.prove(site, around)?;
             return Ok(false);
         }
-        Ok(self.driver.lost(site, &self.lock, around, attempt.number, !never)? == Flow::Again)
+        Ok(self.driver.lost(site, &self.lock, around, attempt.number, loss)? == Flow::Again)
     }
 
     fn unresolved(&mut self, site: &mut Site<'_>, around: &Around, why: Unresolved) -> Result<bool> {
@@ -225,19 +232,26 @@ impl Recovery<'_> {
         let found = match (why, attempt) {
             (Unresolved::Inconclusive, _) if turn.candidate.is_some() => Found::Again,
             (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, Some(attempt)) => {
-                match self.kept(site, around, attempt)? {
+                let kept = self.kept(site, around, attempt)?;
+                if !self.settles(&kept) {
+                    return Err(unresolved(turn));
+                }
+                match kept {
                     KeptOf::Said(Judged::Result(result)) if why == Unresolved::Lost => {
                         let (made, woken_by) = candidate(site, around, &result)?;
                         wake = woken_by;
                         Found::Result(Box::new(made))
                     }
                     KeptOf::Said(Judged::Failed { failure, .. }) => Found::Nothing(failure),
-                    KeptOf::NeverStarted => Found::Nothing(HostFailure::Crashed),
-                    KeptOf::Said(Judged::Result(_) | Judged::Stopped) | KeptOf::Nothing => {
+                    KeptOf::Nothing(loss @ Loss::NeverStarted(_)) => Found::Nothing(loss.failure()),
+                    said @ (KeptOf::Said(Judged::Result(_) | Judged::Stopped) | KeptOf::Nothing(_)) => {
                         if !unchanged(site, around, attempt)? {
                             return Err(unresolved(turn));
                         }
-                        Found::Nothing(HostFailure::Crashed)
+                        Found::Nothing(match said {
+                            KeptOf::Nothing(loss) => loss.failure(),
+                            KeptOf::Said(_) => HostFailure::Crashed,
+                        })
                     }
                 }
             }
@@ -261,32 +275,48 @@ impl Recovery<'_> {
         Ok(true)
     }
 
+    /// Whether what is known of the executor allows to go on from what it left: a result stands, and nothing is started
+    /// beside what may live.
+    fn settles(&self, kept: &KeptOf) -> bool {
+        let has_result = matches!(kept, KeptOf::Said(Judged::Result(_)));
+        self.known == Emptied::Proved || self.known == Emptied::Confined && has_result
+    }
+
     /// Records first that the executor is gone, where that is not known yet.
     fn prove_gone(&mut self, site: &mut Site<'_>, around: &Around) -> Result<()> {
-        if matches!(around.turn.state, TurnState::Unresolved { executor_gone: false, .. }) {
+        if self.known == Emptied::Proved
+            && matches!(around.turn.state, TurnState::Unresolved { executor_gone: false, .. })
+        {
             self.prove(site, around)?;
         }
         Ok(())
     }
 
     /// What is kept of the last attempt: where its guardian left it, else in the private store.
-    fn kept(&self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<KeptOf> {
+    fn kept(&mut self, site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<KeptOf> {
         let turn = &around.turn;
         let reader = match self.driver.host {
             Some(_) => None,
             None => Some(site.hosts.host(attempt.host.as_str(), reader())?),
         };
-        let Some(host) = self.driver.host.or(reader.as_deref()) else { return Ok(KeptOf::Nothing) };
+        let Some(host) = self.driver.host.or(reader.as_deref()) else {
+            return Ok(KeptOf::Nothing(Loss::Unknown));
+        };
         // How it ended counts before what it said: the folder stays until the Turn has ended.
         let remains = remains(site, around, host, attempt.number)?;
         if let Remains::Ended(outcome) = remains {
             spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
+            self.driver.held_by = weaker(turn, attempt.number, outcome.containment);
             return Ok(KeptOf::Said(host.judge(&outcome, &turn.turn_key)));
         }
         if let Some(body) = spool::result(site, turn.turn_id, attempt.number)? {
             return Ok(KeptOf::Said(host.reread(&body.bytes, &turn.turn_key)));
         }
-        Ok(if matches!(remains, Remains::NeverStarted) { KeptOf::NeverStarted } else { KeptOf::Nothing })
+        Ok(KeptOf::Nothing(match remains {
+            Remains::NeverStarted => Loss::NeverStarted(None),
+            Remains::Unkept => Loss::Unkept,
+            Remains::Unknown | Remains::Ended(_) => Loss::Unknown,
+        }))
     }
 }
 
@@ -294,10 +324,8 @@ impl Recovery<'_> {
 enum KeptOf {
     /// What it said, or how it failed.
     Said(Judged),
-    /// That it never began.
-    NeverStarted,
-    /// Nothing that would tell.
-    Nothing,
+    /// Nothing that would tell, and why.
+    Nothing(Loss),
 }
 
 /// The start of a host that is only asked to read, and never started.
@@ -331,7 +359,7 @@ fn resume_proving(
     let right = Driverless::of(&around.turn)?;
     let mut last = None;
     // What a proof that died has left is ended first; nothing is validated beside it.
-    if !end_tree(site, &around.turn)? {
+    if end_tree(site, &around.turn)? == Emptied::Alive {
         return Err(may_live(&around.turn));
     }
     match around.turn.state {

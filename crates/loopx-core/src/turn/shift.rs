@@ -6,11 +6,13 @@ use super::{
     commits::Commit,
     driver::stop_is_wished,
     guard::{Alive, Ward},
+    lock::DriverLock,
     site::{Around, Site},
     watch::{Phase, Watcher},
     wish,
 };
 use crate::{
+    authority::StepRight as _,
     error::{Code, Result},
     kernel::{ClaimCommand, Command},
     model::OperationId,
@@ -53,6 +55,7 @@ impl Guard for Alive {
 pub(super) struct Shift<'s> {
     base: &'s OperationId,
     watcher: &'s dyn Watcher,
+    lock: &'s DriverLock,
     around: &'s Around,
     attempt: u8,
     wall_ms: u64,
@@ -66,13 +69,14 @@ impl<'s> Shift<'s> {
     pub(super) fn of(
         base: &'s OperationId,
         watcher: &'s dyn Watcher,
+        lock: &'s DriverLock,
         around: &'s Around,
         attempt: u8,
         wall_ms: u64,
     ) -> Self {
         let own = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
         let every_ms = own.map_or(u64::MAX, |own| own.ttl_ms.as_ms() / 3).max(1);
-        Self { base, watcher, around, attempt, wall_ms, every_ms, renewed_at_ms: 0, renewals: 0 }
+        Self { base, watcher, lock, around, attempt, wall_ms, every_ms, renewed_at_ms: 0, renewals: 0 }
     }
 
     /// Looks around while a process of our own works.
@@ -102,6 +106,10 @@ impl<'s> Shift<'s> {
     fn look(&mut self, site: &mut Site<'_>, elapsed_ms: u64) -> bool {
         self.watcher.sees(Phase::Working { attempt: self.attempt, elapsed_ms, wall_ms: self.wall_ms });
         let turn_id = self.around.turn.turn_id;
+        // A file that somebody took away is made again; what another drives is nobody else's.
+        if self.lock.stands().is_err() {
+            return false;
+        }
         // A store that does not answer now does not end the work; the fence is checked at every commit.
         if site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false) {
             return false;

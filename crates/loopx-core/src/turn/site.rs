@@ -296,28 +296,54 @@ pub(super) fn sweep(token: &Token, leaf: Option<&Leaf>) -> Result<bool> {
     Ok(process::end_by_token(token, leaf, GRACE_MS)?.survivors.is_empty())
 }
 
-/// Ends what an attempt has left, once its guardian is gone; whether the tree is proved empty then. No, as well, while
-/// the guardian lives.
-pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result<bool> {
+/// What is known of what an attempt started, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Emptied {
+    /// Some of it lives, or may: its guardian does, or nothing can be seen of it from here.
+    Alive,
+    /// Nothing of it is seen. Who killed its guardian may have left its tree before.
+    Unseen,
+    /// As before, and it was in a control group, which only a program leaves that sets out to: its user may.
+    Confined,
+    /// None of it lives.
+    Proved,
+}
+
+/// Ends what an attempt has left, once its guardian is gone; what is known of it then.
+///
+/// That a control group is empty proves nothing against a program that left it: whoever may make such a group may leave
+/// it. So only a guardian's own word does, or that nothing began.
+pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result<Emptied> {
     let token = attempt_token(turn_id, attempt)?;
-    match guard::find(machine, turn_id, attempt, true)? {
-        Presence::Alive(_) => Ok(false),
-        Presence::Gone(None) => sweep(&token, None),
-        Presence::Gone(Some(lock)) => {
-            let leaf = lock.leaf();
-            let guardian = lock.noted();
-            let has_begun = guardian.as_ref().is_none_or(|guardian| guardian.began);
-            // Who killed its guardian may have left its tree before, where nothing else holds that together.
-            let is_held = guardian.is_some_and(|guardian| guardian.leaf.is_some());
-            let is_told = is_held || !has_begun || guard::is_told_empty(machine, turn_id, attempt);
-            let is_empty = sweep(&token, leaf.as_ref())? && is_told;
-            if is_empty {
-                guard::trace(machine, turn_id, attempt, has_begun);
-                lock.close();
-            }
-            Ok(is_empty)
-        }
+    let lock = match guard::find(machine, turn_id, attempt, true, true)? {
+        Presence::Alive(_) => return Ok(Emptied::Alive),
+        Presence::Gone(lock) => lock,
+    };
+    let Some(lock) = lock else {
+        return Ok(match sweep(&token, None)? {
+            false => Emptied::Alive,
+            true if guard::is_cut_off(machine, turn_id, attempt) => Emptied::Unseen,
+            true => Emptied::Proved,
+        });
+    };
+    let guardian = lock.noted();
+    let has_begun = guardian.as_ref().is_none_or(|guardian| guardian.began);
+    if !sweep(&token, lock.leaf().as_ref())? {
+        return Ok(Emptied::Alive);
     }
+    let is_told = guardian.as_ref().is_some_and(|guardian| guardian.emptied)
+        || guard::is_told_empty(machine, turn_id, attempt);
+    if !has_begun {
+        lock.close();
+        return Ok(Emptied::Proved);
+    }
+    guard::trace(machine, turn_id, attempt);
+    let is_confined = guardian.is_some_and(|guardian| guardian.confined);
+    Ok(match (is_told, is_confined) {
+        (true, _) => Emptied::Proved,
+        (false, true) => Emptied::Confined,
+        (false, false) => Emptied::Unseen,
+    })
 }
 
 /// A Turn as a view has it.

@@ -86,6 +86,20 @@ pub(super) fn keep(site: &mut Site<'_>, turn_id: TurnId, number: u8, outcome: &O
     site.private.put_all(&bodies).map(drop)
 }
 
+/// Keeps why nothing is kept of what a host said, for its owner.
+pub(super) fn keep_note(site: &mut Site<'_>, turn_id: TurnId, number: u8, note: &str) -> Result<()> {
+    let ending = Ending {
+        ended: note.to_owned(),
+        wall_ms: 0,
+        stdout_seen_bytes: 0,
+        stderr_seen_bytes: 0,
+        outlived: Vec::new(),
+    };
+    let bytes = serde_json::to_vec(&ending).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let body = Site::body(Kind::Ending, spool_id(turn_id, number), turn_id, bytes)?;
+    site.private.put_all(&[body]).map(drop)
+}
+
 /// Keeps what validators printed, before their verdict; nothing, unless what they printed before would pass for it.
 pub(super) fn keep_proof(site: &mut Site<'_>, turn_id: TurnId, output: &[u8]) -> Result<()> {
     let id = proof_id(turn_id);

@@ -13,7 +13,7 @@ use super::{spool, watch::Phase};
 use crate::{
     boundary,
     model::{Digest, Duration, Label, ShortText, Timestamp, Validator, Verdict, VerdictOutcome, gathered},
-    process::{self, Capture, Control, Ended, Outcome, Overflow, Spec, Token},
+    process::{self, Capture, Control, Ended, Launcher, Outcome, Overflow, Spec, Tick, Token},
 };
 
 /// What is kept of each stream of a validator.
@@ -71,8 +71,10 @@ enum Said {
 
 /// Runs validators in order until one refuses or cannot say; none when `stopped` said to stop.
 ///
-/// They work in `folder`, with the environment recorded with them and nothing else, marked with `token`.
+/// They work in `folder`, with the environment recorded with them and nothing else, marked with `token`. With a
+/// `launcher` all of them ends when this process does, however that ends.
 pub(super) fn run(
+    launcher: Option<&Launcher>,
     validators: &[Validator],
     folder: &Path,
     token: &Token,
@@ -81,7 +83,7 @@ pub(super) fn run(
     let mut finding = Finding::unchecked();
     for (place, validator) in validators.iter().enumerate() {
         let (number, of, wall_ms) = (place + 1, validators.len(), validator.timeout_ms.as_ms());
-        let outcome = one(validator, folder, token, &mut |elapsed_ms| {
+        let outcome = one(launcher, validator, folder, token, &mut |elapsed_ms| {
             stopped(Phase::Validating { number, of, elapsed_ms, wall_ms })
         });
         if outcome.ended == Ended::Stopped {
@@ -123,7 +125,13 @@ impl Finding {
     }
 }
 
-fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn FnMut(u64) -> bool) -> Outcome {
+fn one(
+    launcher: Option<&Launcher>,
+    validator: &Validator,
+    folder: &Path,
+    token: &Token,
+    stopped: &mut dyn FnMut(u64) -> bool,
+) -> Outcome {
     let argv = validator.argv.iter().map(|word| OsString::from(&**word)).collect();
     let mut spec = Spec::new(argv, folder.to_owned());
     let variables = validator.env.iter();
@@ -133,7 +141,11 @@ fn one(validator: &Validator, folder: &Path, token: &Token, stopped: &mut dyn Fn
     spec.wall_ms = validator.timeout_ms.as_ms();
     spec.grace_ms = GRACE_MS;
     spec.containment = Some(token.clone());
-    process::run(&spec, &mut |tick| if stopped(tick.elapsed_ms) { Control::Stop } else { Control::Continue })
+    let tick = &mut |tick: Tick| if stopped(tick.elapsed_ms) { Control::Stop } else { Control::Continue };
+    match launcher {
+        Some(launcher) => process::run_kept(launcher, &spec, tick),
+        None => process::run(&spec, tick),
+    }
 }
 
 /// Maps an end to what it means.
@@ -236,7 +248,7 @@ mod tests {
             dir.path().file_name().unwrap().to_str().unwrap().replace('.', "x")
         ))
         .unwrap();
-        let finding = run(validators, dir.path(), &token, &mut |_| false).unwrap();
+        let finding = run(None, validators, dir.path(), &token, &mut |_| false).unwrap();
         assert!(process::alive_by_token(&token).unwrap().is_empty());
         finding
     }
@@ -290,7 +302,7 @@ mod tests {
     fn a_stop_ends_what_runs_and_is_no_verdict() {
         let dir = tempfile::tempdir().unwrap();
         let token = Token::parse("test.stopped").unwrap();
-        assert!(run(&[shell("sleep 60", None)], dir.path(), &token, &mut |_| true).is_none());
+        assert!(run(None, &[shell("sleep 60", None)], dir.path(), &token, &mut |_| true).is_none());
         assert!(process::alive_by_token(&token).unwrap().is_empty());
     }
 }

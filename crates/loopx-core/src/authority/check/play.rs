@@ -167,6 +167,7 @@ impl World {
                 own_id: owned.own_id,
                 candidate: Box::new(candidate),
                 wake: None,
+                held_by: None,
             },
         )
     }
@@ -216,7 +217,7 @@ impl World {
         retry: bool,
     ) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(agent(name), Step::End { turn_id, own_id, failure, retry, note: None })
+        self.step(agent(name), Step::End { turn_id, own_id, failure, retry, note: None, held_by: None })
     }
 
     /// A proof by LoopX itself.

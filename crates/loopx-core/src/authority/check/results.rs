@@ -20,6 +20,7 @@ fn waiting(world: &mut World, owned: &Outcome, wake: Option<Wake>) -> Result<Rec
         own_id: owned.own_id,
         candidate: Box::new(result(ResultKind::Wait)),
         wake,
+        held_by: None,
     };
     world.step(agent("a"), step)
 }

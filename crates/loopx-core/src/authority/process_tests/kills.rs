@@ -38,6 +38,8 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::GuardStarted
         | Point::GuardEnded
         | Point::GuardSpooled
+        | Point::LeafMove
+        | Point::SpoolFull
         | Point::RecoverSwept => return None,
     })
 }

@@ -19,6 +19,7 @@ use crate::{
         CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp,
         Workspace, gathered,
     },
+    process::Launcher,
     projection::{self, GoalPage, Slice},
     turn,
 };
@@ -196,7 +197,7 @@ fn show_criteria(
         )
         .hint(format!("goal show {id}"))
     })?;
-    let checked = turn::check_criteria(&goal, &folder)?;
+    let checked = turn::check_criteria(&goal, &folder, &Launcher::this_binary())?;
     let failed: Vec<_> = checked.iter().filter(|checked| checked.failure.is_some()).collect();
     if let Some(first) = failed.first() {
         let why = first.failure.as_deref().unwrap_or_default();

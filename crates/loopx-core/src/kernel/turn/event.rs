@@ -6,8 +6,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Context, Facts, event_kinds, quota},
     model::{
-        Attempt, AttemptEnd, Candidate, Digest, End, HostFailure, LastEnd, Ownership, ShortText, Slot,
-        StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
+        Attempt, AttemptEnd, Candidate, Digest, End, Guarantee, HostFailure, LastEnd, Ownership, ShortText,
+        Slot, StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
     },
 };
 
@@ -33,6 +33,9 @@ pub enum Event {
         /// What failed, if something did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<HostFailure>,
+        /// By what it was held together, where that is less than was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// A result is there.
     CandidateRecorded {
@@ -42,6 +45,9 @@ pub enum Event {
         candidate: Box<Candidate>,
         /// Until when its ownership lasts now.
         expires_at: Timestamp,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// The validators spoke.
     Validated {
@@ -160,12 +166,16 @@ impl Event {
                 turn.verdict = None;
                 arm(facts, turn_id, *expires_at)
             }
-            Self::AttemptEnded { turn_id, failure } => {
-                close_attempt(facts.turn_mut(turn_id)?, context.at, *failure);
+            Self::AttemptEnded { turn_id, failure, held_by } => {
+                let turn = facts.turn_mut(turn_id)?;
+                weaken(turn, *held_by);
+                close_attempt(turn, context.at, *failure);
                 Ok(())
             }
-            Self::CandidateRecorded { turn_id, candidate, expires_at } => {
-                recorded(facts.turn_mut(turn_id)?, candidate, context.at);
+            Self::CandidateRecorded { turn_id, candidate, expires_at, held_by } => {
+                let turn = facts.turn_mut(turn_id)?;
+                weaken(turn, *held_by);
+                recorded(turn, candidate, context.at);
                 arm(facts, turn_id, *expires_at)
             }
             Self::Validated { turn_id, verdict } => {
@@ -226,6 +236,13 @@ fn recorded(turn: &mut Turn, candidate: &Candidate, at: Timestamp) {
     turn.verdict = None;
     turn.moved = 0;
     close_attempt(turn, at, None);
+}
+
+/// Puts right by what the last attempt was held together.
+fn weaken(turn: &mut Turn, held_by: Option<Guarantee>) {
+    if let (Some(attempt), Some(held_by)) = (turn.attempts.last_mut(), held_by) {
+        attempt.guarantee = attempt.guarantee.max(Some(held_by));
+    }
 }
 
 fn close_attempt(turn: &mut Turn, at: Timestamp, failure: Option<HostFailure>) {

@@ -131,7 +131,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found, wake: O
         }
         Found::Result(candidate) => {
             causes::check_agent_free(draft.facts(), turn)?;
-            record(draft, turn, candidate, wake)
+            record(draft, turn, candidate, wake, None)
         }
         Found::Again => {
             causes::check_agent_free(draft.facts(), turn)?;

@@ -7,8 +7,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, claim, gate, todo},
     model::{
-        Attempt, Candidate, Duration, End, FailedBy, ResultKind, ShortText, Stopped, Todo, TodoKind, Turn,
-        TurnState, Wake,
+        Attempt, Candidate, Duration, End, FailedBy, Guarantee, ResultKind, ShortText, Stopped, Todo,
+        TodoKind, Turn, TurnState, Wake,
     },
 };
 
@@ -17,6 +17,7 @@ pub(super) fn candidate_came(
     turn: &Turn,
     candidate: &Candidate,
     wake: Option<&Wake>,
+    held_by: Option<Guarantee>,
 ) -> Result<()> {
     let may = match turn.state {
         TurnState::Dispatched => turn.stop_wish.is_none() && (!turn.is_driven() || may_have_result(turn)),
@@ -34,7 +35,7 @@ pub(super) fn candidate_came(
     if matches!(turn.state, TurnState::Held { .. }) {
         causes::check_agent_free(draft.facts(), turn)?;
     }
-    record(draft, turn, candidate, wake)
+    record(draft, turn, candidate, wake, held_by)
 }
 
 /// Whether the last attempt may have left a result: it is open, or was proved gone without being judged.
@@ -49,6 +50,7 @@ pub(super) fn record(
     turn: &Turn,
     candidate: &Candidate,
     wake: Option<&Wake>,
+    held_by: Option<Guarantee>,
 ) -> Result<()> {
     let todo = todo_of(draft, turn)?.clone();
     let kind = kind_of(candidate, turn, &todo)?;
@@ -81,7 +83,7 @@ pub(super) fn record(
     let outside = candidate.outside.first().filter(|_| !candidate.shared).cloned();
     let summary = candidate.summary.clone();
     let question = candidate.next_action.clone();
-    draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at })?;
+    draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at, held_by })?;
     let scoped =
         draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
     if let Some(path) = outside.filter(|_| scoped) {

@@ -16,9 +16,9 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Concluded, Draft, Read, Verb, Wanted, claim, goal, todo},
     model::{
-        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, HostFailure, OwnId,
-        ShortText, Stopped, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict, VerdictOutcome,
-        Wake,
+        Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, Guarantee, HostFailure,
+        OwnId, ShortText, Stopped, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
+        VerdictOutcome, Wake,
     },
 };
 
@@ -54,6 +54,9 @@ pub enum Step {
         /// What a result of kind `wait` waits for; 15 minutes unless said.
         #[serde(skip_serializing_if = "Option::is_none")]
         wake: Option<Wake>,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// Records what the validators said, and ends the Turn where nothing holds it.
     Verdict {
@@ -85,6 +88,9 @@ pub enum Step {
         /// What went wrong, screened.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<ShortText>,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// Records what can be proved without launching anything.
     Prove {
@@ -243,14 +249,14 @@ impl Step {
         }
         match self {
             Self::Dispatch { attempt, wall_ms, .. } => dispatch(draft, &turn, attempt, *wall_ms)?,
-            Self::Candidate { candidate, wake, .. } => {
-                candidate_came(draft, &turn, candidate, wake.as_ref())?;
+            Self::Candidate { candidate, wake, held_by, .. } => {
+                candidate_came(draft, &turn, candidate, wake.as_ref(), *held_by)?;
             }
             Self::Verdict { verdict, moved, goes_on, .. } => {
                 verdict_came(draft, &turn, verdict, *moved, *goes_on)?;
             }
-            Self::End { failure, retry, note, .. } => {
-                attempt_ended(draft, &turn, *failure, *retry, note.as_ref())?;
+            Self::End { failure, retry, note, held_by, .. } => {
+                attempt_ended(draft, &turn, *failure, *retry, note.as_ref(), *held_by)?;
             }
             Self::Prove { executor_gone, tree, .. } => prove(draft, &turn, *executor_gone, *tree)?,
             Self::Lose { executor_gone, .. } => lose(draft, &turn, *executor_gone)?,
@@ -384,13 +390,14 @@ fn attempt_ended(
     failure: Option<HostFailure>,
     retry: bool,
     note: Option<&ShortText>,
+    held_by: Option<Guarantee>,
 ) -> Result<()> {
     let turn_id = turn.turn_id;
     if !matches!(turn.state, TurnState::Dispatched) || !turn.is_driven() {
         return Err(no_move(turn, "end an attempt"));
     }
     if turn.open_attempt().is_some() {
-        draft.emit(Event::AttemptEnded { turn_id, failure })?;
+        draft.emit(Event::AttemptEnded { turn_id, failure, held_by })?;
     }
     let Some(failure) = failure.filter(|_| turn.stop_wish.is_none()) else {
         return match note {

@@ -17,7 +17,7 @@ use std::{
 
 use super::{
     order::{Order, Report, Word},
-    record,
+    record::{self, End},
 };
 use crate::{
     authority::{
@@ -51,6 +51,8 @@ const TICK_MS: u64 = 100;
 pub(super) const KEEP_MS: u64 = 60_000;
 /// Between two tries to keep it.
 const KEEP_PAUSE_MS: u64 = 250;
+/// As much of stderr is told to a driver, in bytes.
+const STDERR_TOLD_BYTES: usize = 64 * 1024;
 
 /// Guards one attempt, as the process at the other end of stdin orders; an exit code.
 ///
@@ -76,7 +78,7 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     };
     let guarded = prepared.and_then(|(ended, charge)| {
         let leaf = charge.leaf().map(|leaf| leaf.path().to_owned());
-        let own = Guardian { process, leaf, began: false };
+        let own = Guardian { process, leaf, began: false, confined: false, emptied: false, unkept: false };
         let mut charge = Some(charge);
         let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
         charge.iter_mut().for_each(Charge::give_up);
@@ -86,7 +88,7 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
         Ok(()) => 0,
         Err(error) => {
             // Nobody may be there to hear it; then the driver's successor finds that nothing was started.
-            let _ = channel.send(&Report::Refused { why: error.to_string() });
+            let _ = channel.send(&Report::Refused { why: error.message().to_owned() });
             1
         }
     }
@@ -132,18 +134,66 @@ fn guard(
         }
     };
     // From here on, that there is no folder says nothing any more.
-    lock.note(&Guardian { began: true, ..own.clone() })?;
-    let mut watch = Watch { order, channel, ended, started: false, looked_at_ms: 0, driven_at_ms: boot_ms() };
+    let began = Guardian { began: true, ..own.clone() };
+    lock.note(&began)?;
+    let now_ms = boot_ms();
+    let mut said = Said { lock: &lock, noted: began };
+    let mut watch = Watch {
+        order,
+        channel,
+        ended,
+        said: &mut said,
+        started: false,
+        looked_at_ms: now_ms,
+        driven_at_ms: now_ms,
+    };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
-    failpoint::reach!(GuardEnded);
-    keep(order, &outcome)?;
-    failpoint::reach!(GuardSpooled);
-    if outcome.survivors.is_empty() {
-        lock.close();
+    // What it saw stands before all else can fail: that is short, and in a file which is there.
+    said.says(|noted| noted.emptied = outcome.survivors.is_empty());
+    // From here on nothing is refused any more: the host ran.
+    let kept = after(order, &outcome, channel);
+    match kept {
+        // Whoever finds a lock without a file takes the end as it is written.
+        Ok(By::Guardian) if outcome.survivors.is_empty() => lock.close(),
+        Ok(By::Guardian | By::Driver) => {}
+        Err(_) => said.says(|noted| noted.unkept = true),
     }
     // A driver that is gone finds it out by itself.
-    let _ = channel.send(&Report::Ended);
+    let _ = channel.send(if kept.is_ok() { &Report::Ended } else { &Report::Lost });
     Ok(())
+}
+
+/// Who kept how a tree ended.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    Guardian,
+    Driver,
+}
+
+fn after(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<By> {
+    failpoint::reach!(GuardEnded);
+    let kept = keep(order, outcome, channel)?;
+    failpoint::reach!(GuardSpooled);
+    Ok(kept)
+}
+
+/// What a guardian says of itself in its lock, whoever reads it.
+struct Said<'a> {
+    lock: &'a GuardLock,
+    noted: Guardian,
+}
+
+impl Said<'_> {
+    /// Says more. What cannot be written is not known to whoever comes later.
+    fn says(&mut self, more: impl FnOnce(&mut Guardian)) {
+        more(&mut self.noted);
+        let _ = self.lock.note(&self.noted);
+    }
+
+    /// Whether the lock is this guardian's still, though somebody took its file away.
+    fn stands(&self) -> bool {
+        self.lock.stands(&self.noted)
+    }
 }
 
 /// Listens for the signals by which somebody who recovers, or a system that goes down, ends the attempt.
@@ -183,41 +233,68 @@ fn is_current(order: &Order) -> Result<bool> {
 fn spool(order: &Order, spec: &Spec) -> Result<Spool> {
     let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&order.spool);
-    made.and_then(|()| Spool::make(&folder, spec))
-        .map_err(|e| Error::new(Code::StoreUnavailable, "what a host says cannot be kept").internal(e))
+    made.and_then(|()| Spool::make(&folder, spec)).map_err(|e| match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Error::new(Code::DiskFull, "no space is left to keep what a host says").internal(e)
+        }
+        _ => Error::new(Code::StoreUnavailable, "what a host says cannot be kept").internal(e), // wildcard: no other reason says more
+    })
 }
 
-/// Keeps how the tree ended; a disk that is full is waited for, since what the host said is nowhere else.
-fn keep(order: &Order, outcome: &Outcome) -> Result<()> {
+/// Keeps how the tree ended. What cannot be written, as on a full disk, is handed to a driver that lives, and is tried
+/// again until one of the two has it: what the host said is nowhere else.
+fn keep(order: &Order, outcome: &Outcome, channel: &mut Channel) -> Result<By> {
     let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
     let until_ms = boot_ms().saturating_add(KEEP_MS);
+    let mut listens = None;
     loop {
-        match record::write(&folder, outcome) {
-            Err(error) if error.code() == Code::DiskFull && boot_ms() < until_ms => {
-                process::pause(KEEP_PAUSE_MS);
+        let Err(error) = record::write(&folder, outcome) else { return Ok(By::Guardian) };
+        let is_heard = listens.unwrap_or_else(|| channel.send(&unkept(outcome)).is_ok());
+        failpoint::reach!(SpoolFull);
+        if !is_heard && error.code() != Code::DiskFull || boot_ms() >= until_ms {
+            return Err(error);
+        }
+        listens = Some(is_heard);
+        if !is_heard {
+            process::pause(KEEP_PAUSE_MS);
+        } else if channel.is_due(KEEP_PAUSE_MS) {
+            match channel.receive::<Word>() {
+                Ok(Some(Word::Kept)) => return Ok(By::Driver),
+                Ok(Some(Word::Go { .. } | Word::Stop)) => {}
+                Ok(None) | Err(_) => listens = Some(false),
             }
-            written => return written,
         }
     }
 }
 
+/// All that a driver needs of an end that could not be written.
+fn unkept(outcome: &Outcome) -> Report {
+    let tail = outcome.stderr.len().saturating_sub(STDERR_TOLD_BYTES);
+    let (stdout, stderr) = (outcome.stdout.clone(), outcome.stderr.get(tail..).unwrap_or_default().to_vec());
+    Report::Unkept { end: End::of(outcome), stdout, stderr }
+}
+
 /// What a guardian looks at while its host works.
-struct Watch<'a> {
+struct Watch<'a, 'l> {
     order: &'a Order,
     channel: &'a mut Channel,
     /// Whether a signal came.
     ended: &'a AtomicBool,
+    said: &'a mut Said<'l>,
     started: bool,
     looked_at_ms: u64,
     /// When somebody was last seen to drive the Turn.
     driven_at_ms: u64,
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     fn tick(&mut self, tick: Tick) -> Control {
         if !self.started {
             self.started = true;
             let _ = started();
+        }
+        if tick.is_confined && !self.said.noted.confined {
+            self.said.says(|noted| noted.confined = true);
         }
         if tick.ending {
             return Control::Continue;
@@ -226,7 +303,7 @@ impl Watch<'_> {
             return Control::Stop;
         }
         // What was said stands; who went on after it is ended in its time.
-        if self.ended.load(Ordering::SeqCst) || self.is_orphaned() {
+        if self.ended.load(Ordering::SeqCst) || !self.is_in_charge() {
             return Control::Abandon;
         }
         Control::Continue
@@ -239,21 +316,24 @@ impl Watch<'_> {
         match self.channel.receive::<Word>() {
             Ok(Some(Word::Stop)) => true,
             // A driver that died says nothing more, and its channel stays due for ever.
-            Ok(Some(Word::Go { .. }) | None) | Err(_) => false,
+            Ok(Some(Word::Go { .. } | Word::Kept) | None) | Err(_) => false,
         }
     }
 
-    /// Whether nobody has driven the Turn for too long.
-    fn is_orphaned(&mut self) -> bool {
+    /// Whether the attempt is this guardian's, and somebody has driven the Turn of late.
+    fn is_in_charge(&mut self) -> bool {
         let now_ms = boot_ms();
         if now_ms.saturating_sub(self.looked_at_ms) >= LOOK_MS {
             self.looked_at_ms = now_ms;
+            if !self.said.stands() {
+                return false;
+            }
             // What cannot be told is not held against whoever drives.
             if DriverLock::seen(self.order.locks.as_ref(), self.order.turn_id) != Some(Seen::Gone) {
                 self.driven_at_ms = now_ms;
             }
         }
-        now_ms.saturating_sub(self.driven_at_ms) >= ORPHANED_MS
+        now_ms.saturating_sub(self.driven_at_ms) < ORPHANED_MS
     }
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
+use super::record::End;
 use crate::{
     model::{Guarantee, TurnId},
     turn::host::KeptHost,
@@ -45,6 +46,8 @@ pub(super) enum Word {
     },
     /// End the host.
     Stop,
+    /// How it ended is kept: it need not be written any more.
+    Kept,
 }
 
 /// What a guardian says.
@@ -56,11 +59,22 @@ pub(super) enum Report {
         /// By what its tree will be held together.
         guarantee: Guarantee,
     },
+    /// How it ended cannot be written, and is all here. It goes on trying, until it hears that this is kept.
+    Unkept {
+        /// How it ended.
+        end: End,
+        /// All that counts of its result.
+        stdout: Vec<u8>,
+        /// The end of what it said beside it.
+        stderr: Vec<u8>,
+    },
     /// How it ended is kept; it is about to end itself.
     Ended,
-    /// It cannot guard this attempt; why, for its owner's eyes.
+    /// It cannot guard this attempt, and nothing of it was started; why, for its owner's eyes.
     Refused {
         /// In words.
         why: String,
     },
+    /// How it ended could not be kept in its time, and is lost.
+    Lost,
 }

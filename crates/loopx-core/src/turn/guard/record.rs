@@ -19,7 +19,7 @@ use crate::{
     model::TurnId,
     process::{Containment, Ended, Outcome, Process, Spool},
     turn::{
-        lock::{GuardLock, Left},
+        lock::{GuardLock, Guardian, Left},
         site::Machine,
         wire::RESULT_MAX_BYTES,
     },
@@ -37,14 +37,24 @@ pub(in crate::turn) enum Remains {
     NeverStarted,
     /// How it ended; or that it was cut off after it had said all it had to say.
     Ended(Box<Outcome>),
+    /// It ended, and nothing of how could be written before its guardian gave it up.
+    Unkept,
     /// It was started, and how it ended is nowhere.
     Unknown,
+}
+
+impl Remains {
+    /// What an end comes to that its guardian saw.
+    pub(super) fn of(outcome: Outcome) -> Self {
+        // Who was given up by mistake may have done anything before.
+        if outcome.ended == Ended::Abandoned { Self::Unknown } else { Self::Ended(Box::new(outcome)) }
+    }
 }
 
 /// How a run ended, without its output.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct End {
+pub(super) struct End {
     ended: Ended,
     stdout_seen_bytes: u64,
     stderr_seen_bytes: u64,
@@ -53,6 +63,37 @@ struct End {
     outlived: Vec<Process>,
     survivors: Vec<Process>,
     containment: Containment,
+}
+
+impl End {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        Self {
+            ended: outcome.ended,
+            stdout_seen_bytes: outcome.stdout_seen_bytes,
+            stderr_seen_bytes: outcome.stderr_seen_bytes,
+            result_complete: outcome.result_complete,
+            wall_ms: outcome.wall_ms,
+            outlived: outcome.outlived.iter().take(64).cloned().collect(),
+            survivors: outcome.survivors.iter().take(64).cloned().collect(),
+            containment: outcome.containment,
+        }
+    }
+
+    /// The run, with what it printed.
+    pub(super) fn with(self, stdout: Vec<u8>, stderr: Vec<u8>) -> Outcome {
+        Outcome {
+            ended: self.ended,
+            stdout,
+            stderr,
+            stdout_seen_bytes: self.stdout_seen_bytes,
+            stderr_seen_bytes: self.stderr_seen_bytes,
+            result_complete: self.result_complete,
+            wall_ms: self.wall_ms,
+            outlived: self.outlived,
+            survivors: self.survivors,
+            containment: self.containment,
+        }
+    }
 }
 
 /// The folder of one attempt.
@@ -74,17 +115,7 @@ pub(super) fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     if !matches!(kept, Ok(Some((stdout, _))) if stdout == outcome.stdout) {
         file::replace(&folder.join("stdout"), &outcome.stdout, 0o600)?;
     }
-    let end = End {
-        ended: outcome.ended,
-        stdout_seen_bytes: outcome.stdout_seen_bytes,
-        stderr_seen_bytes: outcome.stderr_seen_bytes,
-        result_complete: outcome.result_complete,
-        wall_ms: outcome.wall_ms,
-        outlived: outcome.outlived.iter().take(64).cloned().collect(),
-        survivors: outcome.survivors.iter().take(64).cloned().collect(),
-        containment: outcome.containment,
-    };
-    let text = serde_json::to_vec(&end).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    let text = serde_json::to_vec(&End::of(outcome)).map_err(|e| Error::from(Code::Internal).internal(e))?;
     file::replace_for_now(&folder.join(END), &text)
 }
 
@@ -92,34 +123,30 @@ pub(super) fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
 ///
 /// Only once its guardian is gone. Errors: `store_*`.
 pub(in crate::turn) fn remains(
-    spool: &Path,
+    machine: &Machine,
     turn_id: TurnId,
     attempt: u8,
     is_complete: &dyn Fn(&[u8]) -> bool,
 ) -> Result<Remains> {
-    let folder = folder(spool, turn_id, attempt);
+    let remains = in_folder(&folder(&machine.spool, turn_id, attempt), is_complete)?;
+    let is_unkept = || Guardian::noted(&machine.locks, turn_id, attempt).is_some_and(|left| left.unkept);
+    match remains {
+        Remains::NeverStarted | Remains::Unknown if is_unkept() => Ok(Remains::Unkept),
+        Remains::NeverStarted | Remains::Unknown | Remains::Unkept | Remains::Ended(_) => Ok(remains),
+    }
+}
+
+fn in_folder(folder: &Path, is_complete: &dyn Fn(&[u8]) -> bool) -> Result<Remains> {
     let unreadable = |e| Error::new(Code::StoreUnreadable, "what a host left cannot be read").internal(e);
     let max = RESULT_MAX_BYTES as u64;
-    let Some((stdout, stderr)) = Spool::read(&folder, max, STDERR_MAX_BYTES).map_err(unreadable)? else {
+    let Some((stdout, stderr)) = Spool::read(folder, max, STDERR_MAX_BYTES).map_err(unreadable)? else {
         let was = folder.try_exists().map_err(unreadable)?;
         return Ok(if was { Remains::Unknown } else { Remains::NeverStarted });
     };
-    let end = end_of(&folder)?;
+    let end = end_of(folder)?;
     let seen = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let outcome = match end {
-        Some(End { ended: Ended::Abandoned, .. }) => return Ok(Remains::Unknown),
-        Some(end) => Outcome {
-            ended: end.ended,
-            stdout,
-            stderr,
-            stdout_seen_bytes: end.stdout_seen_bytes,
-            stderr_seen_bytes: end.stderr_seen_bytes,
-            result_complete: end.result_complete,
-            wall_ms: end.wall_ms,
-            outlived: end.outlived,
-            survivors: end.survivors,
-            containment: end.containment,
-        },
+        Some(end) => return Ok(Remains::of(end.with(stdout, stderr))),
         None if is_complete(&stdout) => Outcome {
             ended: Ended::ExitUnknown,
             stdout_seen_bytes: seen(&stdout),
@@ -143,12 +170,16 @@ pub(in crate::turn) fn is_told_empty(machine: &Machine, turn_id: TurnId, attempt
     end.is_ok_and(|end| end.is_some_and(|end| end.survivors.is_empty()))
 }
 
+/// Whether a host began, and how it ended is not written.
+pub(in crate::turn) fn is_cut_off(machine: &Machine, turn_id: TurnId, attempt: u8) -> bool {
+    let folder = folder(&machine.spool, turn_id, attempt);
+    folder.exists() && !is_told_empty(machine, turn_id, attempt)
+}
+
 /// Leaves the trace that a host began, where its own folder was taken away.
-pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8, has_begun: bool) {
-    if has_begun {
-        // Where it is there it says all by itself.
-        let _ = make(&folder(&machine.spool, turn_id, attempt));
-    }
+pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8) {
+    // Where it is there it says all by itself.
+    let _ = make(&folder(&machine.spool, turn_id, attempt));
 }
 
 /// Makes the folder of an attempt, for its owner alone.

@@ -9,13 +9,14 @@ use super::{
     Guarding,
     guardian::{GUARD_WORD, KEEP_MS},
     order::{Order, Report, Word},
+    record::Remains,
 };
 use crate::{
     error::{Code, Error, Result},
     model::{Guarantee, TurnId},
-    process::{Companion, Identity, boot_ms},
+    process::{Companion, Identity, Outcome, boot_ms},
     turn::{
-        lock::{GuardLock, Guardian, Left},
+        lock::{GuardLock, Left},
         site::Machine,
     },
 };
@@ -24,6 +25,8 @@ use crate::{
 const READY_MS: u64 = 20_000;
 /// How long a guardian has to end its tree before it is ended itself, in milliseconds: TERM, 5 s, KILL, 5 s, and writing.
 const END_MS: u64 = 15_000;
+/// How long a guardian that says nothing more may take to end, in milliseconds.
+const PART_MS: u64 = 250;
 
 /// A guardian that this process started.
 #[derive(Debug)]
@@ -32,6 +35,12 @@ pub(in crate::turn) struct Ward {
     stopped_at_ms: Option<u64>,
     /// Whether it said so.
     has_ended: bool,
+    /// How its host ended, where it cannot write that.
+    told: Option<Outcome>,
+    /// Whether it waits to hear that this is kept.
+    waits: bool,
+    /// Why it started nothing.
+    refusal: Option<String>,
     until_ms: u64,
 }
 
@@ -41,7 +50,9 @@ impl Ward {
     /// Errors: `host_unavailable`.
     pub(in crate::turn) fn start(guarding: &Guarding) -> Result<Self> {
         let companion = Companion::start(&guarding.launcher, GUARD_WORD).map_err(|e| unguarded(&e))?;
-        Ok(Self { companion, stopped_at_ms: None, has_ended: false, until_ms: u64::MAX })
+        let until_ms = u64::MAX;
+        let (stopped_at_ms, told, refusal) = (None, None, None);
+        Ok(Self { companion, stopped_at_ms, has_ended: false, told, waits: false, refusal, until_ms })
     }
 
     /// Tells it what to guard, and waits until it is ready; by what its tree will be held together.
@@ -54,7 +65,9 @@ impl Ward {
         match told {
             Ok(Some(Report::Ready { guarantee })) => Ok(guarantee),
             Ok(Some(Report::Refused { why })) => Err(unguarded(&why)),
-            Ok(Some(Report::Ended) | None) => Err(unguarded(&"it ended")),
+            Ok(Some(Report::Ended | Report::Unkept { .. } | Report::Lost) | None) => {
+                Err(unguarded(&"it ended"))
+            }
             Err(error) => Err(unguarded(&error)),
         }
         .inspect_err(|_| self.companion.kill())
@@ -79,10 +92,8 @@ impl Ward {
     /// Waits for its end at most this long; whether it has ended. One that does not in its time is ended, and what it
     /// guards dies with it.
     pub(in crate::turn) fn wait(&mut self, wait_ms: u64) -> bool {
-        if self.companion.channel.is_due(wait_ms) {
-            // What says that it has ended, or says nothing more, has.
-            self.has_ended |= matches!(self.companion.channel.receive(), Ok(Some(Report::Ended)))
-                || self.companion.wait(wait_ms);
+        if self.companion.channel.is_due(wait_ms) && self.hear() {
+            return true;
         }
         let now_ms = boot_ms();
         let is_late = self.stopped_at_ms.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) >= END_MS);
@@ -90,6 +101,51 @@ impl Ward {
             self.companion.kill();
         }
         self.has_ended || self.companion.has_ended()
+    }
+}
+
+impl Ward {
+    /// Takes in what it says; whether its host has ended, or it says nothing more.
+    fn hear(&mut self) -> bool {
+        match self.companion.channel.receive() {
+            Ok(Some(Report::Ended)) => self.has_ended = true,
+            Ok(Some(Report::Unkept { end, stdout, stderr })) => {
+                self.told = Some(end.with(stdout, stderr));
+                self.waits = true;
+            }
+            Ok(Some(Report::Refused { why })) => {
+                self.refusal = Some(why);
+                self.has_ended = self.companion.wait(PART_MS);
+            }
+            Ok(Some(Report::Ready { .. } | Report::Lost) | None) | Err(_) => {
+                self.has_ended = self.companion.wait(PART_MS);
+            }
+        }
+        self.has_ended || self.waits
+    }
+
+    /// How its host ended, where the guardian cannot write that.
+    pub(in crate::turn) fn told(&mut self) -> Option<Remains> {
+        self.told.take().map(Remains::of)
+    }
+
+    /// Why it started nothing, in words; none where it said no such thing.
+    pub(in crate::turn) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Tells it that how its host ended is kept, so that it need not go on trying; waits until it has gone.
+    pub(in crate::turn) fn kept(&mut self) {
+        if !std::mem::take(&mut self.waits) {
+            return;
+        }
+        let told = self.companion.channel.send(&Word::Kept);
+        let until_ms = boot_ms().saturating_add(READY_MS);
+        while told.is_ok() && !self.has_ended && boot_ms() < until_ms {
+            if self.companion.channel.is_due(PART_MS) {
+                self.hear();
+            }
+        }
     }
 }
 
@@ -120,25 +176,34 @@ pub(in crate::turn) enum Presence {
 
 /// Finds the guardian of an attempt of this machine and boot.
 ///
-/// `is_near` says whether its processes can be seen from here. Errors: `store_unavailable`.
+/// `is_near` says whether its processes can be seen from here; of one `on_record` is also looked for who has its lock
+/// although somebody took the file away. Errors: `store_unavailable`.
 pub(in crate::turn) fn find(
     machine: &Machine,
     turn_id: TurnId,
     attempt: u8,
     is_near: bool,
+    on_record: bool,
 ) -> Result<Presence> {
-    Ok(match GuardLock::left(&machine.locks, turn_id, attempt)? {
-        Left::Nothing => Presence::Gone(None),
-        Left::Lock(lock) => Presence::Gone(Some(lock)),
-        Left::Taken(guardian) => Presence::Alive(Alive {
-            process: guardian.filter(|_| is_near).map(|Guardian { process, .. }| process),
+    let alive = |process: Option<Identity>| {
+        Presence::Alive(Alive {
+            process,
             is_near,
             locks: machine.locks.clone(),
             turn_id,
             attempt,
             stopped_at_ms: None,
             until_ms: u64::MAX,
-        }),
+        })
+    };
+    Ok(match GuardLock::left(&machine.locks, turn_id, attempt)? {
+        Left::Nothing if on_record && is_near => match GuardLock::unnamed(&machine.locks, turn_id, attempt) {
+            Some(process) => alive(Some(process)),
+            None => Presence::Gone(None),
+        },
+        Left::Nothing => Presence::Gone(None),
+        Left::Lock(lock) => Presence::Gone(Some(lock)),
+        Left::Taken(guardian) => alive(guardian.filter(|_| is_near).map(|guardian| guardian.process)),
     })
 }
 
@@ -197,7 +262,9 @@ impl Alive {
             None => crate::process::pause(wait_ms.min(50)),
         }
         match GuardLock::left(&self.locks, self.turn_id, self.attempt)? {
-            Left::Nothing | Left::Lock(_) => Ok(true),
+            // Its file may have been taken away, and it takes that again in its time.
+            Left::Nothing => Ok(self.process.is_none_or(|process| !process.is_living())),
+            Left::Lock(_) => Ok(true),
             Left::Taken(guardian) => {
                 let said = guardian.filter(|_| self.is_near).map(|guardian| guardian.process);
                 self.process = self.process.or(said);

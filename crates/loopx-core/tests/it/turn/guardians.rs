@@ -241,13 +241,74 @@ fn a_host_dies_with_its_guardian_and_what_it_changed_decides() {
         kill(guardian(&place).unwrap());
         let ended = answer(&run.wait_with_output().unwrap());
         until("no process is left", || place.survivors().is_empty());
-        if changed {
-            assert_eq!((ended.exit, ended.code()), (Some(5), "turn_unresolved"), "{}", ended.json);
-            assert_eq!(place.runs(), 1);
-        } else {
-            assert_eq!((ended.exit, place.runs()), (Some(0), 2), "{}", ended.json);
-        }
+        // Who killed its guardian may have left its tree before: nothing is started beside what nobody can see.
+        assert_eq!((ended.exit, ended.code()), (Some(5), "turn_unresolved"), "{changed} {}", ended.json);
+        assert_eq!(place.runs(), 1);
+        let turn_id = place.turn_id();
+        let again = recover(&place);
+        assert_eq!((again.exit, again.code()), (Some(5), "turn_unresolved"), "{changed} {}", again.json);
+        // A person's word leads out of it.
+        place.call("proven:ana", &["turn", "abandon", &turn_id, "--reason", "looked at it"]).ok();
+        assert_eq!(place.turns()[0]["state"], "stopped");
     }
+}
+
+/// Where this host's control group is, as its own shell finds it: outside of its leaf.
+const ABOVE: &str = r"$(grep ' cgroup2 ' /proc/self/mountinfo | cut -d' ' -f5 | head -n1)/cgroup.procs";
+
+/// A host that starts something which leaves the tree, kills its guardian, and goes.
+fn escaping(place: &Place, env: &str) -> Option<Pid> {
+    let lives = "echo $$ > ../free.new; mv ../free.new ../free; while :; do sleep 0.05; done";
+    place.host(&format!(
+        "echo 0 > {ABOVE} && setsid -f {env} sh -c '{lives}' < /dev/null > /dev/null 2>&1; \
+         until [ -s ../free ]; do sleep 0.02; done; until [ -e ../go ]; do sleep 0.02; done; kill -9 $PPID; sleep 60"
+    ));
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    let free = place.root().join("free");
+    until("something is out of the tree", || free.exists());
+    let pid = fs::read_to_string(free).unwrap().trim().parse().ok().and_then(Pid::from_raw);
+    // By then its guardian knows that all of it was in the group once.
+    until("its guardian said so", || is_held(place));
+    fs::write(place.root().join("go"), "").unwrap();
+    let ended = answer(&run.wait_with_output().unwrap());
+    assert_eq!((ended.exit, ended.code()), (Some(5), "turn_unresolved"), "{}", ended.json);
+    pid
+}
+
+/// What the lock of the guardian at work says of it.
+fn noted(place: &Place, pointer: &str) -> Option<Value> {
+    let files = fs::read_dir(locks(place)).ok()?.flatten();
+    let file =
+        files.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|kind| kind == "guard"))?;
+    let noted: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    noted.pointer(pointer).cloned()
+}
+
+/// Whether all of the host is in its group, where there is one.
+fn is_held(place: &Place) -> bool {
+    noted(place, "/leaf").is_none() || noted(place, "/confined") == Some(Value::Bool(true))
+}
+
+#[test]
+fn what_leaves_its_group_and_session_with_its_mark_is_found_and_ended() {
+    let place = Place::new("test -f answer").with_git();
+    let free = escaping(&place, "").unwrap();
+    until("it is ended", || state(free).is_none());
+    assert_eq!(place.runs(), 1);
+}
+
+#[test]
+fn what_leaves_its_group_without_its_mark_cannot_be_found_and_nothing_is_started_beside_it() {
+    let place = Place::new("test -f answer").with_git();
+    let free = escaping(&place, "env -i").unwrap();
+    assert!(state(free).is_some(), "it got away");
+    let turn_id = place.turn_id();
+    for words in [place.run("op"), vec!["turn", "recover", &turn_id, "--resume"]] {
+        let refused = place.call("user:ana", &words);
+        assert_eq!((refused.exit, refused.code()), (Some(5), "turn_unresolved"), "{}", refused.json);
+    }
+    assert_eq!(place.runs(), 1, "an empty group is no proof");
+    kill(free);
 }
 
 #[test]
@@ -272,6 +333,7 @@ fn a_result_is_there_from_its_last_byte_on() {
             .map(|entry| entry.path().join("stdout"))
             .any(|file| fs::read_to_string(file).is_ok_and(|text| text.ends_with('}')))
     });
+    until("its group holds it", || is_held(&place));
     end(run);
     kill(pid);
     recover(&place).ok();
@@ -314,4 +376,54 @@ fn an_attempt_says_by_what_it_is_held_together() {
     let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
     let guarantee = shown.text("/turn/attempts/0/guarantee");
     assert!(["cgroup", "sub_reaper"].contains(&guarantee), "{}", shown.json);
+}
+
+#[test]
+fn a_guarantee_that_did_not_hold_is_not_left_on_record() {
+    for fails in [false, true] {
+        let place = ready(if fails { "exit 7" } else { "touch answer" });
+        let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "leaf.move=stop")]);
+        let driver = Pid::from_child(&run).as_raw_nonzero();
+        let mut guardians = Vec::new();
+        until("each guardian is stopped before it moves its host", || {
+            let listed =
+                fs::read_to_string(format!("/proc/{driver}/task/{driver}/children")).unwrap_or_default();
+            for pid in listed.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+                if is_stopped(pid) {
+                    let leaf = leaf_of(pid);
+                    guardians.push(leaf.is_some_and(|leaf| fs::remove_dir(leaf).is_ok()));
+                    kill_process(pid, Signal::CONT).unwrap();
+                }
+            }
+            state(Pid::from_child(&run)).is_none()
+        });
+        answer(&run.wait_with_output().unwrap());
+        if guardians.is_empty() {
+            #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
+            {
+                println!("skipped: no control group can be made");
+            }
+            return;
+        }
+        assert!(guardians.iter().all(|removed| *removed), "each group was taken away");
+        let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+        let attempts = shown.json["turn"]["attempts"].as_array().unwrap().clone();
+        assert!(attempts.iter().all(|attempt| attempt["guarantee"] == "sub_reaper"), "{attempts:?}");
+        let said = |kind: &str| place.events(kind).len();
+        assert_eq!((said("turn.attempt_ended") > 0, said("turn.candidate_recorded") > 0), (fails, !fails));
+    }
+}
+
+/// The control group that a guardian has made.
+fn leaf_of(guardian: Pid) -> Option<PathBuf> {
+    let pid = guardian.as_raw_nonzero();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let point = mounts.lines().find(|line| line.contains(" - cgroup2 "))?.split(' ').nth(4)?.to_owned();
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned();
+    let entries = fs::read_dir(PathBuf::from(point).join(own)).ok()?.flatten();
+    let prefix = format!("loopx-{pid}-");
+    entries
+        .map(|entry| entry.path())
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
 }

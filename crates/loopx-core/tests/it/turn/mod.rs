@@ -14,6 +14,8 @@ mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
+mod locks;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod loop_kills;
 mod loops;
 #[cfg(all(feature = "failpoints", feature = "tier"))]

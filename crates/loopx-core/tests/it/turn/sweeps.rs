@@ -150,6 +150,34 @@ fn v04_a_driver_killed_while_its_validator_runs_leaves_one_verdict() {
 }
 
 #[test]
+fn fault_e06_a_validator_s_whole_tree_ends_with_its_driver_and_without_any_recovery() {
+    for attached in [false, true] {
+        // One that ignores TERM, in a session of its own, without a mark.
+        let lost =
+            "trap '' TERM; echo $$ > ../lost.new; mv ../lost.new ../lost; while :; do sleep 0.05; done";
+        let place = Place::new(&format!(
+            "setsid -f env -i sh -c \"{}\" < /dev/null > /dev/null 2>&1; sleep 50 & until [ -s ../lost ]; \
+             do sleep 0.02; done; touch ../checks; while :; do sleep 0.05; done",
+            lost.replace('$', "\\$")
+        ));
+        place.host("touch answer");
+        let run = if attached {
+            let own = place.own("agent:b");
+            place.start("agent:b", &["todo", "done", "g.1", "--own", &own], &[])
+        } else {
+            place.start("user:ana", &place.run("op"), &[])
+        };
+        until("the validator runs", || place.root().join("checks").exists());
+        let lost = fs::read_to_string(place.root().join("lost")).unwrap();
+        let lost = lost.trim().parse().ok().and_then(Pid::from_raw).unwrap();
+        let marked = place.survivors();
+        assert!(marked.len() >= 2 && state(lost).is_some(), "{marked:?}");
+        end(run);
+        until("all of it is gone", || place.survivors().is_empty() && state(lost).is_none());
+    }
+}
+
+#[test]
 fn fault_e06_a_host_that_nobody_drives_is_ended_within_its_time() {
     let place = ready(&until_let_go("touch answer"));
     let run = place.start("user:ana", &place.run("op"), &[]);
@@ -221,9 +249,13 @@ struct Small(std::path::PathBuf);
 impl Small {
     /// `None`, said aloud, where mounting is not permitted.
     fn at(folder: std::path::PathBuf) -> Option<Self> {
+        Self::with(folder, "size=64k,mode=0700")
+    }
+
+    fn with(folder: std::path::PathBuf, options: &str) -> Option<Self> {
         fs::create_dir_all(&folder).unwrap();
         let small = Self(folder);
-        if small.run("mount", &["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"]) {
+        if small.run("mount", &["-t", "tmpfs", "-o", options, "tmpfs"]) {
             return Some(small);
         }
         #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
@@ -251,24 +283,108 @@ impl Drop for Small {
     }
 }
 
-#[test]
-fn a_result_that_meets_a_full_disk_is_kept_once_there_is_room() {
-    let place = ready(&until_let_go("touch answer"));
-    let Some(small) = Small::at(place.root().join("home/profiles/default/spool")) else { return };
-    let run = place.start("user:ana", &place.run("op"), &[]);
-    until("the host began", || place.root().join("began").exists());
+/// The file that fills a small filesystem.
+fn filled(small: &Small) -> std::path::PathBuf {
     let filler = small.0.join("filler");
     // As much as goes in; the last write says that it is full.
     fs::write(&filler, vec![0_u8; 1 << 20]).unwrap_err();
+    filler
+}
+
+fn spool(place: &Place) -> std::path::PathBuf {
+    place.root().join("home/profiles/default/spool")
+}
+
+/// Runs a host into a full disk; its driver, unless that was killed before, and what fills the disk.
+fn full(place: &Place, small: &Small, env: &[(&str, &str)], driver_dies: bool) -> (Option<Child>, Pid) {
+    let run = place.start("user:ana", &place.run("op"), env);
+    until("the host began", || place.root().join("began").exists());
+    let guardian = guardian(place).unwrap();
+    filled(small);
+    let run = if driver_dies {
+        end(run);
+        None
+    } else {
+        Some(run)
+    };
     fs::write(place.root().join("go"), "").unwrap();
-    until("the host has ended", || place.survivors().is_empty());
-    let guardian = guardian(&place).unwrap();
-    assert!(state(guardian).is_some(), "it waits for room");
-    fs::remove_file(&filler).unwrap();
-    answer(&run.wait_with_output().unwrap()).ok();
-    assert_eq!(place.runs(), 1);
+    (run, guardian)
+}
+
+#[test]
+fn a_result_that_meets_a_full_disk_is_handed_to_the_driver_that_lives() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(spool(&place)) else { return };
+    let (run, guardian) = full(&place, &small, &[], false);
+    // Nobody makes room.
+    answer(&run.unwrap().wait_with_output().unwrap()).ok();
+    assert_eq!((place.runs(), state(guardian)), (1, None));
     drop(small);
     over(&place, "a full disk");
+}
+
+#[test]
+fn a_result_that_meets_a_full_disk_without_a_driver_is_kept_once_there_is_room() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(spool(&place)) else { return };
+    let (_, guardian) = full(&place, &small, &[], true);
+    until("the host has ended", || place.survivors().is_empty());
+    assert!(state(guardian).is_some(), "it waits for room");
+    fs::remove_file(small.0.join("filler")).unwrap();
+    brought_on(&place, "room again");
+    assert_eq!(place.runs(), 1);
+    drop(small);
+    over(&place, "room again");
+}
+
+#[test]
+fn an_end_that_nobody_could_keep_names_the_full_disk_and_is_no_crash() {
+    for changed in [false, true] {
+        let place = Place::new("test -f answer || test -e ../go").with_git();
+        place.host(&until_let_go(if changed { "touch half" } else { "" }));
+        let Some(small) = Small::at(spool(&place)) else { return };
+        // Its guardian gives up at once, instead of a minute later.
+        let (_, guardian) = full(&place, &small, &[("LOOPX_FAILPOINT", "spool.full=error:disk_full")], true);
+        until("its guardian has given up", || state(guardian).is_none());
+        let again = place.call("user:ana", &["turn", "recover", &place.turn_id(), "--resume"]);
+        assert_eq!(why(&place), "no space was left to keep what the host said", "{}", again.json);
+        if changed {
+            assert_eq!((again.exit, again.code(), place.runs()), (Some(5), "turn_unresolved", 1));
+        } else {
+            assert_eq!((again.exit, place.runs()), (Some(0), 2), "{}", again.json);
+            assert_eq!(failure(&place), "transport_lost");
+        }
+    }
+}
+
+/// How the first attempt ended, in words for its owner.
+fn why(place: &Place) -> String {
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id(), "--output"]).ok();
+    shown.text("/output/0/ending/ended").to_owned()
+}
+
+/// What failed of the first attempt.
+fn failure(place: &Place) -> String {
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    shown.text("/turn/attempts/0/end/failure").to_owned()
+}
+
+#[test]
+fn a_guardian_that_finds_no_room_before_it_starts_a_host_has_started_none() {
+    for inodes in [1, 2] {
+        let place = ready("touch answer");
+        let Some(small) = Small::with(spool(&place), &format!("nr_inodes={inodes},mode=0700")) else {
+            return;
+        };
+        let run = place.start("user:ana", &place.run("op"), &[]);
+        until("an attempt was given up", || !place.events("turn.attempt_ended").is_empty());
+        drop(small);
+        answer(&run.wait_with_output().unwrap()).ok();
+        assert_eq!(place.runs(), 1, "only the attempt that found room ran");
+        assert_eq!(failure(&place), "transport_lost");
+        assert_eq!(why(&place), "the host was never started: no space is left to keep what a host says");
+        over(&place, "no room to start");
+    }
 }
 
 #[test]
@@ -308,6 +424,35 @@ fn v04_a_validator_killed_at_its_work_is_asked_again_and_the_result_is_not_lost(
     place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
     assert_eq!(place.runs(), 1);
     over(&place, "a killed validator");
+}
+
+#[test]
+fn a_result_lasts_with_its_name_and_a_turn_syncs_twelve_times() {
+    let place = ready("touch answer");
+    let plain = place.command("user:ana", &place.run("op"), &[]);
+    let log = place.root().join("trace");
+    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
+    let mut traced = std::process::Command::new("strace");
+    traced.args(["-f", "-y", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs,sync", "-o"]).arg(&log);
+    traced.arg(plain.get_program()).args(plain.get_args());
+    traced.env_clear().current_dir(place.tree()).stdin(std::process::Stdio::null());
+    traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Ok(output) = traced.output() else {
+        #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
+        {
+            println!("skipped: strace is missing");
+        }
+        return;
+    };
+    answer(&output).ok();
+    let text = fs::read_to_string(log).unwrap();
+    // An unfinished call is told a second time when it ends.
+    let calls: Vec<&str> = text.lines().filter(|line| line.contains("sync(") || line.contains("sync_")).collect();
+    let at = |what: String| calls.iter().position(|call| call.contains(&what));
+    let folder = format!("/spool/{}.1", place.turn_id());
+    let (content, name) = (at(format!("{folder}/stdout>")), at(format!("{folder}>")));
+    assert!(content.is_some() && name > content, "{calls:#?}");
+    assert!(calls.len() <= 12, "{calls:#?}");
 }
 
 /// Where the guardians of a place keep what hosts say, as the host itself finds it.

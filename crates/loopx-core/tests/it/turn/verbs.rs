@@ -209,7 +209,7 @@ fn a_result_that_nobody_proves_is_called_that_everywhere() {
     place.host("");
     let held = place.call("user:ana", &place.run("r1"));
     assert_eq!(held.code(), "held", "{}", held.json);
-    std::fs::write(place.tree().join("tracked"), "another").unwrap();
+    fs::write(place.tree().join("tracked"), "another").unwrap();
     let approve = held.text("/error/hint").trim_start_matches("loopx-core ").to_owned();
     place.call("proven:ana", &approve.split(' ').collect::<Vec<_>>()).ok();
     assert_eq!(place.turns()[0]["state"], "candidate");
@@ -251,7 +251,7 @@ fn what_is_named_first_is_accepted_after_a_driver_died() {
     assert_eq!(first, format!("turn recover {} --resume", place.turn_id()));
     let plan = place.call("user:ana", &["turn", "plan", "--agent", "a"]).ok();
     assert_eq!(plan.text("/plan/command"), first, "{}", plan.json);
-    std::fs::write(place.root().join("go"), "").unwrap();
+    fs::write(place.root().join("go"), "").unwrap();
     let done = place.call("user:ana", &first.split(' ').collect::<Vec<_>>()).ok();
     assert_eq!(done.text("/turn/state"), "settled", "{}", done.json);
     let status = place.call("user:ana", &["status"]).ok();
