@@ -43,17 +43,17 @@ struct Held {
 
 impl Held {
     /// Takes it, past whoever only looks; none while another process has it, stopped or not.
-    fn take(path: PathBuf) -> Result<Option<Self>> {
+    fn take(path: PathBuf, what_for: For) -> std::io::Result<Option<Self>> {
         let deadline = Deadline::after(LOOK);
         loop {
-            let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
+            let file = file::open(&path, what_for)?;
             match file.try_lock() {
                 // The file may have been removed by whoever had it, between our opening and our locking.
                 Ok(()) if is_still(&path, &file) => return Ok(Some(Self { path, file })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Ok(None),
                 Err(TryLockError::WouldBlock) => process::pause(10),
-                Err(TryLockError::Error(e)) => return Err(unreachable_lock(&e)),
+                Err(TryLockError::Error(e)) => return Err(e),
             }
         }
     }
@@ -68,7 +68,7 @@ impl Held {
 
 /// Whether somebody has a lock; looked at, never taken. None where that cannot be told.
 fn seen(path: &Path) -> Option<Seen> {
-    let file = match open(path, false) {
+    let file = match file::open(path, For::Reading) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(Seen::Gone),
         Err(_) => return None,
@@ -92,9 +92,10 @@ impl DriverLock {
     ///
     /// Errors: `executor_active` while another process has it, stopped or not; `store_unavailable`.
     pub fn take(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        match Held::take(path_of(locks, turn_id))? {
-            Some(held) => Ok(Self { turn_id, held }),
-            None => Err(taken(turn_id)),
+        match Held::take(path_of(locks, turn_id), For::Keeping) {
+            Ok(Some(held)) => Ok(Self { turn_id, held }),
+            Ok(None) => Err(taken(turn_id)),
+            Err(e) => Err(unreachable_lock(&e)),
         }
     }
 
@@ -128,18 +129,18 @@ pub(super) struct GuardLock(Held);
 impl GuardLock {
     /// Takes it; none while the guardian has it, stopped or not.
     pub(super) fn take(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Option<Self>> {
-        Ok(Held::take(guard_path(locks, turn_id, attempt))?.map(Self))
+        let held = Held::take(guard_path(locks, turn_id, attempt), For::Keeping);
+        Ok(held.map_err(|e| unreachable_lock(&e))?.map(Self))
     }
 
     /// As [`GuardLock::take`], of an attempt that a guardian may have left; none as well when there is no trace of one.
     pub(super) fn left(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Left> {
         let path = guard_path(locks, turn_id, attempt);
-        match path.try_exists() {
-            Ok(false) => Ok(Left::Nothing),
-            Ok(true) => match Held::take(path.clone())? {
-                Some(held) => Ok(Left::Lock(Self(held))),
-                None => Ok(Left::Taken(noted(&path))),
-            },
+        // A file that was made here would say that a guardian died without a word.
+        match Held::take(path.clone(), For::Locking) {
+            Ok(Some(held)) => Ok(Left::Lock(Self(held))),
+            Ok(None) => Ok(Left::Taken(noted(&path))),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Left::Nothing),
             Err(e) => Err(unreachable_lock(&e)),
         }
     }
@@ -232,10 +233,6 @@ fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
     locks.join(format!("{PREFIX}{turn_id}{SUFFIX}"))
 }
 
-fn open(path: &Path, create: bool) -> std::io::Result<File> {
-    file::open(path, if create { For::Keeping } else { For::Reading })
-}
-
 fn is_still(path: &Path, file: &File) -> bool {
     let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
     matches!((path.metadata(), file.metadata()), (Ok(a), Ok(b)) if same(&a, &b))
@@ -282,5 +279,19 @@ mod tests {
         assert!(
             is_still(&second.held.path, &second.held.file) && !is_still(&first.held.path, &first.held.file)
         );
+    }
+
+    #[test]
+    fn regress_looking_for_what_a_guardian_left_makes_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..300 {
+            let lock = GuardLock::take(dir.path(), turn(), 1).unwrap().unwrap();
+            std::thread::scope(|scope| {
+                // It ends in order while it is looked for.
+                scope.spawn(|| lock.close());
+                while !matches!(GuardLock::left(dir.path(), turn(), 1).unwrap(), Left::Nothing) {}
+            });
+            assert_eq!(read_dir(dir.path()).unwrap().count(), 0);
+        }
     }
 }

@@ -26,7 +26,7 @@ use crate::{
         Actor, Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, TodoId, Turn, TurnId,
         TurnState, gathered, uuid_v7,
     },
-    process::Leaf,
+    process::{Leaf, alive_by_token},
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -160,7 +160,7 @@ pub fn may_free(command: &Command) -> bool {
 }
 
 /// The live Turns that a command finds in its way, and that a proof may lead out of it: of a claim, those of its Todo
-/// and of its agent; of what takes a Todo away otherwise, the one whose attempt is open. What an attached agent is at
+/// and of its agent; of what takes a Todo away otherwise, the one that is driven. What an attached agent is at
 /// work on is none of them: a claim ends it itself when it has lapsed.
 ///
 /// Errors: `store_*`.
@@ -184,7 +184,7 @@ pub fn in_the_way(
                 return Ok(Vec::new());
             }
             let found = view.turns(&of_todo, None, 1)?;
-            Ok(found.into_iter().filter(|turn| turn.open_attempt().is_some()).collect())
+            Ok(found.into_iter().filter(Turn::is_driven).collect())
         });
     };
     let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
@@ -228,7 +228,7 @@ pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
     let mut done = Vec::new();
     for turn in turns {
         let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
-        if is_here && turn.open_attempt().is_some() && site.around(turn.turn_id)?.has_expired() {
+        if is_here && turn.is_driven() && site.around(turn.turn_id)?.has_expired() {
             match prove(site, turn.turn_id, &minted_id()?) {
                 Err(error) if error.code() == Code::ExecutorActive => {
                     return Err(error.hint(format!("turn stop {}", turn.turn_id)));
@@ -372,8 +372,8 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     }
     let lock = match take(site, turn) {
         Ok(lock) => lock,
-        // A driver that lives and has no host at work finds at its next commit that it was given up.
-        Err(error) if error.code() == Code::ExecutorActive && turn.open_attempt().is_none() => return Ok(()),
+        // A driver that lives and has nothing at work finds at its next commit that it was given up.
+        Err(error) if error.code() == Code::ExecutorActive && is_idle(turn)? => return Ok(()),
         Err(error) if error.code() == Code::ExecutorActive => {
             return Err(error.hint(format!("turn stop {turn_id}")));
         }
@@ -390,6 +390,11 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     let step = Step::Prove { turn_id, executor_gone: true, tree: None };
     let operation = around.proof(minted_id()?.step("prove")?, step);
     site.authority.submit_step(&lock, operation).map(drop)
+}
+
+/// Whether neither a host nor a validator of a driven Turn is at work here.
+fn is_idle(turn: &Turn) -> Result<bool> {
+    Ok(turn.open_attempt().is_none() && alive_by_token(&validator_token(turn.turn_id)?)?.is_empty())
 }
 
 /// Ends whatever carries a mark of the Turn; whether its executor is proved gone.

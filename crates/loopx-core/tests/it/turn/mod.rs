@@ -21,6 +21,8 @@ mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod roles;
 mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;
