@@ -288,8 +288,10 @@ mod tests {
             let lock = GuardLock::take(dir.path(), turn(), 1).unwrap().unwrap();
             std::thread::scope(|scope| {
                 // It ends in order while it is looked for.
-                scope.spawn(|| lock.close());
-                while !matches!(GuardLock::left(dir.path(), turn(), 1).unwrap(), Left::Nothing) {}
+                let ends = scope.spawn(|| lock.close());
+                while !ends.is_finished() {
+                    drop(GuardLock::left(dir.path(), turn(), 1).unwrap());
+                }
             });
             assert_eq!(read_dir(dir.path()).unwrap().count(), 0);
         }

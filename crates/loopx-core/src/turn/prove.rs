@@ -381,11 +381,13 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     };
     let around = site.around(turn_id)?;
     end_guardians(site, &around.turn)?;
-    if !end_tree(site, &around.turn)? {
-        return Err(may_live(&around.turn));
-    }
-    if around.turn.open_attempt().is_none() {
-        return Ok(());
+    let is_gone = end_tree(site, &around.turn)?;
+    let Some(attempt) = around.turn.open_attempt() else {
+        return if is_gone { Ok(()) } else { Err(may_live(&around.turn)) };
+    };
+    if !is_gone {
+        // What another namespace hides cannot be ended from here, no more than what is on another machine.
+        return if is_visible(site, attempt) { Err(may_live(&around.turn)) } else { Ok(()) };
     }
     let step = Step::Prove { turn_id, executor_gone: true, tree: None };
     let operation = around.proof(minted_id()?.step("prove")?, step);

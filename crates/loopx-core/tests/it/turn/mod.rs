@@ -6,6 +6,8 @@
     reason = "what a test's place cannot do fails the test"
 )]
 
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod elsewhere;
 mod folders;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
