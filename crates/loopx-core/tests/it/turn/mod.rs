@@ -24,6 +24,10 @@ mod output;
 mod parallel;
 pub(crate) mod place;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
+mod quota;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod restarts;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod roles;
 mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
