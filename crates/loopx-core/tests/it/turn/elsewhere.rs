@@ -20,7 +20,7 @@ use super::{
 const PID_SPACE: &[&str] = &["--pid", "--fork", "--kill-child", "--mount-proc"];
 /// Another boot's name, and a word that puts it in the place of this one's.
 const ANOTHER_BOOT: &str = "0b007ed0-0000-4000-8000-000000000001\n";
-const BOOTED: &str = "mount --bind ../boot /proc/sys/kernel/random/boot_id && exec \"$@\"";
+const BOOTED: &str = "mount --bind ../boot /proc/sys/kernel/random/boot_id && exec timeout 60 \"$@\"";
 /// As the first process of a namespace that outlives what it runs.
 const LIVED_IN: &str = "\"$@\"; sleep 300";
 /// Past the end of an attempt of 30 minutes and its grace, and before the end of an ownership of 45.
