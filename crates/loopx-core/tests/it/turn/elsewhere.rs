@@ -76,7 +76,8 @@ impl Innocent {
         let locks = fs::read_dir(place.root().join("home/profiles/default/locks")).unwrap().flatten();
         let file =
             locks.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|one| one == "guard"));
-        let file = file.expect("a guardian that was killed leaves its lock");
+        // A guardian that was killed leaves its lock.
+        let file = file.unwrap();
         #[expect(clippy::disallowed_methods, reason = "a test starts somebody else's process")]
         let mut command = Command::new("flock");
         let child = command.arg(&file).args(["sleep", "300"]).stdin(Stdio::null()).spawn().unwrap();
@@ -214,9 +215,9 @@ impl Border {
 
     /// A call from the other side.
     fn across(&self, actor: &str, words: &[&str], env: &[(&str, &str)]) -> Answer {
-        let plain = self.place.command(actor, words, env);
+        let mut plain = self.place.command(actor, words, env);
         match self.turns {
-            Side::Inside => answer(&{ plain }.output().unwrap()),
+            Side::Inside => answer(&plain.output().unwrap()),
             Side::Outside => answer(&apart(&plain, PID_SPACE, "\"$@\"; exit $?").output().unwrap()),
         }
     }
