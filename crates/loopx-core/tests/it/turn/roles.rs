@@ -314,6 +314,8 @@ fn v04_a_guardian_stopped_past_its_time_at_each_point_is_waited_for_while_its_dr
         let spec = format!("{point}=stop");
         let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", &spec)]);
         until(point, || !stopped_guardians(&place).is_empty());
+        // One that said that it is ready is dispatched meanwhile, and that would begin the ownership's time anew.
+        until(point, || point == "guard.locked" || place.turns()[0]["state"] == "dispatched");
         late(&place);
         never_recovered_over(&place, By::Run, point);
         stopped_guardians(&place).into_iter().for_each(wake);
