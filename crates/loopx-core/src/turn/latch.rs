@@ -12,13 +12,11 @@ use std::{
     time::Duration,
 };
 
-use super::lock::unreachable_lock;
 use crate::{
     authority::{
         clock::Deadline,
         profile::file::{self, For},
     },
-    error::Result,
     kernel::Seen,
     process,
 };
@@ -36,17 +34,17 @@ pub(super) struct Latch {
 
 impl Latch {
     /// Takes it, past whoever only looks; none while another process has it, stopped or not.
-    pub(super) fn take(path: PathBuf) -> Result<Option<Self>> {
+    pub(super) fn take(path: PathBuf, what_for: For) -> io::Result<Option<Self>> {
         let deadline = Deadline::after(LOOK);
         loop {
-            let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
+            let file = file::open(&path, what_for)?;
             match file.try_lock() {
                 // The file may have been removed by whoever had it, between our opening and our locking.
                 Ok(()) if is_still(&path, &file) => return Ok(Some(Self { path, file: file.into() })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if deadline.left().is_zero() => return Ok(None),
                 Err(TryLockError::WouldBlock) => process::pause(10),
-                Err(TryLockError::Error(e)) => return Err(unreachable_lock(&e)),
+                Err(TryLockError::Error(e)) => return Err(e),
             }
         }
     }
@@ -74,7 +72,7 @@ impl Latch {
     pub(super) fn renew(&self, text: &[u8]) -> bool {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let Ok(file) = open(&self.path, true) else { return false };
+        let Ok(file) = file::open(&self.path, For::Keeping) else { return false };
         let is_mine = file.try_lock().is_ok()
             && is_still(&self.path, &file)
             && file.metadata().is_ok_and(|file| file.len() == 0)
@@ -97,7 +95,7 @@ impl Latch {
 
 /// Whether somebody has a lock; looked at, never taken. None where that cannot be told.
 pub(super) fn seen(path: &Path) -> Option<Seen> {
-    let file = match open(path, false) {
+    let file = match file::open(path, For::Reading) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Some(Seen::Gone),
         Err(_) => return None,
@@ -107,10 +105,6 @@ pub(super) fn seen(path: &Path) -> Option<Seen> {
         Err(TryLockError::WouldBlock) => Some(Seen::Alive),
         Err(TryLockError::Error(_)) => None,
     }
-}
-
-fn open(path: &Path, create: bool) -> io::Result<File> {
-    file::open(path, if create { For::Keeping } else { For::Reading })
 }
 
 fn is_still(path: &Path, file: &File) -> bool {
@@ -126,10 +120,10 @@ mod tests {
     fn a_lock_on_a_removed_file_is_no_lock() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
-        let first = Latch::take(path.clone()).unwrap().unwrap();
-        assert!(Latch::take(path.clone()).unwrap().is_none());
+        let first = Latch::take(path.clone(), For::Keeping).unwrap().unwrap();
+        assert!(Latch::take(path.clone(), For::Keeping).unwrap().is_none());
         remove_file(&path).unwrap();
-        let second = Latch::take(path.clone()).unwrap().unwrap();
+        let second = Latch::take(path.clone(), For::Keeping).unwrap().unwrap();
         assert!(second.is_named() && !first.is_named() && !first.renew(b"mine"));
         // Its end takes nothing of the other's away.
         first.close();

@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::latch::{Latch, seen};
 use crate::{
-    authority::{StepRight, profile::file},
+    authority::{
+        StepRight,
+        profile::file::{self, For},
+    },
     error::{Code, Error, Result},
     kernel::Seen,
     model::{Turn, TurnId},
@@ -56,9 +59,10 @@ impl DriverLock {
 
     /// As [`DriverLock::take`], to clear up: nobody drives by it.
     pub(super) fn left(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        match Latch::take(path_of(locks, turn_id))? {
-            Some(latch) => Ok(Self { turn_id, latch }),
-            None => Err(taken(turn_id)),
+        match Latch::take(path_of(locks, turn_id), For::Keeping) {
+            Ok(Some(latch)) => Ok(Self { turn_id, latch }),
+            Ok(None) => Err(taken(turn_id)),
+            Err(e) => Err(unreachable_lock(&e)),
         }
     }
 
@@ -100,18 +104,18 @@ pub(super) struct GuardLock(Latch);
 impl GuardLock {
     /// Takes it; none while the guardian has it, stopped or not.
     pub(super) fn take(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Option<Self>> {
-        Ok(Latch::take(guard_path(locks, turn_id, attempt))?.map(Self))
+        let latch = Latch::take(guard_path(locks, turn_id, attempt), For::Keeping);
+        Ok(latch.map_err(|e| unreachable_lock(&e))?.map(Self))
     }
 
     /// As [`GuardLock::take`], of an attempt that a guardian may have left; none as well when there is no trace of one.
     pub(super) fn left(locks: &Path, turn_id: TurnId, attempt: u8) -> Result<Left> {
         let path = guard_path(locks, turn_id, attempt);
-        match path.try_exists() {
-            Ok(false) => Ok(Left::Nothing),
-            Ok(true) => match Latch::take(path.clone())? {
-                Some(latch) => Ok(Left::Lock(Self(latch))),
-                None => Ok(Left::Taken(noted(&path))),
-            },
+        // A file that was made here would say that a guardian died without a word.
+        match Latch::take(path.clone(), For::Locking) {
+            Ok(Some(latch)) => Ok(Left::Lock(Self(latch))),
+            Ok(None) => Ok(Left::Taken(noted(&path))),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Left::Nothing),
             Err(e) => Err(unreachable_lock(&e)),
         }
     }
@@ -292,5 +296,21 @@ mod tests {
         fs::remove_file(path_of(&locks, turn())).unwrap();
         drop(DriverLock::take(&locks, turn()).unwrap());
         assert_eq!(first.stands().unwrap_err().code(), Code::ExecutorActive, "somebody has driven it");
+    }
+
+    #[test]
+    fn regress_looking_for_what_a_guardian_left_makes_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..300 {
+            let lock = GuardLock::take(dir.path(), turn(), 1).unwrap().unwrap();
+            std::thread::scope(|scope| {
+                // It ends in order while it is looked for.
+                let ends = scope.spawn(|| lock.close());
+                while !ends.is_finished() {
+                    drop(GuardLock::left(dir.path(), turn(), 1).unwrap());
+                }
+            });
+            assert_eq!(read_dir(dir.path()).unwrap().count(), 0);
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     model::{
         Attempt, Digest, Executor, GoalId, OperationId, Receipt, Timestamp, Turn, TurnId, TurnState, uuid_v7,
     },
-    process::Leaf,
+    process::{Leaf, alive_by_token},
 };
 
 /// Records what can be proved of a Turn, and starts nothing.
@@ -188,8 +188,8 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     }
     let lock = match take(site, turn) {
         Ok(lock) => lock,
-        // A driver that lives and has no host at work finds at its next commit that it was given up.
-        Err(error) if error.code() == Code::ExecutorActive && turn.open_attempt().is_none() => return Ok(()),
+        // A driver that lives and has nothing at work finds at its next commit that it was given up.
+        Err(error) if error.code() == Code::ExecutorActive && is_idle(turn)? => return Ok(()),
         Err(error) if error.code() == Code::ExecutorActive => {
             return Err(error.hint(format!("turn stop {turn_id}")));
         }
@@ -198,15 +198,22 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     let around = site.around(turn_id)?;
     end_guardians(site, &around.turn)?;
     // Where nothing of it is seen, a person's word is what ends it.
-    if end_tree(site, &around.turn)? == Emptied::Alive {
-        return Err(may_live(&around.turn));
-    }
-    if around.turn.open_attempt().is_none() {
-        return Ok(());
+    let may_live_on = end_tree(site, &around.turn)? == Emptied::Alive;
+    let Some(attempt) = around.turn.open_attempt() else {
+        return if may_live_on { Err(may_live(&around.turn)) } else { Ok(()) };
+    };
+    if may_live_on {
+        // What another namespace hides cannot be ended from here, no more than what is on another machine.
+        return if is_visible(site, attempt) { Err(may_live(&around.turn)) } else { Ok(()) };
     }
     let step = Step::Prove { turn_id, executor_gone: true, tree: None };
     let operation = around.proof(Commit::Prove.of(&minted_id()?)?, step);
     site.authority.submit_step(&lock, operation).map(drop)
+}
+
+/// Whether neither a host nor a validator of a driven Turn is at work here.
+fn is_idle(turn: &Turn) -> Result<bool> {
+    Ok(turn.open_attempt().is_none() && alive_by_token(&validator_token(turn.turn_id)?)?.is_empty())
 }
 
 /// Ends whatever carries a mark of the Turn; what is known of its executor then.

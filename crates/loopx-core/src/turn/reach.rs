@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The live Turns that a command finds in its way, and that a proof may lead out of it: of a claim, those of its Todo
-/// and of its agent; of what takes a Todo away otherwise, the one whose attempt is open. What an attached agent is at
+/// and of its agent; of what takes a Todo away otherwise, the one that is driven. What an attached agent is at
 /// work on is none of them: a claim ends it itself when it has lapsed.
 ///
 /// Errors: `store_*`.
@@ -41,7 +41,7 @@ pub fn in_the_way(
                 return Ok(Vec::new());
             }
             let found = view.turns(&of_todo, None, 1)?;
-            Ok(found.into_iter().filter(|turn| turn.open_attempt().is_some()).collect())
+            Ok(found.into_iter().filter(Turn::is_driven).collect())
         });
     };
     let of_todo = TurnFilter { todo: Some(&claim.todo_id), ..everybodys.clone() };
@@ -69,7 +69,7 @@ pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
     let mut done = Vec::new();
     for turn in turns {
         let is_here = turn.machine_id.as_ref() == Some(&site.machine.machine_id);
-        if is_here && turn.open_attempt().is_some() && site.around(turn.turn_id)?.has_expired() {
+        if is_here && turn.is_driven() && site.around(turn.turn_id)?.has_expired() {
             match prove(site, turn.turn_id, &minted_id()?) {
                 Err(error) if error.code() == Code::ExecutorActive => {
                     return Err(error.hint(format!("turn stop {}", turn.turn_id)));

@@ -32,6 +32,8 @@ const LEFT_BEHIND: Duration = Duration::from_secs(600);
 pub(crate) enum For {
     /// To be looked at; it must be there.
     Reading,
+    /// To be locked; it must be there.
+    Locking,
     /// To be locked or rung, and made where it is missing, for its owner alone.
     Keeping,
 }
@@ -40,9 +42,9 @@ pub(crate) enum For {
 ///
 /// Errors: `InvalidInput` for anything else in its place.
 pub(crate) fn open(path: &Path, what_for: For) -> io::Result<File> {
-    let keeping = what_for == For::Keeping;
+    let (writes, makes) = (what_for != For::Reading, what_for == For::Keeping);
     let mut options = OpenOptions::new();
-    options.read(true).write(keeping).create(keeping).truncate(false).mode(0o600);
+    options.read(true).write(writes).create(makes).truncate(false).mode(0o600);
     // A pipe would wait for its other end. Such a file's own reads and writes do not change by it.
     options.custom_flags(i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default());
     match options.open(path) {

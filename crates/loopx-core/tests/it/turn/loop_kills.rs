@@ -142,7 +142,7 @@ fn a_stopped_loop_is_waited_for_and_never_overtaken() {
 }
 
 /// Lets the Goal have so many Turns.
-fn limit(place: &Place, turns: u32) {
+pub(super) fn limit(place: &Place, turns: u32) {
     let env = profile::Env { loopx_home: Some(place.root().join("home")), ..profile::Env::default() };
     let profile = Profile::open(&profile::Place::resolve(&env).unwrap(), &env, &HostFilesystem).unwrap();
     let mut authority = Authority::open(&profile, &env).unwrap();

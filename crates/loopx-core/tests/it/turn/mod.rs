@@ -7,6 +7,8 @@
 )]
 
 mod boundary;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod elsewhere;
 mod folders;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
@@ -24,6 +26,12 @@ mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod quota;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod restarts;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod roles;
 mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;

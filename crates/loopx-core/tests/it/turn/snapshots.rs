@@ -431,3 +431,40 @@ fn regress_what_an_undo_brings_back_is_read_by_its_owner_alone() {
     let mode = |name: &str| fs::metadata(place.tree().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("secret"), mode("secret/key")), (0o700, 0o600));
 }
+
+#[test]
+fn fault_i01_forgetting_snapshots_touches_no_tree_of_the_users_however_dirty() {
+    // given a tree below the folder for temporary files, with all that is uncommitted, and a worktree beside it
+    let place = place(&[("a", b"1\n"), ("staged", b"1\n")], "");
+    let side = place.root().join("side");
+    git(&place.tree(), &["worktree", "add", "-q", "-b", "side", side.to_str().unwrap()]);
+    for (path, content) in
+        [("a", "2\n"), ("staged", "2\n"), ("untracked/deep/new", "3\n"), ("ignored", "4\n")]
+    {
+        let path = place.tree().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    git(&place.tree(), &["add", "staged"]);
+    fs::write(side.join("a"), "dirty\n").unwrap();
+    fs::write(side.join("loose"), "dirty\n").unwrap();
+    place.call("user:ana", &["config", "set", "snapshot.turns", "1"]).ok();
+    let trees = || (all(&place.tree()), all(&side), git(&place.tree(), &["worktree", "list"]));
+    let before = trees();
+    // when snapshots are forgotten because there are too many, and because they are too old
+    let mut turns = Vec::new();
+    for _ in 0..3 {
+        let own = place.own("agent:a");
+        turns.push(place.turn_id());
+        place.call("agent:a", &["todo", "release", "g.1", "--own", &own]).ok();
+    }
+    assert_eq!(diff(&place, &turns[0]).text("/absent"), "none was taken, or it is kept no longer");
+    place.call("user:ana", &["turn", "recover", "--prove"]).ok();
+    // then no tree of the user's has lost or changed anything, and none was made
+    assert_eq!(trees(), before);
+    let mut beside: Vec<_> =
+        fs::read_dir(place.root()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    beside.sort();
+    // The second is where processes of a run find each other.
+    assert_eq!(beside, ["home", "loopx", "side", "work"]);
+}

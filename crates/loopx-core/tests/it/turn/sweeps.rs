@@ -447,7 +447,8 @@ fn a_result_lasts_with_its_name_and_a_turn_syncs_twelve_times() {
     answer(&output).ok();
     let text = fs::read_to_string(log).unwrap();
     // An unfinished call is told a second time when it ends.
-    let calls: Vec<&str> = text.lines().filter(|line| line.contains("sync(") || line.contains("sync_")).collect();
+    let calls: Vec<&str> =
+        text.lines().filter(|line| line.contains("sync(") || line.contains("sync_")).collect();
     let at = |what: String| calls.iter().position(|call| call.contains(&what));
     let folder = format!("/spool/{}.1", place.turn_id());
     let (content, name) = (at(format!("{folder}/stdout>")), at(format!("{folder}>")));
