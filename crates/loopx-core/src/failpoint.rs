@@ -89,6 +89,11 @@ mod active {
         GuardStarted "guard.started": "A guardian's host works.";
         GuardEnded "guard.ended": "A guardian's tree has ended; how is nowhere but here.";
         GuardSpooled "guard.spooled": "How a guardian's tree ended is kept; its driver was not told.";
+        UndoNoted "undo.noted": "The present is recorded before an undo; nothing says that it begins.";
+        UndoBegun "undo.begun": "An undo says that it begins; nothing is put back.";
+        UndoPathPlaced "undo.path_placed": "An undo put one path back.";
+        UndoPlaced "undo.placed": "An undo put all back; nothing says that it has ended.";
+        UndoEnded "undo.ended": "An undo says that it has ended; nobody was told.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 

@@ -35,7 +35,7 @@ const GUARDIAN_MAX_BYTES: u64 = 16 * 1024;
 
 /// A file that is locked as long as this value lives.
 #[derive(Debug)]
-struct Held {
+pub(super) struct Held {
     path: PathBuf,
     /// Its being open is the lock.
     file: File,
@@ -43,7 +43,7 @@ struct Held {
 
 impl Held {
     /// Takes it, past whoever only looks; none while another process has it, stopped or not.
-    fn take(path: PathBuf) -> Result<Option<Self>> {
+    pub(super) fn take(path: PathBuf) -> Result<Option<Self>> {
         let deadline = Deadline::after(LOOK);
         loop {
             let file = open(&path, true).map_err(|e| unreachable_lock(&e))?;
@@ -58,8 +58,13 @@ impl Held {
         }
     }
 
+    /// Writes into its file who has it; whoever is kept out reads it there.
+    pub(super) fn note(&self, text: &[u8]) -> Result<()> {
+        self.file.write_all_at(text, 0).map_err(|e| unreachable_lock(&e))
+    }
+
     /// Lets go of it, and of its file.
-    fn close(self) {
+    pub(super) fn close(self) {
         // A file that stays behind is only clutter; the lock itself ends with the file's last descriptor.
         let _ = remove_file(&self.path);
         drop(self.file);
@@ -67,7 +72,7 @@ impl Held {
 }
 
 /// Whether somebody has a lock; looked at, never taken. None where that cannot be told.
-fn seen(path: &Path) -> Option<Seen> {
+pub(super) fn seen(path: &Path) -> Option<Seen> {
     let file = match open(path, false) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(Seen::Gone),
@@ -147,7 +152,7 @@ impl GuardLock {
     /// Writes into the file who holds it; whoever comes later reads it there. Said again, it says more.
     pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
         let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;
-        self.0.file.write_all_at(&text, 0).map_err(|e| unreachable_lock(&e))
+        self.0.note(&text)
     }
 
     /// Who held it last.

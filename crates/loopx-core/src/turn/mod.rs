@@ -30,7 +30,7 @@ mod watch;
 pub mod wire;
 mod workspace;
 
-pub use attached::{Done, Wish, finish};
+pub use attached::{Done, Wish, finish, submit_claim};
 pub use attempt::find_program;
 pub use command::CommandHost;
 pub use criteria::{Checked, check_criteria};
@@ -45,8 +45,8 @@ pub use prove::{
 pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use snapshot::{
-    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, waits_for_snapshot,
-    why_none,
+    Change, Direction, Fate, Keep, Kind, Record, Text, Undo, Undone, is_undo, is_undoing, recorded, so_far,
+    text, undo, waits_for_snapshot, why_none,
 };
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;

@@ -38,6 +38,11 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::GuardStarted
         | Point::GuardEnded
         | Point::GuardSpooled
+        | Point::UndoNoted
+        | Point::UndoBegun
+        | Point::UndoPathPlaced
+        | Point::UndoPlaced
+        | Point::UndoEnded
         | Point::RecoverSwept => return None,
     })
 }

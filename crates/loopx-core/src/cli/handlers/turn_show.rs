@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, show, turn_output, workbench::Workbench};
+use super::{desk::Desk, names, schema, show, turn_output, turn_trace, workbench::Workbench};
 use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
@@ -14,7 +14,7 @@ use crate::{
     model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
-    turn::{self, DriverLock, Machine},
+    turn::{self, DriverLock},
 };
 
 /// How many events of a Turn are shown.
@@ -98,9 +98,9 @@ pub(super) fn show_one(context: &Context<'_, '_>, desk: &mut Desk, turn_id: Turn
     let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
     let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
-    let snapshot = snapshot(&Workbench::of(context, desk)?.machine, &turn)?;
+    let snapshot = turn_trace::snapshot(&Workbench::of(context, desk)?.machine, &turn, now, context.program)?;
     let document = page(&turn, words, &log, &kept, now, context.program)
-        .line(format!("snapshot: {}", snapshot.1))
+        .lines(snapshot.1)
         .lines(next.map(|command| format!("next: {} {command}", context.program)));
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
@@ -130,19 +130,6 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
         .into_iter()
         .map(|(kind, id, bytes)| json!({"kind": kind.as_str(), "id": id, "bytes": bytes}))
         .collect())
-}
-
-/// What is kept of the work tree before and after a Turn, for programs and in words.
-fn snapshot(machine: &Machine, turn: &Turn) -> Result<(Value, String)> {
-    let none = |why: &str| (json!({"absent": why}), format!("none, {why}"));
-    let Some(record) = turn::recorded(machine, turn)? else { return Ok(none(turn::why_none(machine, turn))) };
-    if let Some(why) = record.absent() {
-        return Ok(none(why));
-    }
-    let changed = record.changes.len();
-    let paths = if changed == 1 { "1 path".to_owned() } else { format!("{changed} paths") };
-    let object = json!({"changed": changed, "peers": record.peers, "before_at_ms": record.before.at_ms});
-    Ok((object, format!("{paths} changed, `turn diff {}` shows them", turn.turn_id)))
 }
 
 fn page(

@@ -3,7 +3,7 @@
 //! Knows neither git nor Turns. It is written as text, one record a path, and is read whole; one that cannot be read is
 //! none, and is made anew.
 
-use std::{collections::BTreeMap, fs::Metadata, os::unix::fs::MetadataExt as _, path::Path};
+use std::{borrow::Borrow, collections::BTreeMap, fs::Metadata, os::unix::fs::MetadataExt as _, path::Path};
 
 use crate::model::Digest;
 
@@ -28,6 +28,12 @@ impl Oid {
 
     /// The name.
     pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Oid {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }
@@ -179,6 +185,13 @@ impl Kept {
     /// What it shows, in order; none in the place of what cannot be read.
     pub(super) fn seen(&self) -> impl Iterator<Item = Option<Seen<'_>>> {
         self.parts().skip(2).map(seen)
+    }
+
+    /// The names of all contents that it shows.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        // The second word of a record; a path comes after a tab, behind all of them.
+        let second = self.parts().skip(2).filter_map(|record| record.split(|byte| *byte == b' ').nth(1));
+        second.filter_map(|word| std::str::from_utf8(word).ok()).filter(|word| *word != "-")
     }
 
     /// All of it; none where it is damaged.

@@ -21,7 +21,10 @@ mod midrun;
 mod output;
 mod parallel;
 pub(crate) mod place;
+mod restores;
 mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod undos;
 mod verbs;
