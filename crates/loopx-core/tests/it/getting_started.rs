@@ -51,7 +51,7 @@ fn steps(page: &str) -> Vec<Step> {
 fn script(steps: &[Step]) -> String {
     let mut script = "set -u\n".to_owned();
     for (at, step) in steps.iter().enumerate() {
-        let taken = [("OWN_ID", "own"), ("GATE_ID", "gate")];
+        let taken = [("OWN_ID", "own"), ("GATE_ID", "gate"), ("TURN_ID", "trn")];
         let mut command = step.command.replace("OP_ID", "docs-1");
         for (name, prefix) in taken {
             if command.contains(name) {

@@ -60,7 +60,7 @@ fn said(direction: Direction, dry: bool, count: usize, of: usize, already: usize
         let what = if is_undo { "undone" } else { "done again" };
         return match of - already {
             0 => format!("nothing to do: it is {what} already"),
-            left => format!("nothing more to do: {} are {what} already, {} are left", paths(already), left),
+            left => format!("nothing more to do: {already} {what} already, {left} left"),
         };
     }
     match (dry, is_undo) {

@@ -17,7 +17,7 @@ use super::{
     store::Store,
 };
 
-/// The most files that are removed when all is looked through; the rest is for the next Turn's end.
+/// The most contents that are removed at one Turn's end; the rest is for when all is looked through.
 const FORGOTTEN_MAX: usize = 2000;
 /// How often all is looked through, in milliseconds.
 const SWEEP_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -79,7 +79,7 @@ pub(super) fn prune(shelf: &Shelf, heads: Vec<Head>, keep: Keep, now_ms: i64) {
         }
         return;
     }
-    shelf.store.forget(loose.difference(&named), packs.difference(&kept_packs));
+    shelf.store.forget(loose.difference(&named).take(FORGOTTEN_MAX), packs.difference(&kept_packs));
 }
 
 /// What is kept, and what goes.

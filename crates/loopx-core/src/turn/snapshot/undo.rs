@@ -113,7 +113,9 @@ fn locked(
     if dry || does_nothing && record.unfinished().is_none() {
         return Ok(planned);
     }
-    carry_out(site, shelf, record, planned, direction, by)
+    let undone = carry_out(site, shelf, record, planned, direction, by)?;
+    // Somebody may have got there first with each of them.
+    if undone.right() == 0 { Err(refused(turn, direction, &undone)) } else { Ok(undone) }
 }
 
 fn carry_out(

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -216,11 +216,7 @@ fn undo_that_can_put_nothing_back_is_refused_and_one_that_can_put_some_back_is_n
     let again = undo(&place, &turn);
     assert_eq!((again.json["restored"].as_u64(), items(&again, "fate")["b"].as_str()), (Some(0), "already"));
     let said = plain(&place, &["turn", "undo", &turn]);
-    assert!(
-        said.contains("1 path are undone already, 2 are left")
-            || said.contains("1 path is undone already, 2 are left"),
-        "{said}"
-    );
+    assert!(said.contains("nothing more to do: 1 undone already, 2 left"), "{said}");
 }
 
 /// Where a Turn's snapshots are remembered.
@@ -350,9 +346,8 @@ fn contents_go_with_the_last_turn_that_names_them() {
         place.call("agent:a", &["todo", "release", "g.1", "--own", &own]).ok();
         counts.push(kept(&place, turns.last().unwrap()));
     }
-    // what the newest one was before and after, and a pack and its index at most
-    assert!(counts.iter().all(|count| *count <= 4), "{counts:?}");
+    // what the newest one was before and after
+    assert!(counts.iter().all(|count| *count <= counts[0]), "{counts:?}");
     assert_eq!(undo(&place, &turns[5]).json["restored"], 1);
     assert_eq!(fs::read(place.tree().join("a")).unwrap(), b"secret 4\n");
-    assert!(place.tree().metadata().unwrap().nlink() > 0);
 }

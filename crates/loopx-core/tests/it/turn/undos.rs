@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader, Read as _},
     os::unix::{fs::MetadataExt as _, process::ExitStatusExt as _},
     path::PathBuf,
     process::Child,
@@ -95,6 +96,27 @@ fn nobody_is_admitted_to_a_tree_while_an_undo_is_stopped_in_it() {
         place.call("user:ana", &named).ok();
         assert_eq!(place.runs(), runs + 1);
     }
+}
+
+#[test]
+fn a_loop_waits_for_an_undo_says_so_and_goes_on() {
+    let place = place(&[("a", b"1\n")], "echo 2 > a");
+    let turn = run(&place);
+    place.call("user:ana", &["todo", "add", "two"]).ok();
+    let (undoing, pid) = stopped(&place, &turn, Point::UndoBegun);
+    let words = ["loop", "run", "--agent", "a", "--host", "sh host.sh", "--turns", "1"];
+    let mut looping = place.start("user:ana", &words, &[]);
+    let mut said = String::new();
+    let mut stderr = BufReader::new(looping.stderr.take().unwrap());
+    while !said.contains("waiting: an undo of the Turn") {
+        assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "the loop ended: {said}");
+    }
+    assert_eq!(place.runs(), 1, "a host ran beneath an undo");
+    kill_process(pid, Signal::CONT).unwrap();
+    answer(&undoing.wait_with_output().unwrap()).ok();
+    stderr.read_to_string(&mut said).unwrap();
+    looping.wait().unwrap();
+    assert_eq!(place.runs(), 2, "{said}");
 }
 
 #[test]
