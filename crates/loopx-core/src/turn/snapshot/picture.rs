@@ -187,6 +187,15 @@ impl Kept {
         self.parts().skip(2).map(seen)
     }
 
+    /// The paths whose content is not kept, in order; no more of a record than its first word is looked at to tell.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = &[u8]> {
+        let is_out = |record: &&[u8]| {
+            let word = record.split(|byte| *byte == b' ').next().and_then(|word| std::str::from_utf8(word).ok());
+            word.and_then(Form::named).is_some_and(|form| !form.is_kept())
+        };
+        self.parts().skip(2).filter(is_out).filter_map(|record| Some(seen(record)?.path))
+    }
+
     /// The names of all contents that it shows.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         // The second word of a record; a path comes after a tab, behind all of them.
@@ -213,8 +222,7 @@ impl Kept {
 pub(super) struct Seen<'k> {
     /// The path.
     pub(super) path: &'k [u8],
-    /// What lay there.
-    pub(super) form: Form,
+    form: Form,
     oid: Option<&'k str>,
     stored: bool,
     stat: Stat,

@@ -258,8 +258,7 @@ impl Record {
 
     /// Notes that the last picture is still the one before the Turn.
     pub(super) fn nothing_moved(&mut self, kept: &Kept) {
-        let out = kept.seen().flatten().filter(|seen| !seen.form.is_kept());
-        self.left_out = out.map(|seen| encode(seen.path)).take(LEFT_OUT_MAX).collect();
+        self.left_out = kept.left_out().map(encode).take(LEFT_OUT_MAX).collect();
     }
 }
 
