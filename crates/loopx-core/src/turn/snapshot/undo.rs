@@ -159,8 +159,8 @@ fn check_shared(record: &Record) -> Result<()> {
 /// Refuses while another undo of the work tree was cut off: it is finished, or answered by its opposite, first.
 fn check_unfinished(shelf: &Shelf, record: &Record) -> Result<()> {
     let heads = shelf.heads();
-    let others = heads.iter().filter(|head| head.turn_id != record.turn_id);
-    let Some((other, undo)) = others.filter_map(|head| Some((head, head.unfinished()?))).next() else {
+    let mut others = heads.iter().filter(|head| head.turn_id != record.turn_id);
+    let Some((other, undo)) = others.find_map(|head| Some((head, head.unfinished()?))) else {
         return Ok(());
     };
     let other = other.turn_id;
