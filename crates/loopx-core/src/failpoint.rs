@@ -91,6 +91,11 @@ mod active {
         GuardSpooled "guard.spooled": "How a guardian's tree ended is kept; its driver was not told.";
         LeafMove "leaf.move": "A program is about to be moved into its control group.";
         SpoolFull "spool.full": "How a guardian's tree ended could not be written, and was told to a driver that lives.";
+        UndoNoted "undo.noted": "The present is recorded before an undo; nothing says that it begins.";
+        UndoBegun "undo.begun": "An undo says that it begins; nothing is put back.";
+        UndoPathPlaced "undo.path_placed": "An undo put one path back.";
+        UndoPlaced "undo.placed": "An undo put all back; nothing says that it has ended.";
+        UndoEnded "undo.ended": "An undo says that it has ended; nobody was told.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 

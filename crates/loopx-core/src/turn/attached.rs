@@ -1,7 +1,9 @@
-//! Owns the verbs by which an attached owner ends its Turn: a candidate, its validators, a verdict.
+//! Owns the verbs by which an attached owner begins its Turn and ends it: a claim; a candidate, its validators, a verdict.
 //!
 //! Knows nothing of hosts. Each commit has an id derived from the verb's own, so that the same verb given again finds
 //! the receipts that exist and goes on at the first that is missing.
+
+use std::path::Path;
 
 use super::{
     commits::{Commit, ROUNDS},
@@ -9,14 +11,15 @@ use super::{
     lock::{DriverLock, Driverless},
     opening::Opening,
     site::{Around, Site},
+    snapshot::UndoLock,
     watch::Watcher,
 };
 use crate::{
-    authority::StepRight as _,
+    authority::{Authority, StepRight as _, last_terms},
     boundary,
     error::{Code, Error, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, Outcome, Step},
+    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, claim::Claim},
     model::{
         Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer,
         Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
@@ -67,6 +70,29 @@ impl Done {
     pub fn turn(&self) -> &Turn {
         &self.around.turn
     }
+}
+
+/// Submits the claim of an agent that comes by itself, unless an undo changes the work tree it would write in.
+///
+/// Errors: those of the claim; `write_scope_conflict` during an undo, and then nothing was written; `store_*`.
+pub fn submit_claim(
+    authority: &mut Authority,
+    locks: &Path,
+    claim: &Claim,
+    operation: Operation<Command>,
+) -> Result<Receipt> {
+    let workspace = match &claim.workspace {
+        Some(workspace) => Some(workspace.clone()),
+        None => authority.read_first(|view| {
+            let mut facts = Facts::new(last_terms(view)?);
+            view.load(&[Read::Goal(operation.goal_id.clone())].into(), &mut facts)?;
+            Ok(facts.goal(&operation.goal_id)?.and_then(|goal| goal.workspace.clone()))
+        })?,
+    };
+    authority.submit_holding(operation, &mut |outcome: &Outcome| match (&workspace, outcome.own_id) {
+        (Some(workspace), Some(_)) => UndoLock::check(locks, workspace),
+        (Some(_) | None, _) => Ok(()),
+    })
 }
 
 /// Ends an attached Turn by its owner's word and its validators' proof.
@@ -179,10 +205,10 @@ pub(super) fn operation<C>(wish: &Wish, operation_id: OperationId, command: C) -
 
 /// The Turn that the Todo has now.
 fn present_turn(site: &mut Site<'_>, wish: &Wish) -> Result<Option<TurnId>> {
-    let reads = [crate::kernel::Read::Todo(wish.todo_id.clone())].into();
+    let reads = [Read::Todo(wish.todo_id.clone())].into();
     let terms = site.authority.present()?;
     site.authority.read(|view| {
-        let mut facts = crate::kernel::Facts::new(terms.clone());
+        let mut facts = Facts::new(terms.clone());
         view.load(&reads, &mut facts)?;
         Ok(facts.todo(&wish.todo_id)?.and_then(|todo| todo.turn_id))
     })

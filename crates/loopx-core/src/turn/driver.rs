@@ -17,6 +17,7 @@ use super::{
     outcome::Closing,
     prove::let_go,
     site::{Around, Site},
+    snapshot::UndoLock,
     watch::{Phase, Watcher},
     wish,
 };
@@ -73,7 +74,8 @@ impl Admitted {
 
 /// Admits one hosted Turn, or finds the one that the same verb admitted before.
 ///
-/// Errors: those of the claim, and then nothing was written but what a negative end says; `store_*`.
+/// Errors: those of the claim, and then nothing was written but what a negative end says; `write_scope_conflict` while an
+/// undo changes the work tree; `store_*`.
 pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
     let admit_id = Commit::Admit.of(&start.operation_id)?;
     let mut held = None;
@@ -83,6 +85,7 @@ pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
     let receipt = site.authority.submit_holding(operation, &mut |outcome: &Outcome| {
         // A gate that was opened instead admits nothing.
         if let (Some(turn_id), Some(_)) = (outcome.turn_id, outcome.own_id) {
+            UndoLock::check(&locks, &start.workspace)?;
             held = Some(DriverLock::take(&locks, turn_id)?);
         }
         Ok(())

@@ -36,7 +36,7 @@ pub mod wire;
 mod wish;
 mod workspace;
 
-pub use attached::{Done, Wish, finish};
+pub use attached::{Done, Wish, finish, submit_claim};
 pub use attempt::find_program;
 pub use command::CommandHost;
 pub use commits::Commit;
@@ -50,8 +50,8 @@ pub use reach::{in_the_way, prove_after, prove_before, prove_each};
 pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use snapshot::{
-    Change, Direction, Fate, Keep, Kind, Record, Text, Undone, recorded, text, undo, waits_for_snapshot,
-    why_none,
+    Change, Direction, Fate, Keep, Kind, Record, Text, Undo, Undone, is_undo, is_undoing, recorded, so_far,
+    text, undo, waits_for_snapshot, why_none,
 };
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;

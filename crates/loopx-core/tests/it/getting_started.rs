@@ -51,7 +51,7 @@ fn steps(page: &str) -> Vec<Step> {
 fn script(steps: &[Step]) -> String {
     let mut script = "set -u\n".to_owned();
     for (at, step) in steps.iter().enumerate() {
-        let taken = [("OWN_ID", "own_"), ("GATE_ID", "gate_"), ("TURN_ID", "turn recover ")];
+        let taken = [("OWN_ID", "own_"), ("GATE_ID", "gate_"), ("TURN_ID", "(turn recover |trn_)")];
         let mut command = step.command.replace("OP_ID", "docs-1");
         for (name, prefix) in taken {
             if command.contains(name) {

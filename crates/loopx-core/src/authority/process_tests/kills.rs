@@ -40,6 +40,11 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::GuardSpooled
         | Point::LeafMove
         | Point::SpoolFull
+        | Point::UndoNoted
+        | Point::UndoBegun
+        | Point::UndoPathPlaced
+        | Point::UndoPlaced
+        | Point::UndoEnded
         | Point::RecoverSwept => return None,
     })
 }

@@ -36,6 +36,7 @@ mod turn_end;
 mod turn_output;
 mod turn_plan;
 mod turn_show;
+mod turn_trace;
 mod turn_undo;
 mod workbench;
 

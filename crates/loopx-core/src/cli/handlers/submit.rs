@@ -97,23 +97,33 @@ pub(in crate::cli) fn submit_as(
     };
     prove(context, args, &mut caller, needs, desk, &operation_id, &wish)?;
     let frees = wish.command.may_free();
-    let claims = matches!(wish.command, Command::Claim(ClaimCommand::Claim(_)));
+    let claim = match &wish.command {
+        Command::Claim(ClaimCommand::Claim(claim)) => Some(claim.clone()),
+        _ => None, // wildcard: every other command admits to no work tree
+    };
     let actor = caller.actor.clone();
     let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
     if !in_the_way.is_empty() {
         turn::prove_each(&mut Workbench::of(context, desk)?.site(desk), &in_the_way)?;
     }
-    let receipt = desk.authority.submit(Operation {
+    let operation = Operation {
         operation_id,
         actor: caller.actor,
         provenance: caller.provenance,
         goal_id: wish.goal_id,
         command: wish.command,
         expected: wish.expected,
-    });
+    };
+    let receipt = match &claim {
+        Some(claim) => {
+            let locks = desk.profile.place().locks();
+            turn::submit_claim(&mut desk.authority, &locks, claim, operation)
+        }
+        None => desk.authority.submit(operation),
+    };
     let receipt = match receipt {
         Ok(receipt) => receipt,
-        Err(error) if claims && error.code() == Code::TurnUnresolved => {
+        Err(error) if claim.is_some() && error.code() == Code::TurnUnresolved => {
             return Err(with_way_out(context, desk, error));
         }
         Err(error) if actor.is_user() && error.code() == Code::ActorNotAllowed => {

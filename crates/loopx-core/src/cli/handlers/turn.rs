@@ -99,7 +99,8 @@ fn admit(
             Err(error) => error,
         };
         left -= 1;
-        if is_named || left == 0 || !is_lost(&refused) {
+        // While an undo changes the work tree, no other Todo of it can be worked on either.
+        if is_named || left == 0 || !is_lost(&refused) || turn::is_undo(&refused) {
             return Err(match refused.code() {
                 Code::TurnUnresolved => with_way_out(context, desk, refused),
                 Code::AlreadyClaimed if !is_named => {

@@ -9,7 +9,8 @@ use super::{desk::Desk, names, schema, workbench::Workbench};
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::Result,
-    turn::{self, Change},
+    model::{Turn, TurnState},
+    turn::{self, Change, Machine, Record},
 };
 
 /// `turn diff`.
@@ -18,12 +19,8 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
     let turn_id = names::turn(&mut desk, args.needed("id")?)?;
     let row = names::turn_row(&mut desk, turn_id)?;
     let machine = Workbench::of(context, &desk)?.machine;
-    let record = turn::recorded(&machine, &row)?;
-    let absent = match &record {
-        Some(record) => record.absent(),
-        None => Some(turn::why_none(&machine, &row)),
-    };
-    let (Some(record), None) = (&record, absent) else {
+    let (record, absent) = shown(&machine, &row)?;
+    let (Some(record), None) = (&record, &absent) else {
         let why = absent.unwrap_or_default();
         let document = Document::new().line(format!("no snapshots of the Turn {turn_id}: {why}"));
         return Rendered::new(
@@ -34,8 +31,15 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
     };
     let items: Vec<Value> = record.changes.iter().map(object).collect();
     let mut document = Document::new();
+    let so_far = record.after.is_none();
+    if so_far && args.switch("name-only") {
+        context.note(&up_to_now(&row));
+    } else if so_far {
+        document = document.line(up_to_now(&row));
+    }
     if record.changes.is_empty() {
-        document = document.line(format!("the Turn {turn_id} changed nothing"));
+        let yet = if so_far { " yet" } else { "" };
+        document = document.line(format!("the Turn {turn_id} changed nothing{yet}"));
     } else if args.switch("name-only") {
         document = document.lines(record.changes.iter().map(|change| change.path.clone()));
     } else {
@@ -52,10 +56,46 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
     }
     let body = json!({
         "turn_id": turn_id, "before_at_ms": record.before.at_ms,
-        "after_at_ms": record.after.as_ref().map(|after| after.at_ms),
+        "after_at_ms": record.after.as_ref().map(|after| after.at_ms), "so_far": so_far, "state": row.state.as_str(),
         "peers": record.peers, "items": items, "left_out": record.left_out,
     });
     Rendered::new(schema::TURN_DIFF, &body, document)
+}
+
+/// What there is to show of a Turn, and why there is nothing; of one that has its last snapshot still before it, what it
+/// changed up to now.
+fn shown(machine: &Machine, turn: &Turn) -> Result<(Option<Record>, Option<String>)> {
+    let Some(record) = turn::recorded(machine, turn)? else {
+        return Ok((None, Some(turn::why_none(machine, turn).to_owned())));
+    };
+    if record.after.is_none() && record.before.absent.is_none() {
+        return Ok(match turn::so_far(machine, turn, &record) {
+            Ok(record) => (Some(record), None),
+            Err(error) => (Some(record), Some(error.message().to_owned())),
+        });
+    }
+    let absent = record.absent().map(str::to_owned);
+    Ok((Some(record), absent))
+}
+
+/// Says that what follows is not the whole of it.
+fn up_to_now(turn: &Turn) -> String {
+    let id = turn.turn_id;
+    match turn.state {
+        TurnState::Admitted | TurnState::Dispatched => {
+            format!("the Turn {id} is still running: this is the difference up to now")
+        }
+        _ if turn.is_terminal() => {
+            format!(
+                "the Turn {id} has ended, and its last snapshot is not taken yet: this is the difference up to now"
+            )
+        }
+        // wildcard: every other state waits for its end
+        _ => format!(
+            "the Turn {id} is {} and has not ended: this is the difference up to now",
+            turn.state.as_str()
+        ),
+    }
 }
 
 /// What programs are told of a path.

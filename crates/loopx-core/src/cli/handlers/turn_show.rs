@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, reader::Reader, schema, show, turn_output, workbench::Workbench};
+use super::{desk::Desk, names, reader::Reader, schema, show, turn_output, turn_trace, workbench::Workbench};
 use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
@@ -14,7 +14,7 @@ use crate::{
     model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
     private::PrivateStore,
     projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
-    turn::{self, DriverLock, Machine},
+    turn::{self, DriverLock},
 };
 
 /// How much of a verb's own id is shown beside each of its steps.
@@ -97,8 +97,9 @@ pub(super) fn show_one(
     let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
     let reader = Reader::of(context, args, desk);
-    let snapshot = snapshot(&Workbench::of(context, desk)?.machine, &turn, &reader)?;
-    let document = page(&turn, words, &log, &kept, &snapshot.1, now, context.program)
+    let snapshot = turn_trace::snapshot(&Workbench::of(context, desk)?.machine, &turn, now, &reader)?;
+    let document = page(&turn, words, &log, &kept, now, context.program)
+        .lines(snapshot.1)
         .lines(next.map(|command| format!("next: {}", reader.command(&command))));
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
@@ -130,27 +131,11 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
         .collect())
 }
 
-/// What is kept of the work tree before and after a Turn, for programs and in words.
-fn snapshot(machine: &Machine, turn: &Turn, reader: &Reader) -> Result<(Value, String)> {
-    let none = |why: &str| (json!({"absent": why}), format!("none, {why}"));
-    let Some(record) = turn::recorded(machine, turn)? else { return Ok(none(turn::why_none(machine, turn))) };
-    if let Some(why) = record.absent() {
-        return Ok(none(why));
-    }
-    let changed = record.changes.len();
-    let paths = if changed == 1 { "1 path".to_owned() } else { format!("{changed} paths") };
-    let object = json!({"changed": changed, "peers": record.peers, "before_at_ms": record.before.at_ms});
-    let diff = format!("turn diff {}", names::short(&turn.turn_id));
-    let shown = if changed == 0 { String::new() } else { format!(": {}", reader.command(&diff)) };
-    Ok((object, format!("{paths} changed{shown}")))
-}
-
 fn page(
     turn: &Turn,
     causes: Vec<String>,
     log: &[&LogRow],
     kept: &[Value],
-    snapshot: &str,
     now: Timestamp,
     program: &str,
 ) -> Document {
@@ -168,7 +153,6 @@ fn page(
         .add("admitted", show::when(turn.admitted_at, now))
         .maybe("ended", turn.ended_at.map(|at| show::when(at, now)))
         .add("slot in the budget", word(&turn.slot))
-        .add("snapshot", snapshot)
         .maybe(
             "asked to stop",
             turn.stop_wish.as_ref().map(|wish| format!("by {}, {}", wish.by, show::when(wish.at, now))),

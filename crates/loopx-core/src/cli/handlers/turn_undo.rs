@@ -32,18 +32,13 @@ pub(in crate::cli) fn undo(context: &mut Context<'_, '_>, args: &Args) -> Result
     }
     let direction = if args.switch("redo") { Direction::Redo } else { Direction::Undo };
     let mut bench = Workbench::of(context, &desk)?;
-    let undone = turn::undo(&mut bench.site(&mut desk), &row, direction, dry)?;
+    let undone = turn::undo(&mut bench.site(&mut desk), &row, direction, &who.actor, dry)?;
     let items: Vec<Value> = undone.paths.iter().map(|(change, fate)| object(change, fate)).collect();
-    let count = undone.paths.iter().filter(|(_, fate)| *fate == Fate::Restored).count();
-    let paths = if count == 1 { "1 path".to_owned() } else { format!("{count} paths") };
-    let said = match (dry, direction) {
-        (true, Direction::Undo) => format!("would put back {paths}"),
-        (true, Direction::Redo) => format!("would do {paths} again"),
-        (false, Direction::Undo) => format!("put back {paths}"),
-        (false, Direction::Redo) => format!("did {paths} again"),
-    };
-    let rows: Vec<Vec<String>> = undone.paths.iter().map(|(change, fate)| cells(change, fate)).collect();
-    let mut document = Document::new().line(said);
+    let is = |wanted: Fate| undone.paths.iter().filter(|(_, fate)| *fate == wanted).count();
+    let (count, already) = (is(Fate::Restored), is(Fate::Already));
+    let mut document = Document::new().line(said(direction, dry, count, undone.paths.len(), already));
+    let rows: Vec<Vec<String>> =
+        undone.paths.iter().map(|(change, fate)| cells(change, fate, direction, dry)).collect();
     if !rows.is_empty() {
         document = document.table(&["PATH", "CHANGE", "WHAT BECAME OF IT"], rows);
     }
@@ -54,19 +49,32 @@ pub(in crate::cli) fn undo(context: &mut Context<'_, '_>, args: &Args) -> Result
     Rendered::new(schema::TURN_UNDO, &body, document)
 }
 
-fn word(fate: &Fate) -> &'static str {
-    match fate {
-        Fate::Restored => "restored",
-        Fate::Already => "already",
-        Fate::Shared => "shared",
-        Fate::Left(_) => "left",
+/// What was done, or would be, in a line.
+fn said(direction: Direction, dry: bool, count: usize, of: usize, already: usize) -> String {
+    let paths = |count: usize| if count == 1 { "1 path".to_owned() } else { format!("{count} paths") };
+    if of == 0 {
+        return "the Turn changed nothing".to_owned();
+    }
+    let is_undo = direction == Direction::Undo;
+    if count == 0 {
+        let what = if is_undo { "undone" } else { "done again" };
+        return match of - already {
+            0 => format!("nothing to do: it is {what} already"),
+            left => format!("nothing more to do: {already} {what} already, {left} left"),
+        };
+    }
+    match (dry, is_undo) {
+        (true, true) => format!("would put back {}", paths(count)),
+        (true, false) => format!("would do {} again", paths(count)),
+        (false, true) => format!("put back {}", paths(count)),
+        (false, false) => format!("did {} again", paths(count)),
     }
 }
 
 fn object(change: &Change, fate: &Fate) -> Value {
     let mut object = turn_diff::object(change);
     if let Value::Object(fields) = &mut object {
-        fields.insert("fate".to_owned(), word(fate).into());
+        fields.insert("fate".to_owned(), fate.word().into());
         if let Fate::Left(why) = fate {
             fields.insert("reason".to_owned(), why.as_str().into());
         }
@@ -74,12 +82,15 @@ fn object(change: &Change, fate: &Fate) -> Value {
     object
 }
 
-fn cells(change: &Change, fate: &Fate) -> Vec<String> {
-    let fate = match fate {
-        Fate::Left(why) => format!("left: {why}"),
-        Fate::Shared => "left: it may be another Turn's".to_owned(),
-        Fate::Already => "it was so already".to_owned(),
-        Fate::Restored => "put back".to_owned(),
+fn cells(change: &Change, fate: &Fate, direction: Direction, dry: bool) -> Vec<String> {
+    let fate = match (fate, direction, dry) {
+        (Fate::Left(why), ..) => format!("left: {why}"),
+        (Fate::Shared, ..) => "left: it may be another Turn's".to_owned(),
+        (Fate::Already, ..) => "it was so already".to_owned(),
+        (Fate::Restored, Direction::Undo, false) => "put back".to_owned(),
+        (Fate::Restored, Direction::Redo, false) => "done again".to_owned(),
+        (Fate::Restored, Direction::Undo, true) => "would be put back".to_owned(),
+        (Fate::Restored, Direction::Redo, true) => "would be done again".to_owned(),
     };
     vec![change.path.clone(), change.kind.letter().to_owned(), fate]
 }

@@ -167,7 +167,8 @@ const ABANDON: Command = Command::verb("abandon", Access::Writes, "Gives up a Tu
 const DIFF: Command = Command::verb("diff", Access::Reads, "Shows what a Turn changed in its work tree.")
     .long(&[
         "Between a snapshot before the Turn and one after it, in a repository of LoopX's own. A `shared` path may be \
-             another Turn's; of a path that is not restorable LoopX keeps no content.",
+             another Turn's; of a path that is not restorable LoopX keeps no content. Of a Turn that has not ended it is \
+             the difference up to now.",
     ])
     .args(&[
         ID,
@@ -182,7 +183,9 @@ const DIFF: Command = Command::verb("diff", Access::Reads, "Shows what a Turn ch
 const UNDO: Command = Command::verb("undo", Access::Writes, "Puts back what a Turn changed in its work tree.")
     .long(&[
         "Only paths that still hold what the Turn left there, and that are its own. The present is recorded first, and \
-             `--redo` does what was undone again. No fact changes: a Todo that is done stays done.",
+             `--redo` does what was undone again. No fact changes: a Todo that is done stays done. Refused while another \
+             Turn of the work tree has not ended, also a held one; none is admitted there meanwhile. Whoever may execute a \
+             file is put back; the rest of a mode is the present file's, or as a checkout gives it.",
     ])
     .args(&[ID, Arg::switch("redo", "Do again what the Turn did, after an undo"), DRY_RUN])
     .examples(&[
@@ -195,6 +198,8 @@ const UNDO: Command = Command::verb("undo", Access::Writes, "Puts back what a Tu
         Code::UserOnly,
         Code::Unauthenticated,
         Code::NotReady,
+        Code::WriteScopeConflict,
+        Code::ReconciliationRequired,
     ]);
 
 pub(super) const TURN: Command =

@@ -8,6 +8,7 @@ use super::{
     picture::Form,
     record::{Change, Record, Side},
     shelf::Shelf,
+    store::Store,
 };
 use crate::{error::Result, model::Turn, turn::site::Machine};
 
@@ -29,17 +30,22 @@ pub struct Text {
 
 /// What a Turn changed as text, as far as its contents are kept.
 ///
-/// Errors: `store_*`.
+/// Errors: `store_*`; `not_ready` of a Turn that goes on, where git does not know its work tree.
 pub fn text(machine: &Machine, turn: &Turn, record: &Record) -> Result<Text> {
     let mut all = Text { text: String::new(), left_out: 0, counts: Vec::new() };
     let Some(shelf) = Shelf::of(machine, turn)? else { return Ok(all) };
+    let store = match record.after {
+        Some(_) => shelf.store,
+        // What was there before is brought over at the Turn's end.
+        None => shelf.store.beside(&shelf.root, &machine.env)?,
+    };
     for change in &record.changes {
         if all.text.len() > TEXT_MAX_BYTES {
             all.left_out += 1;
             all.counts.push(None);
             continue;
         }
-        let (body, counted) = body(&shelf, change);
+        let (body, counted) = body(&store, change);
         let mut head = String::new();
         // Writing to a string does not fail.
         let _ = writeln!(head, "diff --git a/{0} b/{0}", change.path);
@@ -69,7 +75,7 @@ const fn mode(form: Form) -> &'static str {
     }
 }
 
-fn body(shelf: &Shelf, change: &Change) -> (String, Option<(usize, usize)>) {
+fn body(store: &Store, change: &Change) -> (String, Option<(usize, usize)>) {
     let path = &change.path;
     if let Some(why) = &change.lost {
         return (format!("# not shown: {why}\n"), None);
@@ -77,12 +83,12 @@ fn body(shelf: &Shelf, change: &Change) -> (String, Option<(usize, usize)>) {
     let content = |side: &Option<Side>| side.as_ref().and_then(Side::content);
     match (content(&change.before), content(&change.after)) {
         (Some(old), Some(new)) if old == new => (String::new(), Some((0, 0))),
-        (Some(old), Some(new)) => match shelf.store.difference(&old, &new, TEXT_MAX_BYTES) {
+        (Some(old), Some(new)) => match store.difference(&old, &new, TEXT_MAX_BYTES) {
             Some(said) => hunks(path, &String::from_utf8_lossy(&said)),
             None => ("# not shown: it is too long, or kept no longer\n".to_owned(), None),
         },
-        (Some(oid), None) => whole(path, shelf.store.read(&oid), '-'),
-        (None, Some(oid)) => whole(path, shelf.store.read(&oid), '+'),
+        (Some(oid), None) => whole(path, store.read(&oid), '-'),
+        (None, Some(oid)) => whole(path, store.read(&oid), '+'),
         (None, None) => (String::new(), None),
     }
 }

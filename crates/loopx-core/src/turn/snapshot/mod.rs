@@ -6,6 +6,7 @@
 mod diff;
 mod keep;
 mod listing;
+mod lock;
 mod picture;
 mod record;
 mod restore;
@@ -13,12 +14,16 @@ mod shelf;
 mod store;
 mod take;
 mod undo;
+mod walk;
 
 pub use diff::{Text, text};
 pub use keep::Keep;
-pub use record::{Change, Kind, Record};
-pub use shelf::{recorded, waits_for_snapshot, why_none};
-pub use undo::{Direction, Fate, Undone, undo};
+pub(super) use lock::UndoLock;
+pub use lock::{is_undo, is_undoing};
+pub use record::{Change, Direction, Kind, Record, Undo};
+pub use shelf::{recorded, so_far, waits_for_snapshot, why_none};
+pub use undo::{Undone, undo};
+pub use walk::Fate;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //! Knows neither git nor Turns. It is written as text, one record a path, and is read whole; one that cannot be read is
 //! none, and is made anew.
 
-use std::{collections::BTreeMap, fs::Metadata, os::unix::fs::MetadataExt as _, path::Path};
+use std::{borrow::Borrow, collections::BTreeMap, fs::Metadata, os::unix::fs::MetadataExt as _, path::Path};
 
 use crate::model::Digest;
 
@@ -28,6 +28,12 @@ impl Oid {
 
     /// The name.
     pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Oid {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }
@@ -181,6 +187,23 @@ impl Kept {
         self.parts().skip(2).map(seen)
     }
 
+    /// The paths whose content is not kept, in order; no more of a record than its first word is looked at to tell.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = &[u8]> {
+        let is_out = |record: &&[u8]| {
+            let word =
+                record.split(|byte| *byte == b' ').next().and_then(|word| std::str::from_utf8(word).ok());
+            word.and_then(Form::named).is_some_and(|form| !form.is_kept())
+        };
+        self.parts().skip(2).filter(is_out).filter_map(|record| Some(seen(record)?.path))
+    }
+
+    /// The names of all contents that it shows.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        // The second word of a record; a path comes after a tab, behind all of them.
+        let second = self.parts().skip(2).filter_map(|record| record.split(|byte| *byte == b' ').nth(1));
+        second.filter_map(|word| std::str::from_utf8(word).ok()).filter(|word| *word != "-")
+    }
+
     /// All of it; none where it is damaged.
     pub(super) fn picture(&self) -> Option<Picture> {
         let entry = |seen: Option<Seen<'_>>| {
@@ -200,8 +223,7 @@ impl Kept {
 pub(super) struct Seen<'k> {
     /// The path.
     pub(super) path: &'k [u8],
-    /// What lay there.
-    pub(super) form: Form,
+    form: Form,
     oid: Option<&'k str>,
     stored: bool,
     stat: Stat,

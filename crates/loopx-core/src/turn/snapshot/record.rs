@@ -1,4 +1,4 @@
-//! Owns what is remembered of one Turn's snapshots: when they were taken, and what differs between them.
+//! Owns what is remembered of one Turn's snapshots: when they were taken, what differs between them, and that it was undone.
 //!
 //! Knows neither git nor files. A path stands there so that it is text and its bytes can be had back: what is no UTF-8,
 //! and the sign `%`, as `%` and two hexadecimal digits.
@@ -8,10 +8,13 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::picture::{Entry, Form, Kept, Oid, Picture};
-use crate::model::{ScopePath, TurnId};
+use crate::model::{Actor, ScopePath, TurnId};
 
 /// The most that is listed of what a snapshot leaves out.
 const LEFT_OUT_MAX: usize = 100;
+
+/// The most undos of one Turn that are remembered; the oldest go first.
+const UNDOS_MAX: usize = 32;
 
 /// One of the two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,9 +128,89 @@ pub struct Record {
     /// The pack that holds what was there before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pack: Option<String>,
+    /// How it was undone, and done again; the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undos: Vec<Undo>,
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Back to what was before the Turn.
+    Undo,
+    /// Forward again to what the Turn left.
+    Redo,
+}
+
+/// That a Turn was undone, or done again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Undo {
+    /// Which way.
+    pub direction: Direction,
+    /// Who asked for it.
+    pub by: Actor,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// When it ended; none where it was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at_ms: Option<i64>,
+    /// How many paths held what they should at its end.
+    #[serde(default)]
+    pub paths: usize,
+}
+
+/// What of a record says how long it is kept, and who was live beside it; the paths, which are most of it, are passed over.
+#[derive(Debug, Deserialize)]
+pub(super) struct Head {
+    pub(super) turn_id: TurnId,
+    pub(super) before: Moment,
+    pub(super) after: Option<Moment>,
+    #[serde(default)]
+    undos: Vec<Undo>,
+}
+
+impl Head {
+    /// The undo that was cut off, if the last one was.
+    pub(super) fn unfinished(&self) -> Option<&Undo> {
+        unfinished(&self.undos)
+    }
+}
+
+fn unfinished(undos: &[Undo]) -> Option<&Undo> {
+    undos.last().filter(|undo| undo.ended_at_ms.is_none())
 }
 
 impl Record {
+    /// The undo that was cut off, if the last one was.
+    pub fn unfinished(&self) -> Option<&Undo> {
+        unfinished(&self.undos)
+    }
+
+    /// Notes that an undo begins; one that was cut off is gone on with, whoever asks, unless it is to go the other way.
+    pub(super) fn begin(&mut self, direction: Direction, by: &Actor, at_ms: i64) {
+        if self.unfinished().is_some_and(|undo| undo.direction == direction) {
+            return;
+        }
+        self.undos.push(Undo { direction, by: by.clone(), at_ms, ended_at_ms: None, paths: 0 });
+        let over = self.undos.len().saturating_sub(UNDOS_MAX);
+        self.undos.drain(..over);
+    }
+
+    /// Notes that the undo has ended.
+    pub(super) fn end(&mut self, at_ms: i64, paths: usize) {
+        if let Some(undo) = self.undos.last_mut().filter(|undo| undo.ended_at_ms.is_none()) {
+            (undo.ended_at_ms, undo.paths) = (Some(at_ms), paths);
+        }
+    }
+
+    /// The names of all contents that it holds on to.
+    pub(super) fn contents(&self) -> impl Iterator<Item = Oid> {
+        let sides = self.changes.iter().flat_map(|change| [&change.before, &change.after]);
+        sides.flatten().filter_map(Side::content)
+    }
+
     /// Why nothing can be said of what the Turn changed; none where that is known.
     pub fn absent(&self) -> Option<&str> {
         let after = self.after.as_ref();
@@ -175,8 +258,7 @@ impl Record {
 
     /// Notes that the last picture is still the one before the Turn.
     pub(super) fn nothing_moved(&mut self, kept: &Kept) {
-        let out = kept.seen().flatten().filter(|seen| !seen.form.is_kept());
-        self.left_out = out.map(|seen| encode(seen.path)).take(LEFT_OUT_MAX).collect();
+        self.left_out = kept.left_out().map(encode).take(LEFT_OUT_MAX).collect();
     }
 }
 

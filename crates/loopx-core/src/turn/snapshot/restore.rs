@@ -1,6 +1,7 @@
 //! Owns putting bytes at a path of a work tree, and taking them away, one folder at a time from the root.
 //!
-//! Knows no snapshot. Invariant: it never follows a symbolic link, and a file is replaced whole or not at all.
+//! Knows no snapshot. Invariant: it never follows a symbolic link, and a file is replaced whole or not at all. Of a mode
+//! only who may execute is known; the rest is the present file's, or what a checkout by the same caller would give.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -45,7 +46,8 @@ fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsStrin
         }
         at = match openat(&at, part, flags, Mode::empty()) {
             Err(Errno::NOENT) if makes => {
-                mkdirat(&at, part, Mode::from_raw_mode(0o700))?;
+                // The system takes away what the caller's umask does, as it does for a checkout.
+                mkdirat(&at, part, Mode::from_raw_mode(0o777))?;
                 openat(&at, part, flags, Mode::empty())?
             }
             opened => opened?,
@@ -80,20 +82,31 @@ pub(super) fn put(root: &Path, path: &[u8], form: Form, content: &[u8]) -> io::R
 
 fn file(folder: &OwnedFd, beside: &str, name: &OsStr, form: Form, content: &[u8]) -> io::Result<()> {
     let is_program = form == Form::Program;
-    // Who could read a file that is gone is not known, so at first its owner alone can.
-    let mode = Mode::from_raw_mode(if is_program { 0o700 } else { 0o600 });
+    let old = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|old| old.st_mode);
+    let old = old.filter(|mode| rustix::fs::FileType::from_raw_mode(*mode).is_file());
+    // What nobody else may read is not open to them while it is written; of what is gone the umask decides.
+    let first = match (old, is_program) {
+        (Some(_), _) => 0o600,
+        (None, true) => 0o777,
+        (None, false) => 0o666,
+    };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(folder, beside, flags, mode)?);
+    let mut file = File::from(openat(folder, beside, flags, Mode::from_raw_mode(first))?);
     file.write_all(content)?;
-    // Who else may read a file that is there stays as it is.
-    if let Ok(old) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        && rustix::fs::FileType::from_raw_mode(old.st_mode).is_file()
-    {
-        let read = old.st_mode & 0o666;
-        let mode = if is_program { read | (read & 0o444) >> 2 } else { read };
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    if let Some(old) = old {
+        file.set_permissions(std::fs::Permissions::from_mode(kept_mode(old, is_program)))?;
     }
     file.sync_data()
+}
+
+/// The mode of a file that is there, with only who may execute it changed: whoever may read it, or nobody.
+fn kept_mode(old: u32, is_program: bool) -> u32 {
+    let old = old & 0o777;
+    match (is_program, old & 0o100 != 0) {
+        (true, true) | (false, false) => old,
+        (true, false) => old | 0o100 | (old & 0o444) >> 2,
+        (false, true) => old & 0o666,
+    }
 }
 
 /// Takes away what lies at a path, and the folders that are empty then.

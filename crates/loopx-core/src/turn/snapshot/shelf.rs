@@ -9,10 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::de::DeserializeOwned;
+
 use super::{
     keep,
     picture::{self, Oid, Picture},
-    record::{Moment, Record},
+    record::{Head, Moment, Record},
     store::Store,
     take::{Look, take},
 };
@@ -32,6 +34,8 @@ use crate::{
     },
 };
 
+/// The ending of the picture of the present, before an undo.
+const UNDO_BEFORE: &str = "undo.before";
 /// The folder of what waits for its last snapshot.
 const PENDING: &str = "pending";
 
@@ -72,8 +76,8 @@ impl Shelf {
         read(&self.path(turn_id, "json"))
     }
 
-    /// What is remembered of all Turns of this work tree.
-    pub(super) fn records(&self) -> Vec<Record> {
+    /// What says how long each Turn of this work tree is remembered.
+    pub(super) fn heads(&self) -> Vec<Head> {
         let entries = fs::read_dir(self.store.turns()).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
         paths
@@ -82,21 +86,35 @@ impl Shelf {
             .collect()
     }
 
-    fn write(&self, record: &Record, durable: bool) -> Result<()> {
+    /// Remembers a Turn.
+    ///
+    /// Errors: `disk_full`, `store_*`.
+    pub(super) fn write(&self, record: &Record, durable: bool) -> Result<()> {
         let bytes = serde_json::to_vec(record).map_err(|e| Error::from(Code::Internal).internal(e))?;
         Store::write(&self.path(record.turn_id, "json"), &bytes, durable)
     }
 
     /// Forgets a Turn.
-    pub(super) fn forget(&self, record: &Record) {
-        for ending in ["json", "before", "undo.before"] {
+    pub(super) fn forget(&self, turn_id: TurnId) {
+        for ending in ["json", "before", UNDO_BEFORE] {
             // What stays is forgotten the next time.
-            let _ = fs::remove_file(self.path(record.turn_id, ending));
+            let _ = fs::remove_file(self.path(turn_id, ending));
         }
     }
 
+    /// Records the present before an undo. What was recorded before one that was cut off stays: it is what was there
+    /// before anything was put back.
+    ///
+    /// Errors: `not_ready`, `disk_full`, `store_*`.
+    pub(super) fn note_before_undo(&self, machine: &Machine, record: &Record) -> Result<()> {
+        if record.unfinished().is_some() && self.path(record.turn_id, UNDO_BEFORE).exists() {
+            return Ok(());
+        }
+        self.note(machine, record.turn_id, UNDO_BEFORE)
+    }
+
     /// Takes a picture now and keeps it under a name, so that nothing in it is forgotten.
-    pub(super) fn note(&self, machine: &Machine, turn_id: TurnId, ending: &str) -> Result<()> {
+    fn note(&self, machine: &Machine, turn_id: TurnId, ending: &str) -> Result<()> {
         let look = Look::at(&self.store, &self.root, &machine.env)?;
         if look.standing().is_none() {
             take(&self.store, &self.root, &machine.env, look, &Picture::new())?;
@@ -131,6 +149,7 @@ impl Shelf {
             changes: Vec::new(),
             left_out: Vec::new(),
             pack: None,
+            undos: Vec::new(),
         };
         let pending = machine.snapshots().join(PENDING);
         make_private_dir(&pending)?;
@@ -141,36 +160,52 @@ impl Shelf {
 
     fn last(&self, machine: &Machine, turn_id: TurnId, now_ms: i64) -> Result<()> {
         let _lock = self.lock(machine)?;
+        let mut heads = self.heads();
         if let Some(mut record) = self.record(turn_id).filter(|record| record.after.is_none()) {
-            let others = self.records();
-            record.peers = others.iter().any(|other| {
-                let ended_at_ms = other.after.as_ref().map_or(i64::MAX, |after| after.at_ms);
-                other.turn_id != turn_id && ended_at_ms >= record.before.at_ms
-            });
+            record.peers = had_peers(&heads, &record);
             let absent = match record.before.absent {
                 Some(_) => None,
                 None => self.compare(machine, &mut record).err().map(|error| error.message().to_owned()),
             };
-            record.after = Some(Moment { at_ms: now_ms, absent });
+            let after = Moment { at_ms: now_ms, absent };
+            for head in heads.iter_mut().filter(|head| head.turn_id == turn_id) {
+                head.after = Some(after.clone());
+            }
+            record.after = Some(after);
             self.write(&record, !record.changes.is_empty())?;
         }
         // The picture before it is in the record now, as far as it differs.
         let _ = fs::remove_file(self.path(turn_id, "before"));
-        keep::prune(self, machine.keep, now_ms);
+        keep::prune(self, heads, machine.keep, now_ms);
         Ok(())
     }
 
-    fn compare(&self, machine: &Machine, record: &mut Record) -> Result<()> {
+    /// What a Turn that has not ended changed up to now; nothing of it is remembered.
+    fn so_far(&self, machine: &Machine, record: &Record) -> Result<Record> {
+        let _lock = self.lock(machine)?;
+        let mut record = record.clone();
+        record.peers = had_peers(&self.heads(), &record);
+        self.differ(machine, &mut record)?;
+        Ok(record)
+    }
+
+    /// Notes what differs between the picture before a Turn and one taken now, and gives both, where anything does.
+    fn differ(&self, machine: &Machine, record: &mut Record) -> Result<Option<(Picture, Picture)>> {
         let damaged = || Error::new(Code::StoreCorrupt, "the snapshot before the Turn is damaged");
         let path = self.path(record.turn_id, "before");
         let look = Look::at(&self.store, &self.root, &machine.env)?;
         if let Some(kept) = look.standing().filter(|_| is_same_file(&path, &self.store.picture())) {
             record.nothing_moved(kept);
-            return Ok(());
+            return Ok(None);
         }
         let before = picture::read(&path).ok_or_else(damaged)?;
         let after = take(&self.store, &self.root, &machine.env, look, &before)?;
         record.compare(&before, &after);
+        Ok(Some((before, after)))
+    }
+
+    fn compare(&self, machine: &Machine, record: &mut Record) -> Result<()> {
+        let Some((before, after)) = self.differ(machine, record)? else { return Ok(()) };
         // What a path held before is the user's repository's alone, if it was not changed when it was seen; and what it
         // holds now may be in another's commit. Both are brought over.
         let ours = |path: &str, side: &Option<super::record::Side>, picture: &Picture| {
@@ -200,12 +235,20 @@ impl Shelf {
     }
 }
 
+/// Whether another Turn was live in the work tree since a Turn's first snapshot.
+fn had_peers(heads: &[Head], record: &Record) -> bool {
+    heads.iter().any(|other| {
+        let ended_at_ms = other.after.as_ref().map_or(i64::MAX, |after| after.at_ms);
+        other.turn_id != record.turn_id && ended_at_ms >= record.before.at_ms
+    })
+}
+
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let name = |path: &Path| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
     name(one).is_some_and(|one| Some(one) == name(other))
 }
 
-fn read(path: &Path) -> Option<Record> {
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
@@ -214,6 +257,15 @@ fn read(path: &Path) -> Option<Record> {
 /// Errors: `store_*`.
 pub fn recorded(machine: &Machine, turn: &Turn) -> Result<Option<Record>> {
     Ok(Shelf::of(machine, turn)?.and_then(|shelf| shelf.record(turn.turn_id)))
+}
+
+/// What a Turn that has its first snapshot and not its last one yet has changed up to now.
+///
+/// Errors: `not_ready` with the reason, `store_busy` while another snapshot is taken, `disk_full`, `store_*`.
+pub fn so_far(machine: &Machine, turn: &Turn, record: &Record) -> Result<Record> {
+    let shelf = Shelf::of(machine, turn)?;
+    let shelf = shelf.ok_or_else(|| Error::new(Code::NotReady, why_none(machine, turn)))?;
+    shelf.so_far(machine, record)
 }
 
 /// Why nothing is remembered of a Turn.

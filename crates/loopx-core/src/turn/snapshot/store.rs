@@ -164,6 +164,34 @@ impl Store {
         self.loose(oid).is_file()
     }
 
+    /// The same, with the user's objects beside ours, for reading alone.
+    ///
+    /// Errors: `not_ready`.
+    pub(super) fn beside(&self, root: &Path, user_env: &BTreeMap<OsString, OsString>) -> Result<Self> {
+        let (objects, _) = user_store(root, user_env)?;
+        let mut quoted = Vec::new();
+        quote(objects.as_os_str().as_bytes(), &mut quoted);
+        let mut both = self.clone();
+        both.env.insert("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), OsString::from_vec(quoted));
+        Ok(both)
+    }
+
+    /// Those of some contents that cannot be read here.
+    ///
+    /// Errors: `not_ready`.
+    pub(super) fn missing(&self, oids: &BTreeSet<Oid>) -> Result<BTreeSet<Oid>> {
+        if oids.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let words = ["cat-file", "--batch-check"];
+        let looked = self.git(&self.dir, &words, &lines(oids.iter()), NAMES_MAX_BYTES);
+        if looked.ended != Ended::Exited(0) {
+            return Err(failed("git could not look a content up", looked.ended));
+        }
+        let said = looked.stdout.split(|byte| *byte == b'\n');
+        Ok(said.filter_map(|line| line.strip_suffix(b" missing").and_then(Oid::parse)).collect())
+    }
+
     /// Brings contents over from the user's repository, so that nothing done there takes them from us; gives the name of
     /// the pack they lie in, and those that are gone there already.
     ///
@@ -178,27 +206,9 @@ impl Store {
         if oids.is_empty() {
             return Ok((None, lost));
         }
-        let (objects, _) = user_store(root, user_env)?;
-        let mut quoted = Vec::new();
-        quote(objects.as_os_str().as_bytes(), &mut quoted);
-        let mut both = self.clone();
-        both.env.insert("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), OsString::from_vec(quoted));
-        let lines = |oids: &mut dyn Iterator<Item = &Oid>| {
-            oids.fold(Vec::new(), |mut all, oid| {
-                all.extend_from_slice(oid.as_str().as_bytes());
-                all.push(b'\n');
-                all
-            })
-        };
-        let stdin = lines(&mut oids.iter());
-        let looked = both.git(&self.dir, &["cat-file", "--batch-check"], &stdin, NAMES_MAX_BYTES);
-        if looked.ended != Ended::Exited(0) {
-            return Err(failed("git could not look a content up", looked.ended));
-        }
-        for line in looked.stdout.split(|byte| *byte == b'\n') {
-            lost.extend(line.strip_suffix(b" missing").and_then(Oid::parse));
-        }
-        let stdin = lines(&mut oids.iter().filter(|oid| !lost.contains(oid)));
+        let both = self.beside(root, user_env)?;
+        lost = both.missing(oids)?;
+        let stdin = lines(oids.iter().filter(|oid| !lost.contains(*oid)));
         if stdin.is_empty() {
             return Ok((None, lost));
         }
@@ -238,33 +248,53 @@ impl Store {
         (outcome.ended == Ended::Exited(0)).then_some(outcome.stdout)
     }
 
-    /// Forgets contents that nothing names any more, at most so many; and packs that no record names.
-    pub(super) fn forget(&self, keeps: &BTreeSet<Oid>, packs: &BTreeSet<String>, mut left: usize) {
-        let names = |dir: PathBuf| -> Vec<String> {
-            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-        };
-        let objects = self.dir.join("objects");
-        for pack in names(objects.join("pack")) {
-            let name = pack.strip_prefix("pack-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
-            if !packs.contains(name) {
-                // What stays is found the next time.
-                let _ = fs::remove_file(objects.join("pack").join(&pack));
+    /// Forgets contents and packs.
+    pub(super) fn forget<'o>(
+        &self,
+        oids: impl Iterator<Item = &'o Oid>,
+        packs: impl Iterator<Item = &'o String>,
+    ) {
+        // What stays is found when all is looked through.
+        for oid in oids {
+            let _ = fs::remove_file(self.loose(oid));
+        }
+        for pack in packs {
+            for entry in self.packs().filter(|entry| pack_of(entry) == Some(pack)) {
+                let _ = fs::remove_file(self.dir.join("objects/pack").join(&entry));
             }
         }
-        for head in names(objects.clone()).into_iter().filter(|name| name.len() == 2) {
-            for rest in names(objects.join(&head)) {
+    }
+
+    /// Forgets all contents but these, at most so many, and all packs but these; says whether that was all.
+    pub(super) fn forget_all_but(
+        &self,
+        keeps: &BTreeSet<Oid>,
+        packs: &BTreeSet<String>,
+        mut left: usize,
+    ) -> bool {
+        for entry in self.packs().filter(|entry| pack_of(entry).is_none_or(|pack| !packs.contains(pack))) {
+            // What stays is found the next time.
+            let _ = fs::remove_file(self.dir.join("objects/pack").join(&entry));
+        }
+        let objects = self.dir.join("objects");
+        for head in names(&objects).filter(|name| name.len() == 2) {
+            for rest in names(&objects.join(&head)) {
                 let oid = Oid::parse(format!("{head}{rest}").as_bytes());
                 if oid.is_some_and(|oid| keeps.contains(&oid)) {
                     continue;
                 }
                 if left == 0 {
-                    return;
+                    return false;
                 }
                 left -= 1;
                 let _ = fs::remove_file(objects.join(&head).join(&rest));
             }
         }
+        true
+    }
+
+    fn packs(&self) -> impl Iterator<Item = String> + use<> {
+        names(&self.dir.join("objects/pack"))
     }
 
     /// Replaces a file of ours; `durable` makes it survive a power cut.
@@ -277,6 +307,21 @@ impl Store {
         let new = path.with_extension("new");
         fs::write(&new, bytes).and_then(|()| fs::rename(&new, path)).map_err(|e| unreadable(path, &e))
     }
+}
+
+fn names(dir: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// Contents as git reads their names.
+fn lines<'o>(oids: impl Iterator<Item = &'o Oid>) -> Vec<u8> {
+    oids.flat_map(|oid| oid.as_str().bytes().chain([b'\n'])).collect()
+}
+
+/// The name of the pack that a file belongs to.
+fn pack_of(file: &str) -> Option<&str> {
+    file.strip_prefix("pack-")?.split('.').next()
 }
 
 /// Where the user's repository has its objects, and how it names them.

@@ -1,44 +1,30 @@
-//! Owns taking back what a Turn changed, path by path, and doing it again.
+//! Owns taking back what a Turn changed, and doing it again: whether that may begin, what stands in its way, its trace.
 //!
-//! Knows no verb and no right. Invariant: only a path that still holds what the Turn left there is touched; the present
-//! is recorded first; and given again after a kill it goes on with what is left.
-
-use std::{fs::read_link, os::unix::ffi::OsStrExt as _};
+//! Knows no verb and no right, and leaves the paths to `walk`. Invariant: the present is recorded before anything is
+//! touched, and what was recorded before an undo that was cut off stays until that has ended; given again after a kill it
+//! goes on with what is left.
 
 use super::{
-    listing::{Looker, as_path},
-    picture::Form,
-    record::{Change, Record, Side},
-    restore,
+    lock::UndoLock,
+    record::{Change, Direction, Record},
     shelf::{Shelf, why_none},
+    walk::{Fate, act, plan},
 };
 use crate::{
-    error::{Code, Error, Result},
-    model::{GoalId, Turn, TurnId},
-    turn::{prove::live, site::Site},
+    authority::{
+        TurnFilter, View,
+        clock::{Clock as _, SystemClock},
+    },
+    error::{Code, Error, Result, echo},
+    failpoint,
+    model::{Actor, Turn, TurnState, Workspace},
+    turn::site::Site,
 };
 
-/// Which way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Back to what was before the Turn.
-    Undo,
-    /// Forward again to what the Turn left.
-    Redo,
-}
-
-/// What became, or would become, of one path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
-    /// It is put back.
-    Restored,
-    /// It holds what it should already.
-    Already,
-    /// It may be another Turn's.
-    Shared,
-    /// It holds something else by now, or cannot be put back; why.
-    Left(String),
-}
+/// How many paths a refusal names in words.
+const NAMED_MAX: usize = 3;
+/// How many paths a refusal lists for programs.
+const LISTED_MAX: usize = 100;
 
 /// What an undo did, or would do.
 #[derive(Debug, Clone)]
@@ -47,11 +33,25 @@ pub struct Undone {
     pub paths: Vec<(Change, Fate)>,
 }
 
-/// Takes back what a Turn changed, or does it again; with `dry` it only says what that would do.
+impl Undone {
+    /// How many paths had, or would have, this fate.
+    fn count(&self, is: impl Fn(&Fate) -> bool) -> usize {
+        self.paths.iter().filter(|(_, fate)| is(fate)).count()
+    }
+
+    /// How many paths hold what they should: put back now, or before.
+    fn right(&self) -> usize {
+        self.count(|fate| matches!(fate, Fate::Restored | Fate::Already))
+    }
+}
+
+/// Takes back what a Turn changed, or does it again, for whoever asks; with `dry` it only says what that would do.
 ///
-/// Errors: `invalid_transition` of a Turn that has not ended; `not_ready` without its snapshots, or with all it changed
-/// `shared`; `executor_active` while another Turn is live in the work tree; `store_*`, `disk_full`.
-pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, dry: bool) -> Result<Undone> {
+/// Errors: `invalid_transition` of a Turn that has not ended; `not_ready` without its snapshots, with all it changed
+/// `shared`, or where not one path can be put back; `executor_active` while another Turn is live in the work tree;
+/// `write_scope_conflict` while another undo is at work there, `reconciliation_required` after one that was cut off;
+/// `store_*`, `disk_full`.
+pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, by: &Actor, dry: bool) -> Result<Undone> {
     let turn_id = turn.turn_id;
     if !turn.is_terminal() {
         let message =
@@ -61,126 +61,200 @@ pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, dry: bool) -
     if !dry {
         site.snapshots_of_ended();
     }
-    let nothing = |why: &str| {
-        Error::new(Code::NotReady, format!("the Turn {turn_id} has no snapshots to go by: {why}"))
-            .detail("turn_id", turn_id.to_string())
-            .hint(format!("turn show {turn_id}"))
-    };
     let Some(shelf) = Shelf::of(site.machine, turn)? else {
-        return Err(nothing(why_none(site.machine, turn)));
+        return Err(nothing(turn, why_none(site.machine, turn)));
     };
-    let _lock = if dry { None } else { Some(shelf.lock(site.machine)?) };
-    let record = shelf.record(turn_id).ok_or_else(|| nothing(why_none(site.machine, turn)))?;
-    if let Some(why) = record.absent() {
-        return Err(nothing(why));
+    let Some(tree) = turn.workspace.as_ref().map(Workspace::tree) else {
+        return Err(nothing(turn, why_none(site.machine, turn)));
+    };
+    if dry {
+        UndoLock::check(&site.machine.locks, &tree)?;
+        return locked(site, &shelf, turn, direction, by, dry);
     }
-    if record.peers && record.scopes.is_empty() && !record.changes.is_empty() {
-        let message = format!(
-            "the Turn {turn_id} declared no scopes and another Turn was live in its work tree: whose a change is cannot \
-             be told; give each agent a git worktree of its own"
-        );
-        return Err(Error::new(Code::NotReady, message)
-            .detail("why", "shared")
-            .hint(format!("turn diff {turn_id}")));
-    }
-    if let Some(other) = other_live(site, turn)? {
-        return Err(Error::new(
-            Code::ExecutorActive,
-            format!("the Turn {other} is live in the same work tree"),
-        )
-        .detail("turn_id", other.to_string())
-        .hint(format!("turn show {other}")));
-    }
-    if !dry {
-        shelf.note(site.machine, turn_id, "undo.before")?;
-    }
-    walk(&shelf, record, direction, dry)
+    let lock = UndoLock::take(&site.machine.locks, &tree, turn_id)?;
+    let undone = locked(site, &shelf, turn, direction, by, dry);
+    lock.close();
+    undone
 }
 
-/// Another Turn, of whatever Goal, that has not ended in the work tree of this one.
-fn other_live(site: &mut Site<'_>, turn: &Turn) -> Result<Option<TurnId>> {
-    let mut after: Option<GoalId> = None;
+fn nothing(turn: &Turn, why: &str) -> Error {
+    let turn_id = turn.turn_id;
+    Error::new(Code::NotReady, format!("the Turn {turn_id} has no snapshots to go by: {why}"))
+        .detail("turn_id", turn_id.to_string())
+        .hint(format!("turn show {turn_id}"))
+}
+
+fn locked(
+    site: &mut Site<'_>,
+    shelf: &Shelf,
+    turn: &Turn,
+    direction: Direction,
+    by: &Actor,
+    dry: bool,
+) -> Result<Undone> {
+    check_live(site, turn)?;
+    let _lock = if dry { None } else { Some(shelf.lock(site.machine)?) };
+    let record = shelf.record(turn.turn_id).ok_or_else(|| nothing(turn, why_none(site.machine, turn)))?;
+    if let Some(why) = record.absent() {
+        return Err(nothing(turn, why));
+    }
+    check_shared(&record)?;
+    check_unfinished(shelf, &record)?;
+    let planned = Undone { paths: plan(shelf, &record, direction)? };
+    let is_refused = planned.right() == 0 && !planned.paths.is_empty();
+    if is_refused {
+        // One that was cut off is over all the same: nothing is left that it could do.
+        if !dry && record.unfinished().is_some() {
+            end(shelf, record, 0)?;
+        }
+        return Err(refused(turn, direction, &planned));
+    }
+    let does_nothing = planned.count(|fate| *fate == Fate::Restored) == 0;
+    if dry || does_nothing && record.unfinished().is_none() {
+        return Ok(planned);
+    }
+    let undone = carry_out(site, shelf, record, planned, direction, by)?;
+    // Somebody may have got there first with each of them.
+    if undone.right() == 0 { Err(refused(turn, direction, &undone)) } else { Ok(undone) }
+}
+
+fn carry_out(
+    site: &Site<'_>,
+    shelf: &Shelf,
+    mut record: Record,
+    planned: Undone,
+    direction: Direction,
+    by: &Actor,
+) -> Result<Undone> {
+    shelf.note_before_undo(site.machine, &record)?;
+    failpoint::reach!(UndoNoted);
+    record.begin(direction, by, SystemClock::new().read()?.wall_ms);
+    shelf.write(&record, true)?;
+    failpoint::reach!(UndoBegun);
+    let undone = Undone { paths: act(shelf, planned.paths, direction)? };
+    failpoint::reach!(UndoPlaced);
+    end(shelf, record, undone.right())?;
+    failpoint::reach!(UndoEnded);
+    Ok(undone)
+}
+
+fn end(shelf: &Shelf, mut record: Record, paths: usize) -> Result<()> {
+    record.end(SystemClock::new().read()?.wall_ms, paths);
+    shelf.write(&record, true)
+}
+
+/// Refuses to undo in a tree that was another's too, where nothing tells whose a change is.
+fn check_shared(record: &Record) -> Result<()> {
+    if !record.peers || !record.scopes.is_empty() || record.changes.is_empty() {
+        return Ok(());
+    }
+    let turn_id = record.turn_id;
+    let message = format!(
+        "the Turn {turn_id} declared no scopes and another Turn was live in its work tree: whose a change is cannot be \
+         told; give each agent a git worktree of its own"
+    );
+    Err(Error::new(Code::NotReady, message).detail("why", "shared").hint(format!("turn diff {turn_id}")))
+}
+
+/// Refuses while another undo of the work tree was cut off: it is finished, or answered by its opposite, first.
+fn check_unfinished(shelf: &Shelf, record: &Record) -> Result<()> {
+    let heads = shelf.heads();
+    let mut others = heads.iter().filter(|head| head.turn_id != record.turn_id);
+    let Some((other, undo)) = others.find_map(|head| Some((head, head.unfinished()?))) else {
+        return Ok(());
+    };
+    let other = other.turn_id;
+    let (what, redo) = match undo.direction {
+        Direction::Undo => ("undo", ""),
+        Direction::Redo => ("redo", " --redo"),
+    };
+    let message =
+        format!("the {what} of the Turn {other} in the same work tree was cut off; it is ended first");
+    Err(Error::new(Code::ReconciliationRequired, message)
+        .detail("turn_id", other.to_string())
+        .hint(format!("turn undo {other}{redo}")))
+}
+
+/// Refuses while another Turn, of whatever Goal, is live in the work tree: while it has not ended.
+///
+/// One that is held executes nothing and counts all the same. Its result was proved over this tree and is to be settled
+/// over it; a file that moves beneath it sends it back to its validators, or lets it settle what is not there any more. The
+/// same goes for one that is unresolved, of which nobody knows what it still does. This is read as by a writer: behind
+/// every admission that has not seen the lock of this undo.
+fn check_live(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
+    let other = site.authority.read_first(|view| other_live(view, turn))?;
+    let Some(other) = other else { return Ok(()) };
+    let other_id = other.turn_id;
+    let ask = site.around(other_id)?.asks.into_iter().next();
+    let (what, hint) = match (&other.state, ask) {
+        (TurnState::Held { .. }, Some(ask)) => {
+            ("is held in the same work tree, which its result was proved over: let it end first", ask.command)
+        }
+        (TurnState::Held { .. }, None) => (
+            "is held in the same work tree, which its result was proved over: let it end first",
+            format!("turn stop {other_id}"),
+        ),
+        (TurnState::Unresolved { .. }, Some(ask)) => {
+            ("is unresolved in the same work tree: let it end first", ask.command)
+        }
+        _ => ("is live in the same work tree: let it end, or stop it", format!("turn stop {other_id}")), // wildcard: every other state that is not terminal is at work
+    };
+    Err(Error::new(Code::ExecutorActive, format!("the Turn {other_id} {what}"))
+        .detail("turn_id", other_id.to_string())
+        .detail("state", other.state.as_str())
+        .hint(hint))
+}
+
+fn other_live(view: &mut dyn View, turn: &Turn) -> Result<Option<Turn>> {
+    const PAGE: usize = 256;
+    let mut after = None;
     loop {
-        let goals = site.authority.read(|view| view.goals(after.as_ref(), 256))?;
+        let goals = view.goals(after.as_ref(), PAGE)?;
         let Some(last) = goals.last() else { return Ok(None) };
         after = Some(last.goal_id.clone());
         for goal in goals {
-            let turns = live(site, &goal.goal_id)?;
-            if let Some(other) =
-                turns.iter().find(|other| other.turn_id != turn.turn_id && other.shares_tree(turn))
-            {
-                return Ok(Some(other.turn_id));
+            let filter = TurnFilter { goal: &goal.goal_id, todo: None, agent: None, live: true };
+            let mut before: Option<String> = None;
+            loop {
+                let turns = view.turns(&filter, before.as_deref(), PAGE)?;
+                let Some(last) = turns.last() else { break };
+                before = Some(last.turn_id.to_string());
+                let is_other = |other: &Turn| other.turn_id != turn.turn_id && other.shares_tree(turn);
+                if let Some(other) = turns.into_iter().find(is_other) {
+                    return Ok(Some(other));
+                }
             }
         }
     }
 }
 
-fn walk(shelf: &Shelf, record: Record, direction: Direction, dry: bool) -> Result<Undone> {
-    let sides = |change: &Change| match direction {
-        Direction::Undo => (change.after.clone(), change.before.clone()),
-        Direction::Redo => (change.before.clone(), change.after.clone()),
+/// Says that not one path can be put back, and what stands in the way of each.
+fn refused(turn: &Turn, direction: Direction, planned: &Undone) -> Error {
+    let turn_id = turn.turn_id;
+    let said = |fate: &Fate| match fate {
+        Fate::Left(why) => why.clone(),
+        Fate::Shared => "it may be another Turn's".to_owned(),
+        Fate::Restored | Fate::Already => String::new(),
     };
-    let mut changes = record.changes;
-    // What goes away makes room first: a folder for a file, or another spelling of the same name.
-    changes.sort_by_key(|change| sides(change).1.is_some());
-    let mut paths = Vec::new();
-    for change in changes {
-        let (from, to) = sides(&change);
-        let fate = match &change.lost {
-            _ if change.shared => Fate::Shared,
-            Some(why) => Fate::Left(why.clone()),
-            None => one(shelf, &change.bytes(), from.as_ref(), to.as_ref(), dry)?,
-        };
-        paths.push((change, fate));
+    let mut named: Vec<String> = (planned.paths.iter().take(NAMED_MAX))
+        .map(|(change, fate)| format!("{}: {}", echo(&change.path), said(fate)))
+        .collect();
+    match planned.paths.len().saturating_sub(NAMED_MAX) {
+        0 => {}
+        more => named.push(format!("and {more} more")),
     }
-    paths.sort_by(|one, other| one.0.path.cmp(&other.0.path));
-    Ok(Undone { paths })
-}
-
-fn one(shelf: &Shelf, path: &[u8], from: Option<&Side>, to: Option<&Side>, dry: bool) -> Result<Fate> {
-    let now = present(shelf, path)?;
-    if now.as_ref() == to {
-        return Ok(Fate::Already);
-    }
-    if now.as_ref() != from {
-        return Ok(Fate::Left("it holds something else by now".to_owned()));
-    }
-    let content = match to {
-        None => None,
-        Some(side) => match side.content().and_then(|oid| shelf.store.read(&oid)) {
-            Some(content) => Some((side.form(), content)),
-            None => return Ok(Fate::Left("what it held is kept no longer".to_owned())),
-        },
+    let what = match direction {
+        Direction::Undo => "put back",
+        Direction::Redo => "done again",
     };
-    if dry {
-        return Ok(Fate::Restored);
-    }
-    let done = match content {
-        Some((form, content)) => restore::put(&shelf.root, path, form, &content),
-        None => restore::take_away(&shelf.root, path),
-    };
-    match done {
-        Ok(()) => Ok(Fate::Restored),
-        Err(e) if matches!(e.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => {
-            Err(Error::new(Code::DiskFull, "no space is left in the work tree").internal(e))
-        }
-        Err(e) => Ok(Fate::Left(format!("it cannot be put back: {}", e.kind()))),
-    }
-}
-
-/// What lies at a path now; a folder, as nothing.
-fn present(shelf: &Shelf, path: &[u8]) -> Result<Option<Side>> {
-    let Some(found) = Looker::below(&shelf.root).look(path) else { return Ok(None) };
-    let form = Form::of(&found);
-    let place = shelf.root.join(as_path(path));
-    let oid = match form {
-        Form::Repository => return Ok(None),
-        Form::Link => match read_link(&place) {
-            Ok(target) => Some(shelf.store.bytes(target.as_os_str().as_bytes(), false)?),
-            Err(_) => None,
-        },
-        Form::File | Form::Program => shelf.store.files(&shelf.root, &[path], false)?.pop(),
-        Form::Large | Form::Other => None,
-    };
-    Ok(Some(Side { form: form.as_str().to_owned(), oid: oid.map(|oid| oid.as_str().to_owned()) }))
+    let listed = planned.paths.iter().take(LISTED_MAX);
+    let listed: Vec<_> = listed
+        .map(|(change, fate)| serde_json::json!({"path": change.path, "fate": fate.word(), "reason": said(fate)}))
+        .collect();
+    let message = format!("nothing of the Turn {turn_id} can be {what}: {}", named.join("; "));
+    Error::new(Code::NotReady, message)
+        .detail("turn_id", turn_id.to_string())
+        .detail("why", "nothing_restorable")
+        .detail("items", listed)
+        .hint(format!("turn diff {turn_id} --stat"))
 }

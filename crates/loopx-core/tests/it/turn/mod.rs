@@ -30,9 +30,12 @@ pub(crate) mod place;
 mod quota;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod restarts;
+mod restores;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod roles;
 mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+mod undos;
 mod verbs;

@@ -235,6 +235,9 @@ impl Loop<'_, '_, '_> {
         if self.lost >= LOST_MAX {
             return Err(refused);
         }
+        if turn::is_undo(&refused) && self.told.replace("undo") != Some("undo") {
+            self.say(&format!("waiting: {}", refused.message()));
+        }
         self.rest(backoff(self.lost) / 8)?;
         Ok(())
     }
