@@ -5,6 +5,7 @@
 //! the file: one that is blank may stand where another's was taken away.
 
 use std::{
+    collections::BTreeSet,
     fs::read_dir,
     path::{Path, PathBuf},
 };
@@ -172,21 +173,36 @@ pub(super) struct Guardian {
     /// The control group of what it guards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) leaf: Option<PathBuf>,
-    /// Whether it let its host go.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) began: bool,
-    /// Whether all of its host was moved into that group.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) confined: bool,
-    /// Whether it saw the end of all that it guarded.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) emptied: bool,
-    /// Whether it gave up keeping how its host ended: there was no room.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) unkept: bool,
+    /// What it says of its host: it only ever says more.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) told: BTreeSet<Told>,
+}
+
+/// What a guardian says of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Told {
+    /// It let it go.
+    Began,
+    /// All of it was moved into the control group.
+    Confined,
+    /// It saw the end of all of it.
+    Emptied,
+    /// It gave up keeping how it ended: there was no room.
+    Unkept,
 }
 
 impl Guardian {
+    /// One that has let nothing go yet.
+    pub(super) const fn new(process: Identity, leaf: Option<PathBuf>) -> Self {
+        Self { process, leaf, told: BTreeSet::new() }
+    }
+
+    /// Whether it said this.
+    pub(super) fn has_told(&self, told: Told) -> bool {
+        self.told.contains(&told)
+    }
+
     /// Who guards, or guarded, an attempt; none where it left no file.
     pub(super) fn noted(locks: &Path, turn_id: TurnId, attempt: u8) -> Option<Self> {
         noted(&guard_path(locks, turn_id, attempt))

@@ -117,11 +117,11 @@ impl Driver<'_> {
             (Remains::Ended(outcome), Some(host)) => host.judge(&outcome, &turn.turn_key),
             (Remains::NeverStarted, _) => {
                 let why = self.wards.last().and_then(Ward::refusal).map(str::to_owned);
-                return self.lost(site, lock, around, number, Loss::NeverStarted(why));
+                return self.lost(site, lock, around, number, &Loss::NeverStarted(why));
             }
-            (Remains::Unkept, _) => return self.lost(site, lock, around, number, Loss::Unkept),
+            (Remains::Unkept, _) => return self.lost(site, lock, around, number, &Loss::Unkept),
             (Remains::Unknown | Remains::Ended(_), _) => {
-                return self.lost(site, lock, around, number, Loss::Unknown);
+                return self.lost(site, lock, around, number, &Loss::Unknown);
             }
         };
         self.take_in(site, lock, around, number, judged)
@@ -134,7 +134,7 @@ impl Driver<'_> {
         lock: &DriverLock,
         around: &Around,
         number: u8,
-        loss: Loss,
+        loss: &Loss,
     ) -> Result<Flow> {
         let turn = &around.turn;
         let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);

@@ -222,7 +222,7 @@ impl Recovery<'_> {
             self.prove(site, around)?;
             return Ok(false);
         }
-        Ok(self.driver.lost(site, &self.lock, around, attempt.number, loss)? == Flow::Again)
+        Ok(self.driver.lost(site, &self.lock, around, attempt.number, &loss)? == Flow::Again)
     }
 
     fn unresolved(&mut self, site: &mut Site<'_>, around: &Around, why: Unresolved) -> Result<bool> {

@@ -12,6 +12,7 @@ use std::{
 use super::{
     guard::{self, Guarding, Presence},
     host::Hosts,
+    lock::Told,
     snapshot::Keep,
     tree::{self, Tree},
     tries,
@@ -327,18 +328,18 @@ pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result
         });
     };
     let guardian = lock.noted();
-    let has_begun = guardian.as_ref().is_none_or(|guardian| guardian.began);
+    let has_begun = guardian.as_ref().is_none_or(|guardian| guardian.has_told(Told::Began));
     if !sweep(&token, lock.leaf().as_ref())? {
         return Ok(Emptied::Alive);
     }
-    let is_told = guardian.as_ref().is_some_and(|guardian| guardian.emptied)
+    let is_told = guardian.as_ref().is_some_and(|guardian| guardian.has_told(Told::Emptied))
         || guard::is_told_empty(machine, turn_id, attempt);
     if !has_begun {
         lock.close();
         return Ok(Emptied::Proved);
     }
     guard::trace(machine, turn_id, attempt);
-    let is_confined = guardian.is_some_and(|guardian| guardian.confined);
+    let is_confined = guardian.is_some_and(|guardian| guardian.has_told(Told::Confined));
     Ok(match (is_told, is_confined) {
         (true, _) => Emptied::Proved,
         (false, true) => Emptied::Confined,

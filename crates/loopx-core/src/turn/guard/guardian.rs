@@ -33,7 +33,7 @@ use crate::{
     },
     turn::{
         host::{Hosts, Job},
-        lock::{DriverLock, GuardLock, Guardian},
+        lock::{DriverLock, GuardLock, Guardian, Told},
         site::attempt_token,
     },
 };
@@ -78,7 +78,7 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     };
     let guarded = prepared.and_then(|(ended, charge)| {
         let leaf = charge.leaf().map(|leaf| leaf.path().to_owned());
-        let own = Guardian { process, leaf, began: false, confined: false, emptied: false, unkept: false };
+        let own = Guardian::new(process, leaf);
         let mut charge = Some(charge);
         let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
         charge.iter_mut().for_each(Charge::give_up);
@@ -134,7 +134,7 @@ fn guard(
         }
     };
     // From here on, that there is no folder says nothing any more.
-    let began = Guardian { began: true, ..own.clone() };
+    let began = Guardian { told: [Told::Began].into(), ..own.clone() };
     lock.note(&began)?;
     let now_ms = boot_ms();
     let mut said = Said { lock: &lock, noted: began };
@@ -149,14 +149,16 @@ fn guard(
     };
     let outcome = process::run_guarded(&spec, charge, &spool, &mut |tick| watch.tick(tick));
     // What it saw stands before all else can fail: that is short, and in a file which is there.
-    said.says(|noted| noted.emptied = outcome.survivors.is_empty());
+    if outcome.survivors.is_empty() {
+        said.says(Told::Emptied);
+    }
     // From here on nothing is refused any more: the host ran.
     let kept = after(order, &outcome, channel);
     match kept {
         // Whoever finds a lock without a file takes the end as it is written.
         Ok(By::Guardian) if outcome.survivors.is_empty() => lock.close(),
         Ok(By::Guardian | By::Driver) => {}
-        Err(_) => said.says(|noted| noted.unkept = true),
+        Err(_) => said.says(Told::Unkept),
     }
     // A driver that is gone finds it out by itself.
     let _ = channel.send(if kept.is_ok() { &Report::Ended } else { &Report::Lost });
@@ -185,8 +187,8 @@ struct Said<'a> {
 
 impl Said<'_> {
     /// Says more. What cannot be written is not known to whoever comes later.
-    fn says(&mut self, more: impl FnOnce(&mut Guardian)) {
-        more(&mut self.noted);
+    fn says(&mut self, more: Told) {
+        self.noted.told.insert(more);
         let _ = self.lock.note(&self.noted);
     }
 
@@ -293,8 +295,8 @@ impl Watch<'_, '_> {
             self.started = true;
             let _ = started();
         }
-        if tick.is_confined && !self.said.noted.confined {
-            self.said.says(|noted| noted.confined = true);
+        if tick.is_confined && !self.said.noted.has_told(Told::Confined) {
+            self.said.says(Told::Confined);
         }
         if tick.ending {
             return Control::Continue;

@@ -19,7 +19,7 @@ use crate::{
     model::TurnId,
     process::{Containment, Ended, Outcome, Process, Spool},
     turn::{
-        lock::{GuardLock, Guardian, Left},
+        lock::{GuardLock, Guardian, Left, Told},
         site::Machine,
         wire::RESULT_MAX_BYTES,
     },
@@ -129,7 +129,8 @@ pub(in crate::turn) fn remains(
     is_complete: &dyn Fn(&[u8]) -> bool,
 ) -> Result<Remains> {
     let remains = in_folder(&folder(&machine.spool, turn_id, attempt), is_complete)?;
-    let is_unkept = || Guardian::noted(&machine.locks, turn_id, attempt).is_some_and(|left| left.unkept);
+    let is_unkept =
+        || Guardian::noted(&machine.locks, turn_id, attempt).is_some_and(|left| left.has_told(Told::Unkept));
     match remains {
         Remains::NeverStarted | Remains::Unknown if is_unkept() => Ok(Remains::Unkept),
         Remains::NeverStarted | Remains::Unknown | Remains::Unkept | Remains::Ended(_) => Ok(remains),

@@ -399,7 +399,6 @@ fn a_guarantee_that_did_not_hold_is_not_left_on_record() {
         });
         answer(&run.wait_with_output().unwrap());
         if guardians.is_empty() {
-            #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
             {
                 println!("skipped: no control group can be made");
             }

@@ -438,7 +438,6 @@ fn a_result_lasts_with_its_name_and_a_turn_syncs_twelve_times() {
     traced.env_clear().current_dir(place.tree()).stdin(std::process::Stdio::null());
     traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let Ok(output) = traced.output() else {
-        #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
         {
             println!("skipped: strace is missing");
         }
