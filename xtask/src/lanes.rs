@@ -4,6 +4,7 @@
 
 mod counts;
 mod hosts;
+mod left_out;
 mod plan;
 mod tools;
 
@@ -13,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use self::{counts::Counts, plan::Lane, tools::Tools};
+use self::{counts::Counts, left_out::LeftOut, plan::Lane, tools::Tools};
 use crate::process::{self, Ended, Limits, Moment};
 
 /// How long a whole run may take: past it, the run is a failure.
@@ -61,7 +62,8 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
     writeln!(out, "== {name}")?;
     let started = Moment::now();
     let mut seen = Counts::default();
-    work.current_dir(root);
+    let left_out = LeftOut::at(root)?;
+    work.current_dir(root).env(LeftOut::VARIABLE, left_out.path());
     let ended = process::run(work, limits, &mut |line| {
         if let Some(runner) = counts_by {
             seen += Counts::in_line(runner, line);
@@ -76,6 +78,10 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
             (false, "failed")
         }
     };
+    for line in left_out.told()? {
+        writeln!(out, "skipped by itself: {line}")?;
+        seen.leave_out();
+    }
     let counts = if counts_by.is_some() { seen.or_one(succeeded) } else { Counts::one(succeeded) };
     writeln!(out, "-- {name}: {how}, {:.1} s, {counts}", started.elapsed().as_secs_f64())?;
     Ok(counts)

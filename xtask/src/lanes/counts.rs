@@ -48,6 +48,12 @@ impl Counts {
         self
     }
 
+    /// Takes one test for skipped that its runner took for passed: it found that it cannot be run here.
+    pub(super) fn leave_out(&mut self) {
+        self.passed = self.passed.saturating_sub(1);
+        self.skipped += 1;
+    }
+
     /// What a line of a runner's output adds: nothing, unless it is a summary.
     pub(super) fn in_line(runner: Runner, line: &str) -> Self {
         let Some(parts) = runner.summary(line) else {

@@ -3,7 +3,7 @@
 //! Knows nothing of what runs. Without such a process a tree outlives the death of who runs it: what the system ends then
 //! is a child, and never the child's own children.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ const MORE_MS: u64 = 20_000;
 #[serde(deny_unknown_fields)]
 struct Job {
     argv: Vec<OsString>,
-    cwd: PathBuf,
+    cwd: OsString,
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
     stdout: Capture,
@@ -48,7 +48,7 @@ impl Job {
     fn of(spec: &Spec) -> Self {
         Self {
             argv: spec.argv.clone(),
-            cwd: spec.cwd.clone(),
+            cwd: spec.cwd.clone().into_os_string(),
             env: spec.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             stdin: spec.stdin.clone(),
             stdout: spec.stdout,
@@ -72,7 +72,7 @@ impl Job {
             grace_ms: self.grace_ms,
             tick_ms: TICK_MS,
             containment,
-            ..Spec::new(self.argv, self.cwd)
+            ..Spec::new(self.argv, self.cwd.into())
         }
     }
 }

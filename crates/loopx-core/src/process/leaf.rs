@@ -119,6 +119,15 @@ impl Leaf {
         members
     }
 
+    /// Whether something that descends from this process lives outside of it, all of which was in it before: what is born in
+    /// a group is in it, so that one set out to leave.
+    pub fn has_lost(&self) -> bool {
+        let below = census::below(std::process::id());
+        let inside = self.members();
+        let lives = |pid: &i32| census::any(*pid).is_some_and(|row| !row.dead);
+        below.iter().any(|pid| !inside.contains(pid) && lives(pid))
+    }
+
     /// Kills all of it in one step, where the kernel can; a member that forks meanwhile cannot get away.
     pub(super) fn kill(&self) {
         // Kernels before 5.14 have no such file; then each member is signalled by its pid.

@@ -32,7 +32,7 @@ mod stdin;
 mod tree;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use above::token_above;
 pub use channel::Channel;

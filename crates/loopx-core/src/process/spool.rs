@@ -130,7 +130,8 @@ impl Sink {
             let _ = self.file.as_ref().map(File::sync_data);
             // A file without a name is nothing. After its content that costs next to nothing.
             if !std::mem::replace(&mut self.is_named, true) {
-                let _ = self.path.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
+                let _ =
+                    self.path.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
             }
         }
     }

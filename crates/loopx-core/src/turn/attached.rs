@@ -10,6 +10,7 @@ use super::{
     examine::{examine, needed_folder, scopes},
     lock::{DriverLock, Driverless},
     opening::Opening,
+    renewal::Renewal,
     site::{Around, Site},
     snapshot::UndoLock,
     watch::Watcher,
@@ -24,7 +25,7 @@ use crate::{
         Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer,
         Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
     },
-    process::Process,
+    process::{Process, boot_ms},
 };
 
 /// What an owner says of its work.
@@ -175,8 +176,11 @@ fn prove(
         if !matches!(around.turn.state, TurnState::Candidate) || around.turn.own_id != own(wish, &around) {
             break;
         }
-        let step = examine(site, &around, &mut |_, phase| {
+        let (mut renewal, began_ms) = (Renewal::of(&around), boot_ms());
+        let step = examine(site, &around, &mut |site, phase| {
             watcher.sees(phase);
+            let elapsed_ms = boot_ms().saturating_sub(began_ms);
+            renewal.keep(site, &around, elapsed_ms, &|id, command| operation(wish, id, command));
             watcher.wants_stop()
         })?;
         failpoint::reach!(OwnerJudged);

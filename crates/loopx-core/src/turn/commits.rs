@@ -39,8 +39,8 @@ pub enum Commit {
     OwnCandidate,
     /// What the validators of an owner's result said in this round.
     OwnVerdict(u8),
-    /// The ownership is renewed during this attempt, for the time given.
-    Renew(u8, u32),
+    /// The ownership is renewed.
+    Renew,
 }
 
 /// The rounds in which the validators of an owner's result run: once more where the tree moved under them.
@@ -65,7 +65,7 @@ impl fmt::Display for Commit {
             Self::OwnCandidate => f.write_str("candidate"),
             Self::OwnVerdict(1) => f.write_str("verdict"),
             Self::OwnVerdict(round) => write!(f, "verdict.{round}"),
-            Self::Renew(attempt, time) => write!(f, "renew.{attempt}.{time}"),
+            Self::Renew => f.write_str("renew"),
         }
     }
 }
@@ -160,7 +160,7 @@ mod tests {
             (Commit::OwnCandidate, "op/candidate"),
             (Commit::OwnVerdict(1), "op/verdict"),
             (Commit::OwnVerdict(2), "op/verdict.2"),
-            (Commit::Renew(1, 7), "op/renew.1.7"),
+            (Commit::Renew, "op/renew"),
         ] {
             assert_eq!(commit.of(&base).unwrap().as_str(), id);
         }

@@ -16,6 +16,7 @@ use super::{
     lock::DriverLock,
     outcome::Closing,
     prove::let_go,
+    renewal::Renewal,
     site::{Around, Site},
     snapshot::UndoLock,
     watch::{Phase, Watcher},
@@ -31,7 +32,7 @@ use crate::{
         Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Guarantee, Operation,
         OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
-    process::Process,
+    process::{Process, boot_ms},
 };
 
 /// What starts a hosted Turn.
@@ -346,8 +347,12 @@ impl Driver<'_> {
     fn validate(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
         let watcher = self.watcher;
         let turn_id = around.turn.turn_id;
+        let (mut renewal, began_ms) = (Renewal::of(around), boot_ms());
         let wished = &mut |site: &mut Site<'_>, phase: Phase| {
             watcher.sees(phase);
+            // Who took it over meanwhile is found at the verdict.
+            let elapsed_ms = boot_ms().saturating_sub(began_ms);
+            renewal.keep(site, around, elapsed_ms, &|id, command| around.step(id, command));
             watcher.wants_stop() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
         };
         let step = examine(site, around, wished)?;

@@ -186,6 +186,8 @@ pub(super) enum Told {
     Began,
     /// All of it was moved into the control group.
     Confined,
+    /// Some of it left that group.
+    Escaped,
     /// It saw the end of all of it.
     Emptied,
     /// It gave up keeping how it ended: there was no room.

@@ -23,6 +23,7 @@ mod opening;
 mod outcome;
 mod prove;
 mod reach;
+mod renewal;
 mod resume;
 mod shift;
 mod site;

@@ -108,9 +108,7 @@ impl Driver<'_> {
             _ if !self.left.is_empty() => Emptied::Alive,
             _ => emptied(site.machine, turn.turn_id, number)?, // wildcard: nobody has said
         };
-        // A result that was all there stands; nothing is started beside what may live.
-        let has_result = matches!(&remains, Remains::Ended(outcome) if outcome.result_complete);
-        if emptied < Emptied::Confined || emptied < Emptied::Proved && !has_result {
+        if emptied < Emptied::Proved {
             return self.lose(site, lock, around, number);
         }
         let judged = match (remains, self.host) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::{
     attached::Done,
     prove::{live, minted_id, prove, try_prove, unless_plain_no},
-    site::Site,
+    site::{Site, sweep, validator_token},
 };
 use crate::{
     authority::{Authority, TurnFilter, View},
@@ -56,7 +56,11 @@ pub fn in_the_way(
         Ok(found)
     })?;
     found.retain(|turn| {
-        turn.is_driven() || matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. })
+        turn.is_driven()
+            || matches!(
+                turn.state,
+                TurnState::Candidate | TurnState::Held { .. } | TurnState::Unresolved { .. }
+            )
     });
     Ok(found)
 }
@@ -77,6 +81,10 @@ pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
                 proved => done.extend(unless_plain_no(proved)?),
             }
             continue;
+        }
+        // Past its time an attached result is anybody's to give up; what proved it goes first.
+        if matches!(turn.state, TurnState::Candidate) && site.around(turn.turn_id)?.has_expired() {
+            sweep(&validator_token(turn.turn_id)?, None)?;
         }
         done.extend(try_prove(site, turn)?);
     }

@@ -13,6 +13,7 @@ use super::{
     lock::{DriverLock, Driverless},
     outcome::{Closing, Loss, candidate, remains, unchanged, weaker},
     prove::{end_tree, finished, guardian_of, may_live, present_tree, prove, take},
+    renewal::Renewal,
     site::{Around, Emptied, Site},
     spool, tries,
     watch::{Phase, Watcher},
@@ -23,6 +24,7 @@ use crate::{
     kernel::{self, Found, Step},
     model::{Attempt, HostFailure, OperationId, Timestamp, Turn, TurnId, TurnState, Unresolved},
     private::Kind,
+    process::boot_ms,
 };
 
 /// Brings a Turn on from where a crash left it: reads a kept result, validates, starts the host again where nothing
@@ -202,8 +204,9 @@ impl Recovery<'_> {
         if attempt.end.as_ref().is_some_and(|end| end.failure.is_some()) {
             return Ok(true);
         }
+        // Nothing is started beside what may live, and nothing it may still change is taken for a result.
         let kept = self.kept(site, around, attempt)?;
-        if !self.settles(&kept) {
+        if self.known < Emptied::Proved {
             self.driver.lose(site, &self.lock, around, attempt.number)?;
             return Ok(false);
         }
@@ -233,7 +236,7 @@ impl Recovery<'_> {
             (Unresolved::Inconclusive, _) if turn.candidate.is_some() => Found::Again,
             (Unresolved::Lost | Unresolved::Incarnation | Unresolved::Inconclusive, Some(attempt)) => {
                 let kept = self.kept(site, around, attempt)?;
-                if !self.settles(&kept) {
+                if self.known < Emptied::Proved {
                     return Err(unresolved(turn));
                 }
                 match kept {
@@ -273,13 +276,6 @@ impl Recovery<'_> {
             submitted => submitted?,
         }
         Ok(true)
-    }
-
-    /// Whether what is known of the executor allows to go on from what it left: a result stands, and nothing is started
-    /// beside what may live.
-    fn settles(&self, kept: &KeptOf) -> bool {
-        let has_result = matches!(kept, KeptOf::Said(Judged::Result(_)));
-        self.known == Emptied::Proved || self.known == Emptied::Confined && has_result
     }
 
     /// Records first that the executor is gone, where that is not known yet.
@@ -381,8 +377,11 @@ fn resume_proving(
         if !matches!(around.turn.state, TurnState::Candidate) {
             break;
         }
-        let wished = &mut |_: &mut Site<'_>, phase: Phase| {
+        let (mut renewal, began_ms) = (Renewal::of(&around), boot_ms());
+        let wished = &mut |site: &mut Site<'_>, phase: Phase| {
             watcher.sees(phase);
+            let elapsed_ms = boot_ms().saturating_sub(began_ms);
+            renewal.keep(site, &around, elapsed_ms, &|id, command| around.step(id, command));
             watcher.wants_stop()
         };
         let Some(step) = examine(site, &around, wished)? else { break };

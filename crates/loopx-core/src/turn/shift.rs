@@ -3,10 +3,10 @@
 //! Knows nothing of how the host is run: by this process, by its guardian, or by one that another process started.
 
 use super::{
-    commits::Commit,
     driver::stop_is_wished,
     guard::{Alive, Ward},
     lock::DriverLock,
+    renewal::Renewal,
     site::{Around, Site},
     watch::{Phase, Watcher},
     wish,
@@ -14,7 +14,6 @@ use super::{
 use crate::{
     authority::StepRight as _,
     error::{Code, Result},
-    kernel::{ClaimCommand, Command},
     model::OperationId,
     process::{Control, Tick, boot_ms},
 };
@@ -59,10 +58,7 @@ pub(super) struct Shift<'s> {
     around: &'s Around,
     attempt: u8,
     wall_ms: u64,
-    /// Between two renewals, in milliseconds.
-    every_ms: u64,
-    renewed_at_ms: u64,
-    renewals: u32,
+    renewal: Renewal,
 }
 
 impl<'s> Shift<'s> {
@@ -74,9 +70,7 @@ impl<'s> Shift<'s> {
         attempt: u8,
         wall_ms: u64,
     ) -> Self {
-        let own = around.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
-        let every_ms = own.map_or(u64::MAX, |own| own.ttl_ms.as_ms() / 3).max(1);
-        Self { base, watcher, lock, around, attempt, wall_ms, every_ms, renewed_at_ms: 0, renewals: 0 }
+        Self { base, watcher, lock, around, attempt, wall_ms, renewal: Renewal::of(around) }
     }
 
     /// Looks around while a process of our own works.
@@ -121,27 +115,11 @@ impl<'s> Shift<'s> {
             }
             return false;
         }
-        if elapsed_ms.saturating_sub(self.renewed_at_ms) >= self.every_ms {
-            self.renewed_at_ms = elapsed_ms;
-            self.renewals += 1;
-            return self.renew(site);
-        }
-        true
-    }
-
-    /// Renews the ownership of a Turn whose host is alive; no, when somebody took it over.
-    fn renew(&self, site: &mut Site<'_>) -> bool {
-        let Some(todo) = &self.around.todo else { return true };
-        let Ok(id) = Commit::Renew(self.attempt, self.renewals).of(self.base) else {
-            return true;
-        };
-        let command = Command::Claim(ClaimCommand::Renew {
-            todo_id: todo.todo_id.clone(),
-            own_id: Some(self.around.turn.own_id),
-        });
-        match site.authority.submit(self.around.step(id, command)) {
-            Ok(receipt) => receipt.negative().is_none(),
-            Err(error) => !matches!(error.code(), Code::OwnershipSuperseded | Code::OwnershipExpired),
+        // No, when somebody took it over.
+        match self.renewal.keep(site, self.around, elapsed_ms, &|id, command| self.around.step(id, command)) {
+            Some(Ok(receipt)) => receipt.negative().is_none(),
+            Some(Err(error)) => !matches!(error.code(), Code::OwnershipSuperseded | Code::OwnershipExpired),
+            None => true,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use super::{
     guard::{self, Guarding, Presence},
     host::Hosts,
-    lock::Told,
+    lock::{Guardian, Told},
     snapshot::Keep,
     tree::{self, Tree},
     tries,
@@ -163,6 +163,15 @@ impl Around {
         own.filter(|own| own.turn_id == self.turn.turn_id).is_none_or(|own| self.facts.is_expired(own))
     }
 
+    /// How long the Turn's ownership lasts without renewal, and how much of that is left, in milliseconds; none where no
+    /// time runs.
+    pub(super) fn time_left_ms(&self) -> Option<(u64, u64)> {
+        let own = self.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
+        let own = own.filter(|own| own.turn_id == self.turn.turn_id && !own.frozen)?;
+        let left_ms = own.expires_at.as_ms().saturating_sub(self.facts.now().as_ms());
+        Some((own.ttl_ms.as_ms(), u64::try_from(left_ms).unwrap_or(0)))
+    }
+
     /// The agent that executes, as the actor of its driver's steps.
     pub fn executor(&self) -> Actor {
         Actor::Agent(self.turn.agent_id.clone(), self.turn.endpoint.clone())
@@ -304,16 +313,14 @@ pub(super) enum Emptied {
     Alive,
     /// Nothing of it is seen. Who killed its guardian may have left its tree before.
     Unseen,
-    /// As before, and it was in a control group, which only a program leaves that sets out to: its user may.
-    Confined,
     /// None of it lives.
     Proved,
 }
 
 /// Ends what an attempt has left, once its guardian is gone; what is known of it then.
 ///
-/// That a control group is empty proves nothing against a program that left it: whoever may make such a group may leave
-/// it. So only a guardian's own word does, or that nothing began.
+/// Proof is a guardian's own word, that nothing began, or that the control group is empty which held all of it and which
+/// nothing was seen to leave: what its user may make, a program of his may leave that sets out to.
 pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result<Emptied> {
     let token = attempt_token(turn_id, attempt)?;
     let lock = match guard::find(machine, turn_id, attempt, true, true)? {
@@ -339,12 +346,8 @@ pub(super) fn emptied(machine: &Machine, turn_id: TurnId, attempt: u8) -> Result
         return Ok(Emptied::Proved);
     }
     guard::trace(machine, turn_id, attempt);
-    let is_confined = guardian.is_some_and(|guardian| guardian.has_told(Told::Confined));
-    Ok(match (is_told, is_confined) {
-        (true, _) => Emptied::Proved,
-        (false, true) => Emptied::Confined,
-        (false, false) => Emptied::Unseen,
-    })
+    let held = |guardian: Guardian| guardian.has_told(Told::Confined) && !guardian.has_told(Told::Escaped);
+    Ok(if is_told || guardian.is_some_and(held) { Emptied::Proved } else { Emptied::Unseen })
 }
 
 /// A Turn as a view has it.

@@ -1,9 +1,11 @@
 //! The command line as a process: pipes, a missing home, the manual's lint, the shells, what is touched.
 
 use std::{
-    io::{Read as _, Write as _},
+    io::Read as _,
     process::{Command, Output, Stdio},
 };
+
+use crate::desk::skipped;
 
 /// Starts a program with an empty environment but `PATH`.
 fn command(program: &str) -> Command {
@@ -23,11 +25,6 @@ fn loopx(words: &[&str]) -> Output {
 /// Whether a program is there; a test that needs another one says that it is skipped.
 fn has(program: &str) -> bool {
     command(program).arg("--version").output().is_ok() || skipped(&format!("no {program}"))
-}
-
-fn skipped(why: &str) -> bool {
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
-    false
 }
 
 #[test]

@@ -308,9 +308,15 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
             Step::Dispatch { turn_id, own_id, attempt: Box::new(attempt), wall_ms: Duration::from_mins(1) },
             Verb::TurnDispatch,
         ),
-        (Step::Candidate { turn_id, own_id: None, candidate, wake: None, held_by: None }, Verb::TurnCandidate),
+        (
+            Step::Candidate { turn_id, own_id: None, candidate, wake: None, held_by: None },
+            Verb::TurnCandidate,
+        ),
         (Step::Verdict { turn_id, own_id, verdict, moved: false, goes_on: false }, Verb::TurnVerdict),
-        (Step::End { turn_id, own_id, failure: None, retry: false, note: None, held_by: None }, Verb::TurnEnd),
+        (
+            Step::End { turn_id, own_id, failure: None, retry: false, note: None, held_by: None },
+            Verb::TurnEnd,
+        ),
         (Step::Prove { turn_id, executor_gone: true, tree: None }, Verb::TurnProve),
         (Step::Lose { turn_id, own_id, executor_gone: true }, Verb::TurnLose),
         (Step::Recover { turn_id, own_id, found: Found::Again, wake: None }, Verb::TurnRecover),

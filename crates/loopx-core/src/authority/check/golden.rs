@@ -214,13 +214,22 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
         ),
         (
             "candidate",
-            Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate()), wake, held_by: None },
+            Step::Candidate {
+                turn_id,
+                own_id: Some(own_id),
+                candidate: Box::new(candidate()),
+                wake,
+                held_by: None,
+            },
         ),
         (
             "verdict",
             Step::Verdict { turn_id, own_id, verdict: Box::new(verdict), moved: true, goes_on: false },
         ),
-        ("end", Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")), held_by: None }),
+        (
+            "end",
+            Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")), held_by: None },
+        ),
         ("prove", Step::Prove { turn_id, executor_gone: true, tree }),
         ("lose", Step::Lose { turn_id, own_id, executor_gone: true }),
         (

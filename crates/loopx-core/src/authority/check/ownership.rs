@@ -37,7 +37,8 @@ fn through(
         "stop" => world.agent(actor, Command::Turn(TurnCommand::Stop { turn_id, own_id, reason: None })),
         "result" => {
             let candidate = Box::new(result(ResultKind::ValidatedProgress));
-            world.step(agent(actor), Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None })
+            world
+                .step(agent(actor), Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None })
         }
         "verdict" => {
             let verdict = Box::new(verdict(VerdictOutcome::Passed));

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::*;
+use crate::process::tests::skipped;
 
 /// Turns a header mark of the file to another number, as another release would have.
 fn mark(db: &Path, pragma: &str, value: i32) {
@@ -144,17 +145,17 @@ fn as_nobody(role: &str, disk: &Disk) -> String {
 }
 
 /// Permissions bind everybody but root, and only root can become somebody else.
-fn is_root(test: &str) -> bool {
+fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        println!("skipped: {test}: only root can drop to another user");
+        skipped("only root can drop to another user");
     }
     root
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_read_or_refused() {
-    if !is_root("a_folder_that_cannot_be_written_is_read_or_refused") {
+    if !is_root() {
         return;
     }
     let disk = Disk::new();

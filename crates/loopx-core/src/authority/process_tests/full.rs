@@ -1,6 +1,7 @@
 //! A disk without space, and a filesystem that nobody can write.
 
 use super::*;
+use crate::process::tests::skipped;
 
 #[test]
 fn a_full_file_is_disk_full_and_loses_nothing() {
@@ -30,14 +31,14 @@ struct Mount {
 
 impl Mount {
     /// `None`, said aloud, where mounting is not permitted.
-    fn new(test: &str, kib: u32) -> Option<Self> {
+    fn new(kib: u32) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let options = format!("size={kib}k,mode=0700");
         let mount = Self { dir };
         if mount.run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs"]) {
             return Some(mount);
         }
-        println!("skipped: {test}: mounting is not permitted");
+        skipped("mounting is not permitted");
         None
     }
 
@@ -75,7 +76,7 @@ impl Drop for Mount {
 
 #[test]
 fn a_full_filesystem_is_disk_full_and_loses_nothing() {
-    let Some(mount) = Mount::new("a_full_filesystem_is_disk_full_and_loses_nothing", 512) else { return };
+    let Some(mount) = Mount::new(512) else { return };
     let db = mount.file("t.db");
     drop(Writer::open_or_create(&db, &SCHEMA).unwrap());
     let mut written = 0;
@@ -102,7 +103,7 @@ fn a_full_filesystem_is_disk_full_and_loses_nothing() {
 
 #[test]
 fn a_read_only_mount_is_read_or_refused() {
-    let Some(mount) = Mount::new("a_read_only_mount_is_read_or_refused", 4096) else { return };
+    let Some(mount) = Mount::new(4096) else { return };
     let db = mount.file("t.db");
     drop(Writer::open_or_create(&db, &SCHEMA).unwrap());
     write_once(&db, "row", 1).unwrap();

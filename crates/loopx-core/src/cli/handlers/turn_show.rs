@@ -98,8 +98,7 @@ pub(super) fn show_one(
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
     let reader = Reader::of(context, args, desk);
     let snapshot = turn_trace::snapshot(&Workbench::of(context, desk)?.machine, &turn, now, &reader)?;
-    let document = page(&turn, words, &log, &kept, now, context.program)
-        .lines(snapshot.1)
+    let document = page(&turn, words, &log, &kept, snapshot.1, now, context.program)
         .lines(next.map(|command| format!("next: {}", reader.command(&command))));
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
@@ -136,6 +135,7 @@ fn page(
     causes: Vec<String>,
     log: &[&LogRow],
     kept: &[Value],
+    tree: show::Facts,
     now: Timestamp,
     program: &str,
 ) -> Document {
@@ -202,6 +202,7 @@ fn page(
             .collect();
         document = document.heading("Private").with(Block::Terms(lines));
     }
+    document = document.heading("Work tree").with(tree.block());
     if turn.is_driven() || turn.verdict.is_some() {
         document =
             document.line(format!("what was printed: {program} {}", turn_output::command(turn.turn_id)));

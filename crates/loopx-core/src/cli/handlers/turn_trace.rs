@@ -4,7 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::{names, reader::Reader, show};
+use super::{
+    names,
+    reader::Reader,
+    show::{self, Facts},
+};
 use crate::{
     error::Result,
     model::{Timestamp, Turn},
@@ -18,8 +22,8 @@ pub(super) fn snapshot(
     turn: &Turn,
     now: Timestamp,
     reader: &Reader,
-) -> Result<(Value, Vec<String>)> {
-    let none = |why: &str| (json!({"absent": why}), vec![format!("snapshot: none, {why}")]);
+) -> Result<(Value, Facts)> {
+    let none = |why: &str| (json!({"absent": why}), Facts::default().add("snapshot", format!("none, {why}")));
     let diff = reader.command(&format!("turn diff {}", names::short(&turn.turn_id)));
     let Some(record) = turn::recorded(machine, turn)? else { return Ok(none(turn::why_none(machine, turn))) };
     if record.after.is_none() && record.before.absent.is_none() && !turn.is_terminal() {
@@ -31,43 +35,44 @@ pub(super) fn snapshot(
     let changed = record.changes.len();
     let shown = if changed == 0 { String::new() } else { format!(": {diff}") };
     let is_undoing = turn::is_undoing(&machine.locks, turn);
-    let mut lines = vec![format!("snapshot: {} changed{shown}", paths(changed))];
+    let mut facts = Facts::default().add("snapshot", format!("{} changed{shown}", paths(changed)));
     let last = record.undos.len().saturating_sub(1);
-    let shown = record.undos.iter().enumerate();
-    lines.extend(shown.map(|(at, undo)| line(undo, at == last, is_undoing, turn, now, reader)));
+    for (at, undo) in record.undos.iter().enumerate() {
+        let (name, text) = told(undo, at == last, is_undoing, now);
+        facts = facts.add(name, text).maybe("to end it", way_out(undo, at == last, is_undoing, turn, reader));
+    }
     let undos = projection::with_units(serde_json::to_value(&record.undos).unwrap_or_default());
     let object = json!({
         "changed": changed, "peers": record.peers, "before_at_ms": record.before.at_ms, "undos": undos,
     });
-    Ok((object, lines))
+    Ok((object, facts))
 }
 
 fn paths(count: usize) -> String {
     if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
 }
 
-fn line(
-    undo: &Undo,
-    is_last: bool,
-    is_undoing: bool,
-    turn: &Turn,
-    now: Timestamp,
-    reader: &Reader,
-) -> String {
+/// One undo: what it is called, and what became of it.
+fn told(undo: &Undo, is_last: bool, is_undoing: bool, now: Timestamp) -> (&'static str, String) {
     let Undo { by, at_ms, ended_at_ms, .. } = undo;
     let when = |ms: i64| show::when(Timestamp::from_ms(ms), now);
-    let (done, doing, flag) = match undo.direction {
-        Direction::Undo => ("undone", "undo", ""),
-        Direction::Redo => ("done again", "redo", " --redo"),
+    let (done, doing) = match undo.direction {
+        Direction::Undo => ("undone", "undo"),
+        Direction::Redo => ("done again", "redo"),
     };
     match ended_at_ms {
-        Some(at_ms) => format!("{done}: by {by}, {}, {}", when(*at_ms), paths(undo.paths)),
-        None if !is_last => format!("{doing}: {by} began it {} and it was cut off", when(*at_ms)),
-        None if is_undoing => format!("{doing}: {by} is at it, since {}", when(*at_ms)),
-        None => format!(
-            "{doing}: {by} began it {} and it was cut off; to end it: {}",
-            when(*at_ms),
-            reader.command(&format!("turn undo {}{flag}", names::short(&turn.turn_id)))
-        ),
+        Some(at_ms) => (done, format!("by {by}, {}, {}", when(*at_ms), paths(undo.paths))),
+        None if is_last && is_undoing => (doing, format!("{by} is at it, since {}", when(*at_ms))),
+        None => (doing, format!("{by} began it {} and it was cut off", when(*at_ms))),
     }
+}
+
+/// What ends an undo that was cut off; none of one that needs nothing more.
+fn way_out(undo: &Undo, is_last: bool, is_undoing: bool, turn: &Turn, reader: &Reader) -> Option<String> {
+    let is_open = undo.ended_at_ms.is_none() && is_last && !is_undoing;
+    let flag = match undo.direction {
+        Direction::Undo => "",
+        Direction::Redo => " --redo",
+    };
+    is_open.then(|| reader.command(&format!("turn undo {}{flag}", names::short(&turn.turn_id))))
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Bound, Project, bind, discover};
-use crate::error::Code;
+use crate::{error::Code, process::tests::skipped};
 
 fn project(root: &Path) -> Project {
     Project { root: root.to_owned(), profile: Some("default".into()), goal: Some("importer".into()) }
@@ -129,7 +129,7 @@ fn git_itself_agrees() {
             .map(|output| (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
     };
     let Some((true, _)) = git(&main, &["init", "-q"]) else {
-        eprintln!("skipped: no git");
+        skipped("no git");
         return;
     };
     git(&main, &["commit", "-q", "--allow-empty", "-m", "first"]).unwrap();

@@ -36,10 +36,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
     rows.extend(no_agent(seen));
     rows.extend(seen.persons.iter().chain(&seen.open).filter_map(|todo| todo_row(seen, todo)));
     rows.extend(due(wait));
-    // What was never begun is not offered as done.
-    let is_begun = !wait.asks.iter().any(|ask| ask.why == Ask::NO_TODO);
-    let asks = wait.asks.iter().filter(|ask| is_begun || ask.why != Ask::READY_TO_CLOSE);
-    rows.extend(asks.map(|ask| asked_row(seen, ask)));
+    rows.extend(wait.asks.iter().map(|ask| asked_row(seen, ask)));
     // What two rules find is said once.
     let mut said = BTreeSet::new();
     rows.retain(|row| said.insert(row.command.clone()));

@@ -311,6 +311,16 @@ impl Watch<'_, '_> {
         Control::Continue
     }
 
+    /// Notes, once, that something left the group which held all of it.
+    fn look_for_escapes(&mut self) {
+        let noted = &self.said.noted;
+        let is_held = noted.has_told(Told::Confined) && !noted.has_told(Told::Escaped);
+        let leaf = noted.leaf.as_deref().filter(|_| is_held).and_then(Leaf::at);
+        if leaf.is_some_and(|leaf| leaf.has_lost()) {
+            self.said.says(Told::Escaped);
+        }
+    }
+
     fn is_told_to_stop(&mut self) -> bool {
         if !self.channel.is_due(0) {
             return false;
@@ -330,6 +340,7 @@ impl Watch<'_, '_> {
             if !self.said.stands() {
                 return false;
             }
+            self.look_for_escapes();
             // What cannot be told is not held against whoever drives.
             if DriverLock::seen(self.order.locks.as_ref(), self.order.turn_id) != Some(Seen::Gone) {
                 self.driven_at_ms = now_ms;

@@ -16,6 +16,7 @@ use super::{
     guardians::{end, guardian, kill, over, state},
     place::{Answer, Place, answer, until, until_let_go},
 };
+use crate::desk::skipped;
 
 const PID_SPACE: &[&str] = &["--pid", "--fork", "--kill-child", "--mount-proc"];
 /// Another boot's name, and a word that puts it in the place of this one's.
@@ -46,10 +47,7 @@ fn is_permitted(spaces: &[&str], script: &str, place: &Place) -> bool {
     let tried = apart(nothing.current_dir(place.tree()), spaces, script).status();
     let permitted = tried.is_ok_and(|status| status.success());
     if !permitted {
-        #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
-        {
-            println!("skipped: {spaces:?} is not permitted");
-        }
+        skipped(&format!("{spaces:?} is not permitted"));
     }
     permitted
 }

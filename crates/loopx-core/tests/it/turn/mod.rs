@@ -37,5 +37,7 @@ mod snapshots;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod sweeps;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
+mod traced;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod undos;
 mod verbs;

@@ -251,7 +251,10 @@ fn undo_and_redo_leave_their_trace_with_the_turn_and_none_in_the_log() {
         shown.json
     );
     let said = plain(&place, &["turn", "show", &turn]);
-    assert!(said.contains("undone: by user:ana, ") && said.contains("done again: by user:bo, "), "{said}");
+    assert!(
+        said.contains("undone      by user:ana, ") && said.contains("done again  by user:bo, "),
+        "{said}"
+    );
     assert_eq!(place.head(), head, "an undo moves no fact");
 }
 

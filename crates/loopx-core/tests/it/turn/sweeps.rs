@@ -12,6 +12,7 @@ use super::{
     guardians::{brought_on, end, guardian, is_stopped, kill, over, points, ready, state, stopped_guardians},
     place::{Place, answer, until, until_let_go},
 };
+use crate::desk::skipped;
 
 /// Two hours later than it is.
 const LATER: [(&str, &str); 1] = [("LOOPX_FAILPOINT_CLOCK", "boot=7200000,wall=7200000")];
@@ -258,10 +259,7 @@ impl Small {
         if small.run("mount", &["-t", "tmpfs", "-o", options, "tmpfs"]) {
             return Some(small);
         }
-        #[expect(clippy::print_stdout, reason = "what is left out is said aloud")]
-        {
-            println!("skipped: mounting is not permitted");
-        }
+        skipped("mounting is not permitted");
         None
     }
 
@@ -424,35 +422,6 @@ fn v04_a_validator_killed_at_its_work_is_asked_again_and_the_result_is_not_lost(
     place.call("user:ana", &["turn", "recover", &turn_id, "--resume"]).ok();
     assert_eq!(place.runs(), 1);
     over(&place, "a killed validator");
-}
-
-#[test]
-fn a_result_lasts_with_its_name_and_a_turn_syncs_twelve_times() {
-    let place = ready("touch answer");
-    let plain = place.command("user:ana", &place.run("op"), &[]);
-    let log = place.root().join("trace");
-    #[expect(clippy::disallowed_methods, reason = "a test looks at the binary from outside")]
-    let mut traced = std::process::Command::new("strace");
-    traced.args(["-f", "-y", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs,sync", "-o"]).arg(&log);
-    traced.arg(plain.get_program()).args(plain.get_args());
-    traced.env_clear().current_dir(place.tree()).stdin(std::process::Stdio::null());
-    traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let Ok(output) = traced.output() else {
-        {
-            println!("skipped: strace is missing");
-        }
-        return;
-    };
-    answer(&output).ok();
-    let text = fs::read_to_string(log).unwrap();
-    // An unfinished call is told a second time when it ends.
-    let calls: Vec<&str> =
-        text.lines().filter(|line| line.contains("sync(") || line.contains("sync_")).collect();
-    let at = |what: String| calls.iter().position(|call| call.contains(&what));
-    let folder = format!("/spool/{}.1", place.turn_id());
-    let (content, name) = (at(format!("{folder}/stdout>")), at(format!("{folder}>")));
-    assert!(content.is_some() && name > content, "{calls:#?}");
-    assert!(calls.len() <= 12, "{calls:#?}");
 }
 
 /// Where the guardians of a place keep what hosts say, as the host itself finds it.

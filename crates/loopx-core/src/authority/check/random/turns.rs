@@ -45,8 +45,13 @@ impl Player {
             outside: [].into(),
             shared: false,
         };
-        let step =
-            Step::Candidate { turn_id, own_id: Some(own_id), candidate: Box::new(candidate), wake: None, held_by: None };
+        let step = Step::Candidate {
+            turn_id,
+            own_id: Some(own_id),
+            candidate: Box::new(candidate),
+            wake: None,
+            held_by: None,
+        };
         self.step(&turn, step);
     }
 
@@ -114,7 +119,9 @@ impl Player {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let failure = Some([HostFailure::Crashed, HostFailure::Timeout][usize::from(y) % 2]);
         let step = match x % 6 {
-            0 => Step::End { turn_id, own_id, failure, retry: y.is_multiple_of(2), note: None, held_by: None },
+            0 => {
+                Step::End { turn_id, own_id, failure, retry: y.is_multiple_of(2), note: None, held_by: None }
+            }
             1 => Step::Prove { turn_id, executor_gone: y.is_multiple_of(2), tree: None },
             2 => Step::Lose { turn_id, own_id, executor_gone: y.is_multiple_of(2) },
             3 => Step::Recover { turn_id, own_id, found: Found::Nothing(HostFailure::Crashed), wake: None },
