@@ -11,14 +11,11 @@ use super::{
     walk::{Fate, act, plan},
 };
 use crate::{
-    authority::{
-        TurnFilter, View,
-        clock::{Clock as _, SystemClock},
-    },
+    authority::clock::{Clock as _, SystemClock},
     error::{Code, Error, Result, echo},
     failpoint,
     model::{Actor, Turn, TurnState, Workspace},
-    turn::site::Site,
+    turn::{beside, site::Site},
 };
 
 /// How many paths a refusal names in words.
@@ -182,7 +179,7 @@ fn check_unfinished(shelf: &Shelf, record: &Record) -> Result<()> {
 /// same goes for one that is unresolved, of which nobody knows what it still does. This is read as by a writer: behind
 /// every admission that has not seen the lock of this undo.
 fn check_live(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
-    let other = site.authority.read_first(|view| other_live(view, turn))?;
+    let other = site.authority.read_first(|view| beside::live(view, turn))?;
     let Some(other) = other else { return Ok(()) };
     let other_id = other.turn_id;
     let ask = site.around(other_id)?.asks.into_iter().next();
@@ -203,29 +200,6 @@ fn check_live(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
         .detail("turn_id", other_id.to_string())
         .detail("state", other.state.as_str())
         .hint(hint))
-}
-
-fn other_live(view: &mut dyn View, turn: &Turn) -> Result<Option<Turn>> {
-    const PAGE: usize = 256;
-    let mut after = None;
-    loop {
-        let goals = view.goals(after.as_ref(), PAGE)?;
-        let Some(last) = goals.last() else { return Ok(None) };
-        after = Some(last.goal_id.clone());
-        for goal in goals {
-            let filter = TurnFilter { goal: &goal.goal_id, todo: None, agent: None, live: true };
-            let mut before: Option<String> = None;
-            loop {
-                let turns = view.turns(&filter, before.as_deref(), PAGE)?;
-                let Some(last) = turns.last() else { break };
-                before = Some(last.turn_id.to_string());
-                let is_other = |other: &Turn| other.turn_id != turn.turn_id && other.shares_tree(turn);
-                if let Some(other) = turns.into_iter().find(is_other) {
-                    return Ok(Some(other));
-                }
-            }
-        }
-    }
 }
 
 /// Says that not one path can be put back, and what stands in the way of each.
