@@ -50,16 +50,35 @@ impl Command {
     /// The Todo that a command takes from whoever works on it, once his time is over.
     pub fn takes_away(&self) -> Option<&TodoId> {
         match self {
-            Self::Claim(
-                ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. },
-            )
-            | Self::Todo(
+            Self::Claim(command) => match command {
+                ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. } => {
+                    Some(todo_id)
+                }
+                ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } | ClaimCommand::Release { .. } => None,
+            },
+            Self::Todo(command) => match command {
                 TodoCommand::Cancel { todo_id, .. }
                 | TodoCommand::Defer { todo_id, .. }
                 | TodoCommand::Block { todo_id, .. }
-                | TodoCommand::Complete { todo_id, .. },
-            ) => Some(todo_id),
-            _ => None, // wildcard: every other command ends no Turn, or is refused while one runs
+                | TodoCommand::Complete { todo_id, .. } => Some(todo_id),
+                TodoCommand::Add(_)
+                | TodoCommand::Update { .. }
+                | TodoCommand::Link { .. }
+                | TodoCommand::Unlink { .. }
+                | TodoCommand::Unblock { .. }
+                | TodoCommand::Hold { .. }
+                | TodoCommand::Unhold { .. }
+                | TodoCommand::Resolve { .. }
+                | TodoCommand::Reopen { .. } => None,
+            },
+            // Every other command ends no Turn, or is refused while one runs.
+            Self::Goal(_)
+            | Self::Agent(_)
+            | Self::Turn(_)
+            | Self::Gate(_)
+            | Self::Evidence(_)
+            | Self::Quota(_)
+            | Self::Batch(_) => None,
         }
     }
 }

@@ -29,9 +29,11 @@ pub(super) enum Mark {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod table {
     use std::{
-        fs::{File, read_dir, read_link},
+        ffi::OsStr,
+        fs::{File, read_dir, read_link, read_to_string},
         io::{self, Read},
         os::unix::ffi::OsStrExt as _,
+        path::Path,
     };
 
     use super::{Mark, Row};
@@ -106,14 +108,22 @@ mod table {
         Ok(bytes)
     }
 
-    pub(in crate::process) fn has_open(pid: i32, name: &[u8]) -> bool {
+    pub(in crate::process) fn has_locked(pid: i32, name: &[u8]) -> bool {
         let descriptors = read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let mut files = descriptors.filter_map(|descriptor| read_link(descriptor.path()).ok());
-        files.any(|file| {
+        let is_named = |file: &Path| {
             let path = file.as_os_str().as_bytes();
             let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
             path.strip_suffix(name).is_some_and(|folder| folder.ends_with(b"/"))
-        })
+        };
+        // Whoever only reads it, or looks whether it is locked, has no lock of his own alone.
+        let is_locked = |descriptor: &OsStr| {
+            let told = format!("/proc/{pid}/fdinfo/{}", descriptor.to_string_lossy());
+            let told = read_to_string(told).unwrap_or_default();
+            told.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "))
+        };
+        let mut named =
+            descriptors.filter(|descriptor| read_link(descriptor.path()).is_ok_and(|file| is_named(&file)));
+        named.any(|descriptor| is_locked(&descriptor.file_name()))
     }
 
     pub(in crate::process) fn children(pid: u32) -> Option<Vec<i32>> {
@@ -151,7 +161,7 @@ mod table {
         None
     }
 
-    pub(in crate::process) fn has_open(_pid: i32, _name: &[u8]) -> bool {
+    pub(in crate::process) fn has_locked(_pid: i32, _name: &[u8]) -> bool {
         false
     }
 
@@ -179,8 +189,8 @@ pub(super) fn any(pid: i32) -> Option<Row> {
 }
 
 /// Whether a process has a file of this name open, also one that was removed; no where that may not be seen.
-pub(super) fn has_open(pid: i32, name: &[u8]) -> bool {
-    table::has_open(pid, name)
+pub(super) fn has_locked(pid: i32, name: &[u8]) -> bool {
+    table::has_locked(pid, name)
 }
 
 /// The children of a process; none where the system does not list them.

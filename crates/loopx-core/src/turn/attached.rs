@@ -9,7 +9,7 @@ use super::{
     commits::{Commit, ROUNDS},
     examine::{examine, needed_folder, scopes},
     lock::{DriverLock, Driverless},
-    opening::Opening,
+    opening::{Opening, Outside},
     renewal::Renewal,
     site::{Around, Site},
     snapshot::UndoLock,
@@ -237,7 +237,8 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
     } else {
         None
     };
-    let (outside, shared) = Opening::outside(site, around, tree.as_ref())?;
+    let (outside, shared) =
+        if validates { Opening::outside(site, around, tree.as_ref())? } else { Outside::default() };
     let summary = wish.summary.as_deref().map(screened).transpose()?;
     let said = serde_json::json!({
         "kind": wish.kind, "continuation": wish.continuation, "goes_on": wish.goes_on,

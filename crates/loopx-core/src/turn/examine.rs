@@ -94,7 +94,9 @@ pub(super) fn examine(
             let changed = last.since(first, &site.machine.env);
             changed.is_none_or(|paths| paths.iter().any(|path| counts.has(path))) || drifted
         }
-        _ => false, // wildcard: of a tree without a picture nothing is claimed
+        (Some(_), None) => true,
+        // Of a tree that had no picture nothing is claimed.
+        (None, _) => false,
     };
     spool::keep_proof(site, turn.turn_id, &finding.output)?;
     let tree = last.map(|tree| tree.digest(&scopes));

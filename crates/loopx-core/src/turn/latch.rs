@@ -72,11 +72,18 @@ impl Latch {
     pub(super) fn renew(&self, text: &[u8]) -> bool {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let Ok(file) = file::open(&self.path, For::Keeping) else { return false };
-        let is_mine = file.try_lock().is_ok()
-            && is_still(&self.path, &file)
-            && file.metadata().is_ok_and(|file| file.len() == 0)
-            && file.write_all_at(text, 0).is_ok();
+        let deadline = Deadline::after(LOOK);
+        let file = loop {
+            let Ok(file) = file::open(&self.path, For::Keeping) else { return false };
+            match file.try_lock() {
+                Ok(()) if is_still(&self.path, &file) => break file,
+                Ok(()) => {}
+                // Whoever clears up lets go of it in a moment.
+                Err(TryLockError::WouldBlock) if !deadline.left().is_zero() => process::pause(10),
+                Err(_) => return false,
+            }
+        };
+        let is_mine = file.metadata().is_ok_and(|file| file.len() == 0) && file.write_all_at(text, 0).is_ok();
         if is_mine {
             // The one that is locked now takes the other's place before that is let go.
             drop(self.file.replace(file));

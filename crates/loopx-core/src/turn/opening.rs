@@ -75,12 +75,15 @@ impl Opening {
 
     /// What changed since outside the scopes that a Turn declares, given the picture of now.
     ///
-    /// Without two pictures, or scopes, nothing can be said to lie outside. Errors: `store_*`.
+    /// Without scopes, or a picture of then, nothing can be said to lie outside; without one of now, anything may.
+    /// Errors: `store_*`.
     pub(super) fn outside(site: &mut Site<'_>, around: &Around, now: Option<&Tree>) -> Result<Outside> {
         let declared: BTreeSet<_> = gathered(declared(around)?);
-        let Some(now) = now.filter(|_| !declared.is_empty()) else { return Ok(Outside::default()) };
+        if declared.is_empty() {
+            return Ok(Outside::default());
+        }
         let Some(opening) = Self::kept(site, &around.turn)? else { return Ok(Outside::default()) };
-        let paths: Vec<String> = match now.since(&opening.tree, &site.machine.env) {
+        let paths: Vec<String> = match now.and_then(|now| now.since(&opening.tree, &site.machine.env)) {
             Some(changed) => {
                 let outside = changed.iter().filter(|path| !is_within(path, &declared));
                 gathered(outside.take(OUTSIDE_MAX).map(|path| path.to_string_lossy().into_owned()))

@@ -96,6 +96,7 @@ impl Driver<'_> {
         remains: Remains,
     ) -> Result<Flow> {
         let turn = &around.turn;
+        self.held_by = None;
         if let Remains::Ended(outcome) = &remains {
             spool::keep(site, turn.turn_id, number, outcome)?;
             failpoint::reach!(TurnSpooled);

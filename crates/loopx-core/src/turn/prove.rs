@@ -181,10 +181,7 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
         if is_swept? {
             return Ok(());
         }
-        return Err(Error::new(
-            Code::ExecutorActive,
-            format!("a validator of the Turn {turn_id} cannot be ended"),
-        ));
+        return Err(validator_lives(turn_id));
     }
     let lock = match take(site, turn) {
         Ok(lock) => lock,
@@ -209,6 +206,13 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
     let step = Step::Prove { turn_id, executor_gone: true, tree: None };
     let operation = around.proof(Commit::Prove.of(&minted_id()?)?, step);
     site.authority.submit_step(&lock, operation).map(drop)
+}
+
+/// The error while a validator cannot be ended.
+pub(super) fn validator_lives(turn_id: TurnId) -> Error {
+    Error::new(Code::ExecutorActive, format!("a validator of the Turn {turn_id} cannot be ended"))
+        .detail("turn_id", turn_id.to_string())
+        .hint(format!("turn show {turn_id}"))
 }
 
 /// Whether neither a host nor a validator of a driven Turn is at work here.

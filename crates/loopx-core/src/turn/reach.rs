@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::{
     attached::Done,
-    prove::{live, minted_id, prove, try_prove, unless_plain_no},
+    prove::{live, minted_id, prove, try_prove, unless_plain_no, validator_lives},
     site::{Site, sweep, validator_token},
 };
 use crate::{
@@ -84,7 +84,10 @@ pub fn prove_each(site: &mut Site<'_>, turns: &[Turn]) -> Result<Vec<Done>> {
         }
         // Past its time an attached result is anybody's to give up; what proved it goes first.
         if matches!(turn.state, TurnState::Candidate) && site.around(turn.turn_id)?.has_expired() {
-            sweep(&validator_token(turn.turn_id)?, None)?;
+            let is_swept = sweep(&validator_token(turn.turn_id)?, None)?;
+            if !is_swept {
+                return Err(validator_lives(turn.turn_id));
+            }
         }
         done.extend(try_prove(site, turn)?);
     }

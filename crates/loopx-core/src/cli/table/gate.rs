@@ -10,7 +10,7 @@ const ID: Arg = Arg::positional(
     "id",
     "GATE",
     Kind::Id,
-    "The gate: `gate_…`, or the start that lists show; whole with --json",
+    "The gate: `gate_…`, or its short form in lists; whole with --json",
 );
 const KINDS: &[&str] = &["decision", "approval", "credential", "access", "publication", "direction"];
 

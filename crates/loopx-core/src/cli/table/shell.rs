@@ -61,7 +61,7 @@ const REVOKE: Command = Command::verb("revoke", Access::Writes, "Ends a token.")
         "id",
         "TOKEN",
         Kind::Id,
-        "The token: `tok_…`, or the start that lists show; whole with --json",
+        "The token: `tok_…`, or its short form in lists; whole with --json",
     )])
     .examples(&[example("token revoke 0v7k3", "at once")])
     .codes(&[Code::UserOnly, Code::Unauthenticated]);

@@ -10,7 +10,7 @@ const ID: Arg = Arg::positional(
     "id",
     "TURN",
     Kind::Id,
-    "The Turn: `trn_…`, or the start that lists show; whole with --json",
+    "The Turn: `trn_…`, or its short form in lists; whole with --json",
 );
 const TODO: Arg = Arg::option("todo", "TODO", Kind::Id, "The Todo; else what the agent should do next");
 pub(super) const AGENT: Arg = Arg::option("agent", "AGENT", Kind::Id, "The agent that works");
@@ -136,7 +136,7 @@ const RECOVER: Command = Command::verb(
 )
 .long(&[
     "With `--prove` it records what can be proven, and starts nothing. With `--resume` it also goes on: it \
-         reads a finished result, runs validators, or starts the host again where nothing can have changed.",
+         reads a finished result, runs validators, or starts the host again where its end was seen, or nothing can have changed.",
 ])
 .args(&[
     Arg::maybe("id", "TURN", Kind::Id, "The Turn; else, with `--prove`, all of this machine"),

@@ -129,10 +129,12 @@ pub(in crate::turn) fn remains(
     is_complete: &dyn Fn(&[u8]) -> bool,
 ) -> Result<Remains> {
     let remains = in_folder(&folder(&machine.spool, turn_id, attempt), is_complete)?;
-    let is_unkept =
-        || Guardian::noted(&machine.locks, turn_id, attempt).is_some_and(|left| left.has_told(Told::Unkept));
+    let has_told =
+        |told| Guardian::noted(&machine.locks, turn_id, attempt).is_some_and(|left| left.has_told(told));
     match remains {
-        Remains::NeverStarted | Remains::Unknown if is_unkept() => Ok(Remains::Unkept),
+        Remains::NeverStarted | Remains::Unknown if has_told(Told::Unkept) => Ok(Remains::Unkept),
+        // Its lock outweighs a folder that is gone.
+        Remains::NeverStarted if has_told(Told::Began) => Ok(Remains::Unknown),
         Remains::NeverStarted | Remains::Unknown | Remains::Unkept | Remains::Ended(_) => Ok(remains),
     }
 }

@@ -53,7 +53,10 @@ pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, by: &Actor, 
     if !turn.is_terminal() {
         let message =
             format!("the Turn {turn_id} is {}; only what has ended is taken back", turn.state.as_str());
-        return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn stop {turn_id}")));
+        // What brings it to its end comes before what gives its result up.
+        let ask = site.around(turn_id)?.asks.into_iter().next();
+        let hint = ask.map_or_else(|| format!("turn show {turn_id}"), |ask| ask.command);
+        return Err(Error::new(Code::InvalidTransition, message).hint(hint));
     }
     if !dry {
         site.snapshots_of_ended();

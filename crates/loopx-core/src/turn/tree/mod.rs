@@ -1,6 +1,6 @@
 //! Owns what a git work tree looks like at one moment, so that two moments can be compared.
 //!
-//! Knows nothing of Turns, nor how git is asked. A folder that is no git work tree, or holds more changes than are read in a moment, has no
+//! Knows nothing of Turns, nor how git is asked. A folder that is no git work tree, or holds more changes than git lists in a moment, has no
 //! such picture; then nothing is claimed about it. Whether a small plain folder is the same can be told all the same.
 
 mod listing;
@@ -10,7 +10,10 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{File, read_link},
     io::Read as _,
-    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -152,7 +155,8 @@ pub(super) fn is_within(path: &Path, scopes: &BTreeSet<ScopePath>) -> bool {
     scopes.is_empty() || scopes.iter().any(|scope| scope.as_str() == "." || path.starts_with(scope.as_str()))
 }
 
-/// The digest of what lies at a path; none when more would have to be read than is left.
+/// The digest of what lies at a path: of its content, or, when more would have to be read than is left, of its size and of
+/// when it was changed.
 fn blob(path: &Path, left: &mut u64) -> Option<Digest> {
     let Ok(meta) = path.symlink_metadata() else { return Some(Digest::of_parts(&[b"gone"])) };
     if meta.is_symlink() {
@@ -161,6 +165,10 @@ fn blob(path: &Path, left: &mut u64) -> Option<Digest> {
     }
     if !meta.is_file() {
         return Some(Digest::of_parts(&[b"other"]));
+    }
+    if meta.len() > *left {
+        let (len, at) = (meta.len().to_be_bytes(), [meta.mtime(), meta.mtime_nsec()].map(i64::to_be_bytes));
+        return Some(Digest::of_parts(&[b"large", &len, at.as_flattened()]));
     }
     let mut content = Vec::new();
     File::open(path).ok()?.take(left.saturating_add(1)).read_to_end(&mut content).ok()?;
