@@ -1,7 +1,7 @@
 //! Owns what is remembered of one Turn's snapshots: when they were taken, what differs between them, and that it was undone.
 //!
-//! Knows neither git nor files. A path stands there so that it is text and its bytes can be had back: what is no UTF-8,
-//! and the sign `%`, as `%` and two hexadecimal digits.
+//! Knows neither git nor files. A path stands there so that it is text on one line and its bytes can be had back: what is no
+//! UTF-8, a control character, and the sign `%`, as `%` and two hexadecimal digits.
 
 use std::fmt::Write as _;
 
@@ -276,7 +276,12 @@ pub(super) fn encode(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c == '%' { text.push_str("%25") } else { text.push(c) }
+            if c == '%' || c.is_ascii_control() {
+                // Writing to a string does not fail.
+                let _ = write!(text, "%{:02x}", u32::from(c));
+            } else {
+                text.push(c);
+            }
         }
         for byte in chunk.invalid() {
             // Writing to a string does not fail.

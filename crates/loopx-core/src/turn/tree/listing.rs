@@ -56,6 +56,8 @@ pub(super) fn changed(
     env: &BTreeMap<OsString, OsString>,
 ) -> Option<(Vec<u8>, BTreeSet<PathBuf>)> {
     let mut env = quiet(env);
+    // The tree may name another in its place.
+    env.insert("GIT_WORK_TREE".into(), folder.into());
     // A filter is a program that the work tree may name; what differs is told without it.
     let filters =
         ["config", "--null", "--name-only", "--get-regexp", r"^filter\..+\.(clean|process|required)$"];

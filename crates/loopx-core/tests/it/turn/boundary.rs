@@ -107,6 +107,25 @@ fn what_a_host_commits_is_as_outside_as_what_it_leaves_lying() {
 }
 
 #[test]
+fn a_host_that_hides_its_tree_from_git_is_refused() {
+    let elsewhere = "cp -r . ../copy; rm -rf ../copy/.git; git config core.worktree \"$(realpath ../copy)\"";
+    for hide in [
+        "git config core.bare true",
+        "rm -rf .git",
+        "echo junk > .git/HEAD",
+        "echo junk > .git/index",
+        "echo '[' >> .git/config",
+        elsewhere,
+    ] {
+        let place = scoped(&format!("{hide}; mkdir -p docs src; touch docs/stray src/a"));
+        let failed = place.call("user:ana", &place.run("r1"));
+        assert_eq!((failed.exit, failed.code()), (Some(1), "validation_failed"), "{hide}: {}", failed.json);
+        assert!(failed.text("/error/message").contains("boundary_violation"), "{hide}: {}", failed.json);
+        assert_eq!(place.todo_state(), "open", "{hide}");
+    }
+}
+
+#[test]
 fn an_attached_result_is_held_to_the_scopes_it_was_claimed_with() {
     let place = scoped("");
     let own = place.own("agent:a");
