@@ -25,7 +25,7 @@ use crate::{
         Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer,
         Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
     },
-    process::{Process, boot_ms},
+    process::Process,
 };
 
 /// What an owner says of its work.
@@ -176,11 +176,10 @@ fn prove(
         if !matches!(around.turn.state, TurnState::Candidate) || around.turn.own_id != own(wish, &around) {
             break;
         }
-        let (mut renewal, began_ms) = (Renewal::of(&around), boot_ms());
+        let mut renewal = Renewal::of(&around);
         let step = examine(site, &around, &mut |site, phase| {
             watcher.sees(phase);
-            let elapsed_ms = boot_ms().saturating_sub(began_ms);
-            renewal.keep(site, &around, elapsed_ms, &|id, command| operation(wish, id, command));
+            renewal.keep(site, &around, &|id, command| operation(wish, id, command));
             watcher.wants_stop()
         })?;
         failpoint::reach!(OwnerJudged);

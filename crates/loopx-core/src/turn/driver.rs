@@ -32,7 +32,7 @@ use crate::{
         Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Guarantee, Operation,
         OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
-    process::{Process, boot_ms},
+    process::Process,
 };
 
 /// What starts a hosted Turn.
@@ -347,12 +347,11 @@ impl Driver<'_> {
     fn validate(&mut self, site: &mut Site<'_>, lock: &DriverLock, around: &Around) -> Result<Flow> {
         let watcher = self.watcher;
         let turn_id = around.turn.turn_id;
-        let (mut renewal, began_ms) = (Renewal::of(around), boot_ms());
+        let mut renewal = Renewal::of(around);
         let wished = &mut |site: &mut Site<'_>, phase: Phase| {
             watcher.sees(phase);
             // Who took it over meanwhile is found at the verdict.
-            let elapsed_ms = boot_ms().saturating_sub(began_ms);
-            renewal.keep(site, around, elapsed_ms, &|id, command| around.step(id, command));
+            renewal.keep(site, around, &|id, command| around.step(id, command));
             watcher.wants_stop() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
         };
         let step = examine(site, around, wished)?;

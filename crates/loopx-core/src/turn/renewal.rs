@@ -11,9 +11,10 @@ use crate::{
     error::Result,
     kernel::{ClaimCommand, Command},
     model::{Operation, OperationId, Receipt},
+    process::boot_ms,
 };
 
-/// When an ownership is due to be renewed, in milliseconds since its keeper began.
+/// When an ownership is due to be renewed, in milliseconds of the boot clock.
 #[derive(Debug)]
 pub(super) struct Renewal {
     every_ms: u64,
@@ -27,7 +28,7 @@ impl Renewal {
             return Self { every_ms: u64::MAX, due_ms: u64::MAX };
         };
         let every_ms = (ttl_ms / 3).max(1);
-        Self { every_ms, due_ms: left_ms.saturating_sub(every_ms * 2) }
+        Self { every_ms, due_ms: boot_ms().saturating_add(left_ms.saturating_sub(every_ms * 2)) }
     }
 
     /// Renews it when that is due, by an operation of its holder; none while it is not.
@@ -35,11 +36,11 @@ impl Renewal {
         &mut self,
         site: &mut Site<'_>,
         around: &Around,
-        elapsed_ms: u64,
         operation: &dyn Fn(OperationId, Command) -> Operation<Command>,
     ) -> Option<Result<Receipt>> {
-        let todo = around.todo.as_ref().filter(|_| elapsed_ms >= self.due_ms)?;
-        self.due_ms = elapsed_ms.saturating_add(self.every_ms);
+        let now_ms = boot_ms();
+        let todo = around.todo.as_ref().filter(|_| now_ms >= self.due_ms)?;
+        self.due_ms = now_ms.saturating_add(self.every_ms);
         let own_id = Some(around.turn.own_id);
         let command = Command::Claim(ClaimCommand::Renew { todo_id: todo.todo_id.clone(), own_id });
         let id = minted_id().and_then(|base| Commit::Renew.of(&base));

@@ -24,7 +24,6 @@ use crate::{
     kernel::{self, Found, Step},
     model::{Attempt, HostFailure, OperationId, Timestamp, Turn, TurnId, TurnState, Unresolved},
     private::Kind,
-    process::boot_ms,
 };
 
 /// Brings a Turn on from where a crash left it: reads a kept result, validates, starts the host again where nothing
@@ -377,11 +376,10 @@ fn resume_proving(
         if !matches!(around.turn.state, TurnState::Candidate) {
             break;
         }
-        let (mut renewal, began_ms) = (Renewal::of(&around), boot_ms());
+        let mut renewal = Renewal::of(&around);
         let wished = &mut |site: &mut Site<'_>, phase: Phase| {
             watcher.sees(phase);
-            let elapsed_ms = boot_ms().saturating_sub(began_ms);
-            renewal.keep(site, &around, elapsed_ms, &|id, command| around.step(id, command));
+            renewal.keep(site, &around, &|id, command| around.step(id, command));
             watcher.wants_stop()
         };
         let Some(step) = examine(site, &around, wished)? else { break };

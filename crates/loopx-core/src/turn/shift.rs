@@ -116,7 +116,7 @@ impl<'s> Shift<'s> {
             return false;
         }
         // No, when somebody took it over.
-        match self.renewal.keep(site, self.around, elapsed_ms, &|id, command| self.around.step(id, command)) {
+        match self.renewal.keep(site, self.around, &|id, command| self.around.step(id, command)) {
             Some(Ok(receipt)) => receipt.negative().is_none(),
             Some(Err(error)) => !matches!(error.code(), Code::OwnershipSuperseded | Code::OwnershipExpired),
             None => true,

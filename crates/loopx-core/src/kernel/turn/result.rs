@@ -12,6 +12,7 @@ use crate::{
     },
 };
 
+/// Takes a result where the Turn may have one.
 pub(super) fn candidate_came(
     draft: &mut Draft<'_>,
     turn: &Turn,

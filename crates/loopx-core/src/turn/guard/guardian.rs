@@ -155,7 +155,7 @@ fn guard(
     // From here on nothing is refused any more: the host ran.
     let kept = after(order, &outcome, channel);
     match kept {
-        // Whoever finds a lock without a file takes the end as it is written.
+        // Whoever finds no lock file takes the end as it is written.
         Ok(By::Guardian) if outcome.survivors.is_empty() => lock.close(),
         Ok(By::Guardian | By::Driver) => {}
         Err(_) => said.says(Told::Unkept),

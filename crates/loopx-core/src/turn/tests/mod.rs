@@ -3,5 +3,6 @@
 mod attached;
 mod bench;
 mod hosted;
+mod ownership;
 mod receipts;
 mod recovery;

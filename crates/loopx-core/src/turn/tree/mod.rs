@@ -1,7 +1,7 @@
 //! Owns what a git work tree looks like at one moment, so that two moments can be compared.
 //!
-//! Knows nothing of Turns, nor how git is asked. A folder that is no git work tree, or holds more changes than git lists in a moment, has no
-//! such picture; then nothing is claimed about it. Whether a small plain folder is the same can be told all the same.
+//! Knows nothing of Turns, nor how git is asked. A folder that is no git work tree, or holds more changes than git lists in
+//! a moment, has no such picture; what follows from that its asker says. Whether a small plain folder is the same can be told all the same.
 
 mod listing;
 

@@ -9,7 +9,7 @@ use std::{
 use super::{guardians::ready, place::answer};
 
 #[test]
-fn a_result_lasts_with_its_name_and_a_turn_syncs_twelve_times() {
+fn a_result_lasts_with_its_name_and_a_turn_syncs_at_most_twelve_times() {
     let place = ready("touch answer");
     let plain = place.command("user:ana", &place.run("op"), &[]);
     let log = place.root().join("trace");
