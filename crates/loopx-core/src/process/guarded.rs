@@ -61,6 +61,8 @@ impl Launcher {
 #[derive(Debug)]
 pub struct Companion {
     child: Child,
+    /// Whether it is at work that it goes on with when nobody listens to it any more.
+    goes_on: bool,
     /// Both ways.
     pub channel: Channel,
 }
@@ -72,7 +74,7 @@ impl Companion {
     pub fn start(launcher: &Launcher, word: &str) -> io::Result<Self> {
         let (channel, theirs) = Channel::pair()?;
         let child = launcher.command(word).stdin(Stdio::from(OwnedFd::from(theirs))).spawn()?;
-        Ok(Self { child, channel })
+        Ok(Self { child, goes_on: false, channel })
     }
 
     /// Whether it has ended; collects it then.
@@ -92,10 +94,9 @@ impl Companion {
         true
     }
 
-    /// Closes the channel and gives it a moment to end.
-    pub fn part(&mut self) {
-        self.channel.close();
-        self.wait(PART_MS);
+    /// Says whether it goes on with its work when this is dropped; else it ends with its channel, and is waited for.
+    pub fn goes_on(&mut self, goes_on: bool) {
+        self.goes_on = goes_on;
     }
 
     /// Kills it, and waits for its end.
@@ -107,9 +108,10 @@ impl Companion {
 }
 
 impl Drop for Companion {
-    /// Nobody leaves a process of ours uncollected. One that is at work goes on: its channel closes, and it knows.
+    /// Nobody leaves a process of ours uncollected that has ended.
     fn drop(&mut self) {
-        self.has_ended();
+        self.channel.close();
+        self.wait(if self.goes_on { 0 } else { PART_MS });
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns a run below a process of its own, which ends all of it once whoever asked for it is gone.
+//! Owns runs below a process of ours, which ends all of them once whoever asked for them is gone.
 //!
 //! Knows nothing of what runs. Without such a process a tree outlives the death of who runs it: what the system ends then
 //! is a child, and never the child's own children.
@@ -16,11 +16,13 @@ use super::{
     spec::{Capture, Containment, Control, Ended, NotStarted, Outcome, Spec, Tick, Token},
 };
 
-/// The word that makes a binary of ours the keeper of one run.
+/// The word that makes a binary of ours a keeper of runs.
 pub const KEEP_WORD: &str = "__keep";
 
 /// How often either listens to the other, in milliseconds.
 const TICK_MS: u64 = 100;
+/// How often one that has nothing to keep looks whether it is to end, in milliseconds.
+const IDLE_MS: u64 = 1000;
 /// What a keeper may take beyond the time and the grace of its run: to start, and to end what does not want to.
 const MORE_MS: u64 = 20_000;
 
@@ -40,9 +42,14 @@ struct Job {
     token: Option<String>,
 }
 
-/// What is said after it.
+/// What a keeper is told.
 #[derive(Debug, Serialize, Deserialize)]
-struct Stop;
+enum Word {
+    /// Run this.
+    Run(Box<Job>),
+    /// End what runs.
+    Stop,
+}
 
 impl Job {
     fn of(spec: &Spec) -> Self {
@@ -77,43 +84,69 @@ impl Job {
     }
 }
 
-/// As [`run`], below a keeper: should this process die, all that the program started is ended at once.
+/// Below what programs are run that end with this process: a process of ours, started when it is first needed.
 ///
-/// A program that has a [`Spec::result`] is a guardian's. Where no keeper can be started it is run as ever.
-pub fn run_kept(launcher: &Launcher, spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
-    let Ok(mut keeper) = Companion::start(launcher, KEEP_WORD) else { return run(spec, tick) };
+/// Should this process die, all that such a program started is ended at once.
+#[derive(Debug)]
+pub struct Keeper {
+    launcher: Option<Launcher>,
+    companion: Option<Companion>,
+}
+
+impl Keeper {
+    /// One that is started by a `launcher`; without one, or where none can be started, programs are run as by [`run`].
+    pub fn of(launcher: Option<&Launcher>) -> Self {
+        Self { launcher: launcher.cloned(), companion: None }
+    }
+
+    /// Has a process that is ready to keep already in the place of one that would have to be started.
+    pub fn take_on(&mut self, companion: Companion) {
+        self.companion = Some(companion);
+    }
+
+    /// As [`run`], of a program without a [`Spec::result`]: such a one is a guardian's.
+    pub fn run(&mut self, spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
+        let start = |launcher: &Launcher| Companion::start(launcher, KEEP_WORD).ok();
+        let ready = self.companion.take().and_then(|mut ready| (!ready.has_ended()).then_some(ready));
+        let Some(mut companion) = ready.or_else(|| self.launcher.as_ref().and_then(start)) else {
+            return run(spec, tick);
+        };
+        if let Some(outcome) = kept(&mut companion, spec, tick) {
+            self.companion = Some(companion).filter(|_| outcome.survivors.is_empty());
+            return outcome;
+        }
+        companion.kill();
+        lost(spec)
+    }
+}
+
+/// What a keeper said of a run; none where it is gone, or says nothing in its time.
+fn kept(companion: &mut Companion, spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Option<Outcome> {
+    let channel = &mut companion.channel;
     let started_ms = boot_ms();
     let until_ms = started_ms.saturating_add(spec.wall_ms).saturating_add(spec.grace_ms + MORE_MS);
-    let mut told = keeper.channel.send(&Job::of(spec)).is_ok();
+    channel.send(&Word::Run(Box::new(Job::of(spec)))).ok()?;
     let mut stopped = false;
-    while told && boot_ms() < until_ms {
+    while boot_ms() < until_ms {
         let elapsed_ms = boot_ms().saturating_sub(started_ms);
         if tick(Tick::of(elapsed_ms, stopped)) != Control::Continue && !stopped {
             stopped = true;
-            told = keeper.channel.send(&Stop).is_ok();
+            channel.send(&Word::Stop).ok()?;
         }
-        if keeper.channel.is_due(spec.tick_ms) {
-            match keeper.channel.receive::<Outcome>() {
-                Ok(Some(outcome)) => {
-                    keeper.part();
-                    return outcome;
-                }
-                Ok(None) | Err(_) => told = false,
-            }
+        if channel.is_due(spec.tick_ms) {
+            return channel.receive().ok()?;
         }
     }
-    keeper.kill();
-    lost(spec, boot_ms().saturating_sub(started_ms))
+    None
 }
 
 /// What a run comes to whose keeper is gone: what it left is ended, and how it ended nobody knows.
-fn lost(spec: &Spec, wall_ms: u64) -> Outcome {
+fn lost(spec: &Spec) -> Outcome {
     let swept = spec.containment.as_ref().and_then(|token| end_by_token(token, None, spec.grace_ms).ok());
     let (outlived, survivors) = swept.map_or_else(Default::default, |swept| (swept.found, swept.survivors));
     let ended = Ended::ExitUnknown;
     Outcome {
         ended,
-        wall_ms,
         outlived,
         survivors,
         containment: Containment::Token,
@@ -121,26 +154,52 @@ fn lost(spec: &Spec, wall_ms: u64) -> Outcome {
     }
 }
 
-/// Keeps one run, as the process at the other end of stdin orders; an exit code. It is the whole `main` of a process.
+/// Keeps runs, as the process at the other end of stdin orders; an exit code. It is the whole `main` of a process.
 pub fn keep() -> u8 {
     // Without a session of its own, the end of a terminal would end it with whom it outlives.
     let _ = rustix::process::setsid();
     let Ok(mut channel) = Channel::inherited() else { return 2 };
-    let Ok(charge) = Charge::prepare(&Launcher::this_binary(), None) else { return 2 };
-    let Ok(Some(job)) = channel.receive::<Job>() else {
-        let mut charge = charge;
-        charge.give_up();
-        return 0;
-    };
-    let outcome = run_below(&job.spec(), charge, &mut |tick| {
-        if tick.ending || !channel.is_due(0) {
-            return Control::Continue;
+    keep_on(&mut channel, &|| false);
+    0
+}
+
+/// Keeps one run after another until the other end of `channel` is gone, or `is_over` says so.
+///
+/// The first is made ready before it is asked for. On the main thread, as whatever starts processes of ours.
+pub fn keep_on(channel: &mut Channel, is_over: &dyn Fn() -> bool) {
+    let prepare = || Charge::prepare(&Launcher::this_binary(), None);
+    let mut ready = prepare().ok();
+    while !is_over() {
+        if !channel.is_due(IDLE_MS) {
+            continue;
         }
-        match channel.receive::<Stop>() {
-            Ok(Some(Stop)) => Control::Stop,
-            Ok(None) | Err(_) => Control::Abandon,
+        let job = match channel.receive::<Word>() {
+            Ok(Some(Word::Run(job))) => job,
+            // The run that it meant has ended.
+            Ok(Some(Word::Stop)) => continue,
+            Ok(None) | Err(_) => break,
+        };
+        let outcome = match ready.take().map_or_else(prepare, Ok) {
+            Ok(charge) => run_below(&job.spec(), charge, &mut |tick| wish(channel, is_over, tick)),
+            Err(error) => nothing(NotStarted::Other(error.raw_os_error())),
+        };
+        // Nobody may be there to hear it; then nothing of it is left either.
+        if channel.send(&outcome).is_err() || !outcome.survivors.is_empty() {
+            break;
         }
-    });
-    // Nobody may be there to hear it; then nothing of it is left either.
-    u8::from(channel.send(&outcome).is_err())
+    }
+    ready.iter_mut().for_each(Charge::give_up);
+}
+
+/// What whoever ordered a run wants of it now.
+fn wish(channel: &mut Channel, is_over: &dyn Fn() -> bool, tick: Tick) -> Control {
+    match () {
+        () if tick.ending => Control::Continue,
+        () if is_over() => Control::Abandon,
+        () if !channel.is_due(0) => Control::Continue,
+        () => match channel.receive::<Word>() {
+            Ok(Some(Word::Stop)) => Control::Stop,
+            Ok(Some(Word::Run(_)) | None) | Err(_) => Control::Abandon,
+        },
+    }
 }

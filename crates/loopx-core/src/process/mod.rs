@@ -40,7 +40,7 @@ pub use clock::{boot_ms, pause};
 pub use exec::{EXEC_WORD, die_with_parent, exec};
 pub use guarded::{Charge, Companion, Identity, Launcher};
 pub use holders::holders;
-pub use keeper::{KEEP_WORD, keep, run_kept};
+pub use keeper::{KEEP_WORD, Keeper, keep, keep_on};
 pub use leaf::Leaf;
 pub use program::find;
 pub use recover::{Swept, alive_by_token, end_by_token};

@@ -166,6 +166,7 @@ fn prove(
     watcher: &dyn Watcher,
 ) -> Result<Done> {
     let turn_id = right.turn_id();
+    let mut keeper = site.machine.keeper();
     for round in ROUNDS {
         let around = site.around(turn_id)?;
         let id = Commit::OwnVerdict(round).of(&wish.operation_id)?;
@@ -177,7 +178,7 @@ fn prove(
             break;
         }
         let mut renewal = Renewal::of(&around);
-        let step = examine(site, &around, &mut |site, phase| {
+        let step = examine(site, &around, &mut keeper, &mut |site, phase| {
             watcher.sees(phase);
             renewal.keep(site, &around, &|id, command| operation(wish, id, command));
             watcher.wants_stop()

@@ -186,6 +186,7 @@ fn ready(
         attempt: number,
         host: KeptHost::of(host),
         env: host_env(site, around).into_iter().collect(),
+        validates: !around.validators().is_empty(),
     })
 }
 

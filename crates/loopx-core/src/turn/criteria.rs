@@ -8,7 +8,7 @@ use super::validate;
 use crate::{
     error::{Code, Error, Result},
     model::{Goal, ShortText, VerdictOutcome},
-    process::{Launcher, Token},
+    process::{Keeper, Launcher, Token},
 };
 
 /// What the check of one criterion said.
@@ -28,11 +28,11 @@ pub struct Checked {
 /// No transaction is open meanwhile. Errors: `internal`.
 pub fn check_criteria(goal: &Goal, folder: &Path, launcher: &Launcher) -> Result<Vec<Checked>> {
     let token = Token::parse(&format!("closing.{}", goal.instance))?;
+    let mut keeper = Keeper::of(Some(launcher));
     let mut all = Vec::new();
     for (place, criterion) in goal.acceptance.iter().enumerate() {
         let Some(check) = criterion.check.as_ref().filter(|_| criterion.state.is_open()) else { continue };
-        let found =
-            validate::run(Some(launcher), std::slice::from_ref(check), folder, &token, &mut |_| false);
+        let found = validate::run(&mut keeper, std::slice::from_ref(check), folder, &token, &mut |_| false);
         let verdict = found.ok_or_else(|| Error::from(Code::Internal))?.verdict(None);
         let name = verdict.validator.as_ref().map_or_else(|| "check".to_owned(), ToString::to_string);
         let why =

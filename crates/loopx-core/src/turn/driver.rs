@@ -32,7 +32,7 @@ use crate::{
         Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Guarantee, Operation,
         OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
-    process::Process,
+    process::{Keeper, Process},
 };
 
 /// What starts a hosted Turn.
@@ -139,6 +139,7 @@ pub fn drive(
         held_by: None,
         ward,
         wards: Vec::new(),
+        keeper: site.machine.keeper(),
     }
     .drive(site, lock)
 }
@@ -198,6 +199,8 @@ pub(super) struct Driver<'h> {
     pub(super) ward: Option<Ward>,
     /// What guarded the attempts before.
     pub(super) wards: Vec<Ward>,
+    /// Below what its validators run.
+    pub(super) keeper: Keeper,
 }
 
 /// Whether the loop goes on.
@@ -354,7 +357,11 @@ impl Driver<'_> {
             renewal.keep(site, around, &|id, command| around.step(id, command));
             watcher.wants_stop() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)
         };
-        let step = examine(site, around, wished)?;
+        // The last guardian is ready for it, where there is one.
+        if let Some(companion) = self.wards.pop().and_then(Ward::into_keeper) {
+            self.keeper.take_on(companion);
+        }
+        let step = examine(site, around, &mut self.keeper, wished)?;
         failpoint::reach!(TurnJudged);
         let Some(mut step) = step else { return self.stop(site, lock, around) };
         if let Step::Verdict { goes_on, .. } = &mut step {

@@ -19,6 +19,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::Step,
     model::{ScopePath, Turn, TurnState},
+    process::Keeper,
 };
 
 /// The paths a Turn may write below, as its ownership declares them, from the root of its work tree.
@@ -68,6 +69,7 @@ pub(super) fn needed_folder(site: &mut Site<'_>, around: &Around) -> Result<Opti
 pub(super) fn examine(
     site: &mut Site<'_>,
     around: &Around,
+    keeper: &mut Keeper,
     stopped: &mut dyn FnMut(&mut Site<'_>, Phase) -> bool,
 ) -> Result<Option<Step>> {
     if !matches!(around.turn.state, TurnState::Candidate) {
@@ -80,9 +82,7 @@ pub(super) fn examine(
     let counts = Counting::of(site, turn, first.as_ref(), &scopes)?;
     let token = validator_token(turn.turn_id)?;
     let place = folder.as_deref().unwrap_or(Path::new("/"));
-    let launcher = site.machine.guarding.as_ref().map(|guarding| &guarding.launcher);
-    let found =
-        validate::run(launcher, around.validators(), place, &token, &mut |phase| stopped(site, phase));
+    let found = validate::run(keeper, around.validators(), place, &token, &mut |phase| stopped(site, phase));
     let Some(finding) = found else { return Ok(None) };
     let last = if around.validators().is_empty() { first.clone() } else { site.picture(turn)? };
     // The tree as the candidate recorded it may be of an earlier moment than our first look.

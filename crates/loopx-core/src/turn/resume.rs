@@ -104,6 +104,7 @@ pub(super) fn go_on(
         held_by: None,
         ward: None,
         wards: Vec::new(),
+        keeper: site.machine.keeper(),
     };
     let stopped = adopt(site, &lock, &driver, &around)?;
     // A wish that came meanwhile counts.
@@ -371,6 +372,7 @@ fn resume_proving(
             return Err(ended(&around.turn));
         }
     }
+    let mut keeper = site.machine.keeper();
     for round in ROUNDS {
         let around = site.around(turn_id)?;
         if !matches!(around.turn.state, TurnState::Candidate) {
@@ -382,7 +384,7 @@ fn resume_proving(
             renewal.keep(site, &around, &|id, command| around.step(id, command));
             watcher.wants_stop()
         };
-        let Some(step) = examine(site, &around, wished)? else { break };
+        let Some(step) = examine(site, &around, &mut keeper, wished)? else { break };
         last =
             Some(site.authority.submit_step(&right, around.step(Commit::OwnVerdict(round).of(base)?, step))?);
     }

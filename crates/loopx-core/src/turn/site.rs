@@ -32,7 +32,7 @@ use crate::{
         Provenance, Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
     },
     private::{Body, PrivateStore},
-    process::{self, Launcher, Leaf, Token},
+    process::{self, Keeper, Launcher, Leaf, Token},
 };
 
 /// The variables of its environment that LoopX passes on to a host.
@@ -81,6 +81,11 @@ impl Machine {
         machine.env.extend(home.map(|home| (OsString::from("LOOPX_HOME"), home.as_os_str().to_owned())));
         machine.env.insert("LOOPX_PROFILE".into(), place.name().into());
         Ok(machine)
+    }
+
+    /// Below what validators run here; without a launcher nothing ends them with this process.
+    pub(super) fn keeper(&self) -> Keeper {
+        Keeper::of(self.guarding.as_ref().map(|guarding| &guarding.launcher))
     }
 
     /// Describes this machine by its parts; guardians keep what hosts say beside the locks.

@@ -13,7 +13,7 @@ use super::{spool, watch::Phase};
 use crate::{
     boundary,
     model::{Digest, Duration, Label, ShortText, Timestamp, Validator, Verdict, VerdictOutcome, gathered},
-    process::{self, Capture, Control, Ended, Launcher, Outcome, Overflow, Spec, Tick, Token},
+    process::{Capture, Control, Ended, Keeper, Outcome, Overflow, Spec, Tick, Token},
 };
 
 /// What is kept of each stream of a validator.
@@ -71,10 +71,9 @@ enum Said {
 
 /// Runs validators in order until one refuses or cannot say; none when `stopped` said to stop.
 ///
-/// They work in `folder`, with the environment recorded with them and nothing else, marked with `token`. With a
-/// `launcher` all of them ends when this process does, however that ends.
+/// They work in `folder`, below `keeper`, with the environment recorded with them and nothing else, marked with `token`.
 pub(super) fn run(
-    launcher: Option<&Launcher>,
+    keeper: &mut Keeper,
     validators: &[Validator],
     folder: &Path,
     token: &Token,
@@ -83,7 +82,7 @@ pub(super) fn run(
     let mut finding = Finding::unchecked();
     for (place, validator) in validators.iter().enumerate() {
         let (number, of, wall_ms) = (place + 1, validators.len(), validator.timeout_ms.as_ms());
-        let outcome = one(launcher, validator, folder, token, &mut |elapsed_ms| {
+        let outcome = one(keeper, validator, folder, token, &mut |elapsed_ms| {
             stopped(Phase::Validating { number, of, elapsed_ms, wall_ms })
         });
         if outcome.ended == Ended::Stopped {
@@ -126,7 +125,7 @@ impl Finding {
 }
 
 fn one(
-    launcher: Option<&Launcher>,
+    keeper: &mut Keeper,
     validator: &Validator,
     folder: &Path,
     token: &Token,
@@ -141,11 +140,9 @@ fn one(
     spec.wall_ms = validator.timeout_ms.as_ms();
     spec.grace_ms = GRACE_MS;
     spec.containment = Some(token.clone());
-    let tick = &mut |tick: Tick| if stopped(tick.elapsed_ms) { Control::Stop } else { Control::Continue };
-    match launcher {
-        Some(launcher) => process::run_kept(launcher, &spec, tick),
-        None => process::run(&spec, tick),
-    }
+    keeper.run(&spec, &mut |tick: Tick| {
+        if stopped(tick.elapsed_ms) { Control::Stop } else { Control::Continue }
+    })
 }
 
 /// Maps an end to what it means.
@@ -231,6 +228,7 @@ pub(super) fn cut(text: &str, max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
 
     fn shell(script: &str, progress_exit: Option<u8>) -> Validator {
         Validator {
@@ -248,7 +246,7 @@ mod tests {
             dir.path().file_name().unwrap().to_str().unwrap().replace('.', "x")
         ))
         .unwrap();
-        let finding = run(None, validators, dir.path(), &token, &mut |_| false).unwrap();
+        let finding = run(&mut Keeper::of(None), validators, dir.path(), &token, &mut |_| false).unwrap();
         assert!(process::alive_by_token(&token).unwrap().is_empty());
         finding
     }
@@ -302,7 +300,9 @@ mod tests {
     fn a_stop_ends_what_runs_and_is_no_verdict() {
         let dir = tempfile::tempdir().unwrap();
         let token = Token::parse("test.stopped").unwrap();
-        assert!(run(None, &[shell("sleep 60", None)], dir.path(), &token, &mut |_| true).is_none());
+        let stopped =
+            run(&mut Keeper::of(None), &[shell("sleep 60", None)], dir.path(), &token, &mut |_| true);
+        assert!(stopped.is_none());
         assert!(process::alive_by_token(&token).unwrap().is_empty());
     }
 }

@@ -82,7 +82,10 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
         let mut charge = Some(charge);
         let guarded = guard(&order, &own, &mut channel, &ended, &mut charge, hosts);
         charge.iter_mut().for_each(Charge::give_up);
-        guarded
+        if guarded? {
+            process::keep_on(&mut channel, &|| ended.load(Ordering::SeqCst));
+        }
+        Ok(())
     });
     match guarded {
         Ok(()) => 0,
@@ -94,7 +97,8 @@ pub fn guardian(hosts: &dyn Hosts) -> u8 {
     }
 }
 
-/// Guards an attempt from its order on; the charge is left where nothing was started.
+/// Guards an attempt from its order on; whether it is to keep what else its driver runs. The charge is left where nothing
+/// was started.
 fn guard(
     order: &Order,
     own: &Guardian,
@@ -102,7 +106,7 @@ fn guard(
     ended: &AtomicBool,
     charge: &mut Option<Charge>,
     hosts: &dyn Hosts,
-) -> Result<()> {
+) -> Result<bool> {
     let taken = || Error::new(Code::ExecutorActive, "another guardian has this attempt");
     let lock = GuardLock::take(order.locks.as_ref(), order.turn_id, order.attempt)?.ok_or_else(taken)?;
     lock.note(own)?;
@@ -117,7 +121,7 @@ fn guard(
     // What was said before a stop is not go.
     let Ok(Some(Word::Go { request })) = go else {
         lock.close();
-        return Ok(());
+        return Ok(false);
     };
     failpoint::reach!(GuardLetGo);
     let token = attempt_token(order.turn_id, order.attempt)?;
@@ -153,6 +157,7 @@ fn guard(
         said.says(Told::Emptied);
     }
     // From here on nothing is refused any more: the host ran.
+    let keeps = order.validates && outcome.survivors.is_empty();
     let kept = after(order, &outcome, channel);
     match kept {
         // Whoever finds no lock file takes the end as it is written.
@@ -161,8 +166,8 @@ fn guard(
         Err(_) => said.says(Told::Unkept),
     }
     // A driver that is gone finds it out by itself.
-    let _ = channel.send(if kept.is_ok() { &Report::Ended } else { &Report::Lost });
-    Ok(())
+    let told = channel.send(&if kept.is_ok() { Report::Ended { keeps } } else { Report::Lost });
+    Ok(keeps && kept.is_ok() && told.is_ok())
 }
 
 /// Who kept how a tree ended.

@@ -33,6 +33,8 @@ pub(in crate::turn) struct Order {
     pub(in crate::turn) host: KeptHost,
     /// The host's whole environment.
     pub(in crate::turn) env: Vec<(OsString, OsString)>,
+    /// Whether validators follow, which are to be kept.
+    pub(in crate::turn) validates: bool,
 }
 
 /// What a driver says after its order.
@@ -68,8 +70,11 @@ pub(super) enum Report {
         /// The end of what it said beside it.
         stderr: Vec<u8>,
     },
-    /// How it ended is kept; it is about to end itself.
-    Ended,
+    /// How it ended is kept.
+    Ended {
+        /// Whether it goes on, to keep what else is to be run; else it is about to end itself.
+        keeps: bool,
+    },
     /// It cannot guard this attempt, and nothing of it was started; why, for its owner's eyes.
     Refused {
         /// In words.

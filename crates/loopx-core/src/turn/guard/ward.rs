@@ -35,6 +35,8 @@ pub(in crate::turn) struct Ward {
     stopped_at_ms: Option<u64>,
     /// Whether it said so.
     has_ended: bool,
+    /// Whether it waits for runs to keep since then.
+    keeps: bool,
     /// How its host ended, where it cannot write that.
     told: Option<Outcome>,
     /// Whether it waits to hear that this is kept.
@@ -52,7 +54,16 @@ impl Ward {
         let companion = Companion::start(&guarding.launcher, GUARD_WORD).map_err(|e| unguarded(&e))?;
         let until_ms = u64::MAX;
         let (stopped_at_ms, told, refusal) = (None, None, None);
-        Ok(Self { companion, stopped_at_ms, has_ended: false, told, waits: false, refusal, until_ms })
+        Ok(Self {
+            companion,
+            stopped_at_ms,
+            has_ended: false,
+            keeps: false,
+            told,
+            waits: false,
+            refusal,
+            until_ms,
+        })
     }
 
     /// Tells it what to guard, and waits until it is ready; by what its tree will be held together.
@@ -65,7 +76,7 @@ impl Ward {
         match told {
             Ok(Some(Report::Ready { guarantee })) => Ok(guarantee),
             Ok(Some(Report::Refused { why })) => Err(unguarded(&why)),
-            Ok(Some(Report::Ended | Report::Unkept { .. } | Report::Lost) | None) => {
+            Ok(Some(Report::Ended { .. } | Report::Unkept { .. } | Report::Lost) | None) => {
                 Err(unguarded(&"it ended"))
             }
             Err(error) => Err(unguarded(&error)),
@@ -78,6 +89,7 @@ impl Ward {
     /// A guardian that is gone is no error here: what it left tells that nothing was started.
     pub(in crate::turn) fn go(&mut self, request: Vec<u8>, wall_ms: u64) {
         self.until_ms = boot_ms().saturating_add(wall_ms).saturating_add(2 * END_MS + KEEP_MS);
+        self.companion.goes_on(true);
         let _ = self.companion.channel.send(&Word::Go { request });
     }
 
@@ -108,7 +120,10 @@ impl Ward {
     /// Takes in what it says; whether its host has ended, or it says nothing more.
     fn hear(&mut self) -> bool {
         match self.companion.channel.receive() {
-            Ok(Some(Report::Ended)) => self.has_ended = true,
+            Ok(Some(Report::Ended { keeps })) => {
+                (self.has_ended, self.keeps) = (true, keeps);
+                self.companion.goes_on(false);
+            }
             Ok(Some(Report::Unkept { end, stdout, stderr })) => {
                 self.told = Some(end.with(stdout, stderr));
                 self.waits = true;
@@ -134,6 +149,11 @@ impl Ward {
         self.refusal.as_deref()
     }
 
+    /// The process itself, where it keeps runs now that its host has ended.
+    pub(in crate::turn) fn into_keeper(self) -> Option<Companion> {
+        Some(self.companion).filter(|_| self.keeps)
+    }
+
     /// Tells it that how its host ended is kept, so that it need not go on trying; waits until it has gone.
     pub(in crate::turn) fn kept(&mut self) {
         if !std::mem::take(&mut self.waits) {
@@ -145,16 +165,6 @@ impl Ward {
             if self.companion.channel.is_due(PART_MS) {
                 self.hear();
             }
-        }
-    }
-}
-
-impl Drop for Ward {
-    /// What has ended is collected.
-    fn drop(&mut self) {
-        // One that was never let go ends with its channel.
-        if self.has_ended || self.until_ms == u64::MAX {
-            self.companion.part();
         }
     }
 }
