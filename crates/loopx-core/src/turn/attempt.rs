@@ -149,10 +149,8 @@ fn keep(site: &mut Site<'_>, around: &Around, host: &dyn Host, now: Option<&Tree
         bodies.push(Site::body(Kind::Hosting, turn_id.to_string(), turn_id, bytes)?);
     }
     // What changed is told from the first attempt on: a later one starts from what the earlier ones left.
-    if around.turn.attempts.is_empty()
-        && let Some(opening) = Opening::of(site, around, now)?
-    {
-        bodies.push(opening.body(turn_id)?);
+    if around.turn.attempts.is_empty() {
+        bodies.push(Opening::of(site, around, now)?.body(turn_id)?);
     }
     site.private.put_all(&bodies)
 }

@@ -125,8 +125,8 @@ impl<'s> Counting<'s> {
         scopes: &'s BTreeSet<ScopePath>,
     ) -> Result<Self> {
         let Some(now) = now.filter(|_| scopes.is_empty()) else { return Ok(Self::Within(scopes)) };
-        let changed = match Opening::kept(site, turn)? {
-            Some(opening) => now.since(&opening.tree, &site.machine.env),
+        let changed = match Opening::kept(site, turn)?.and_then(|opening| opening.tree) {
+            Some(then) => now.since(&then, &site.machine.env),
             None => Some(now.changed()),
         };
         Ok(changed.map_or(Self::Within(scopes), Self::Only))

@@ -31,8 +31,8 @@ const CLAIM_MAX_MS: i64 = 10_000;
 /// A work tree before the first attempt.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// What it looked like.
-    pub(super) tree: Tree,
+    /// What it looked like; none where it had no picture.
+    pub(super) tree: Option<Tree>,
     /// Whether another Turn was live there already.
     shared: bool,
 }
@@ -47,16 +47,15 @@ pub(super) fn is_late(turn: &Turn, now_ms: i64) -> bool {
 }
 
 impl Opening {
-    /// Looks at the work tree of a Turn that begins, given its picture of now; none where there is no picture.
-    pub(super) fn of(site: &mut Site<'_>, around: &Around, now: Option<&Tree>) -> Result<Option<Self>> {
-        let Some(tree) = now.cloned() else { return Ok(None) };
-        Ok(Some(Self { tree, shared: beside::is_shared(site, around, None)? }))
+    /// Looks at the work tree of a Turn that begins, given its picture of now.
+    pub(super) fn of(site: &mut Site<'_>, around: &Around, now: Option<&Tree>) -> Result<Self> {
+        Ok(Self { tree: now.cloned(), shared: now.is_some() && beside::is_shared(site, around, None)? })
     }
 
-    /// What the private store keeps of it.
+    /// What the private store keeps of it: also that there was no picture, since nothing at all says that it was lost.
     pub(super) fn body(&self, turn_id: TurnId) -> Result<Body> {
         let mut bytes = vec![u8::from(self.shared)];
-        bytes.extend(self.tree.encode());
+        bytes.extend(self.tree.iter().flat_map(Tree::encode));
         Site::body(Kind::Opening, turn_id.to_string(), turn_id, bytes)
     }
 
@@ -70,28 +69,40 @@ impl Opening {
         };
         let damaged = || Error::new(Code::StoreCorrupt, "the work tree before the Turn cannot be read");
         let (shared, tree) = body.bytes.split_first().ok_or_else(damaged)?;
-        Ok(Some(Self { tree: Tree::decode(root, tree).ok_or_else(damaged)?, shared: *shared != 0 }))
+        let tree = match tree {
+            [] => None,
+            tree => Some(Tree::decode(root, tree).ok_or_else(damaged)?),
+        };
+        Ok(Some(Self { tree, shared: *shared != 0 }))
     }
 
     /// What changed since outside the scopes that a Turn declares, given the picture of now.
     ///
-    /// Without scopes, or a picture of then, nothing can be said to lie outside; without one of now, anything may.
-    /// Errors: `store_*`.
+    /// Without scopes, or where there was no picture then, nothing can be said to lie outside. Without a picture of now, or
+    /// where that of then was lost, anything may. Errors: `store_*`.
     pub(super) fn outside(site: &mut Site<'_>, around: &Around, now: Option<&Tree>) -> Result<Outside> {
         let declared: BTreeSet<_> = gathered(declared(around)?);
         if declared.is_empty() {
             return Ok(Outside::default());
         }
-        let Some(opening) = Self::kept(site, &around.turn)? else { return Ok(Outside::default()) };
-        let paths: Vec<String> = match now.and_then(|now| now.since(&opening.tree, &site.machine.env)) {
+        let opening = match Self::kept(site, &around.turn)? {
+            Some(Self { tree: None, .. }) => return Ok(Outside::default()),
+            // Of a claim that was given again late, nothing was kept either.
+            None if !around.turn.is_driven() => return Ok(Outside::default()),
+            opening => opening,
+        };
+        let then = opening.as_ref().and_then(|opening| opening.tree.as_ref());
+        let changed = now.zip(then).and_then(|(now, then)| now.since(then, &site.machine.env));
+        let paths: Vec<String> = match changed {
             Some(changed) => {
                 let outside = changed.iter().filter(|path| !is_within(path, &declared));
                 gathered(outside.take(OUTSIDE_MAX).map(|path| path.to_string_lossy().into_owned()))
             }
             None => vec![ANY.to_owned()],
         };
+        let was_shared = opening.is_some_and(|opening| opening.shared);
         let shared = !paths.is_empty()
-            && (opening.shared || beside::is_shared(site, around, Some(around.turn.admitted_at))?);
+            && (was_shared || beside::is_shared(site, around, Some(around.turn.admitted_at))?);
         let names = paths.iter().filter_map(|path| cut(path, PATH_MAX_BYTES).parse().ok());
         Ok((gathered(names), shared))
     }
@@ -111,7 +122,7 @@ impl Site<'_> {
             return Ok(());
         }
         let now = self.picture(turn)?;
-        let Some(opening) = Opening::of(self, around, now.as_ref())? else { return Ok(()) };
+        let opening = Opening::of(self, around, now.as_ref())?;
         self.private.put_all(&[opening.body(turn.turn_id)?])
     }
 }

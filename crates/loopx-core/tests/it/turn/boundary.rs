@@ -160,6 +160,26 @@ fn a_claim_given_again_keeps_what_the_first_one_found() {
 
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 #[test]
+fn where_the_picture_of_before_was_lost_anything_may_lie_outside() {
+    let place = scoped("mkdir -p docs src; touch docs/stray src/a");
+    let killed =
+        place.call_with("user:ana", &place.run("r1"), &[("LOOPX_FAILPOINT", "turn.host_ended=kill")]);
+    assert_eq!(killed.exit, None, "{}", killed.json);
+    for name in ["private.db", "private.db-wal", "private.db-shm"] {
+        // Only the first is always there.
+        let _ = fs::remove_file(place.root().join("home/profiles/default").join(name));
+    }
+    is_refused(&place, &place.call("user:ana", &place.run("r1")), ".", "lost");
+    // A tree that never had a picture is no such case.
+    let place = Place::new("exit 0");
+    place.call("proven:ana", &["goal", "update", "g", "--scope", "src"]).ok();
+    place.host("mkdir -p docs src; touch docs/stray src/a; git init -q; git add src");
+    place.call("user:ana", &place.run("r1")).ok();
+    assert_eq!((listed(&place), place.todo_state()), ((Vec::new(), false), "done".to_owned()));
+}
+
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+#[test]
 fn what_was_written_outside_before_a_driver_died_counts_for_whoever_goes_on() {
     // killed at each point between the host's start and its candidate, which ends the Turn; the same verb, or a recovery, goes on
     for point in ["turn.dispatched", "turn.host_ended", "turn.spooled"] {
