@@ -208,7 +208,7 @@ pub enum Ended {
     Exited(i32),
     /// A signal that this module did not send ended the program.
     Signalled(i32),
-    /// The program exited, but somebody else collected its status.
+    /// The program exited, and how is not known: somebody else collected its status, or who kept it is gone.
     ExitUnknown,
     /// The result was complete and the program lingered past [`ResultRule::linger_ms`]; the result stands.
     Lingered,
@@ -232,7 +232,7 @@ impl fmt::Display for Ended {
         match self {
             Self::Exited(code) => write!(f, "exit {code}"),
             Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
-            Self::ExitUnknown => f.write_str("ended, and somebody else took its status"),
+            Self::ExitUnknown => f.write_str("ended, and how is not known"),
             Self::Lingered => f.write_str("ended by LoopX, because it went on after its result"),
             Self::WallDeadline => f.write_str("ended by LoopX at its deadline"),
             Self::IdleDeadline => f.write_str("ended by LoopX, because it was silent for too long"),

@@ -14,6 +14,8 @@ mod folders;
 mod guardians;
 mod held;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
+mod keepers;
+#[cfg(all(feature = "failpoints", feature = "tier"))]
 mod kills;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod locks;

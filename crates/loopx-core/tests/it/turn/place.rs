@@ -49,7 +49,8 @@ impl Place {
         Self::with("", &[])
     }
 
-    fn with(check: &str, validators: &[&str]) -> Self {
+    /// A Goal that is proved by these.
+    pub(crate) fn with(check: &str, validators: &[&str]) -> Self {
         let place = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(place.tree()).unwrap();
         place.script("check.sh", check);
