@@ -16,11 +16,9 @@ impl LeftOut {
     /// The variable of the environment that names the file to tests.
     pub(super) const VARIABLE: &str = "LOOPX_TESTS_SKIPPED";
 
-    /// An empty list, below cargo's target folder.
-    pub(super) fn at(root: &Path) -> io::Result<Self> {
-        let folder = root.join("target/tests");
-        fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("skipped-{}", std::process::id()));
+    /// An empty list, in a folder for what does not last.
+    pub(super) fn at(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(format!("loopx-skipped-{}", std::process::id()));
         match fs::remove_file(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(Self(path)),
@@ -53,11 +51,11 @@ mod tests {
 
     #[test]
     fn a_test_that_says_it_twice_is_left_out_once() {
-        let root = tempfile::tempdir().unwrap();
-        let list = LeftOut::at(root.path()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let list = LeftOut::at(folder.path()).unwrap();
         std::fs::write(list.path(), "a::b: no git\na::b: no git\na::c: no strace\n").unwrap();
         assert_eq!(list.told().unwrap(), ["a::b: no git", "a::c: no strace"]);
-        let none = LeftOut::at(root.path()).unwrap();
+        let none = LeftOut::at(folder.path()).unwrap();
         assert!(none.told().unwrap().is_empty());
     }
 }

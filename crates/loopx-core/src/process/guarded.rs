@@ -99,6 +99,11 @@ impl Companion {
         self.goes_on = goes_on;
     }
 
+    /// Closes the channel, which tells it that nothing more is wanted.
+    pub fn close(&self) {
+        self.channel.close();
+    }
+
     /// Kills it, and waits for its end.
     pub fn kill(&mut self) {
         // A process that has ended takes no signal.
@@ -110,7 +115,7 @@ impl Companion {
 impl Drop for Companion {
     /// Nobody leaves a process of ours uncollected that has ended.
     fn drop(&mut self) {
-        self.channel.close();
+        self.close();
         self.wait(if self.goes_on { 0 } else { PART_MS });
     }
 }
@@ -172,15 +177,11 @@ pub struct Charge {
     pub(super) child: Child,
     channel: Channel,
     pub(super) leaf: Option<Leaf>,
-    pub(super) confining: Option<Confining>,
 }
 
-/// The move of a charge into its leaf, beside all else.
-pub(super) type Confining = std::thread::JoinHandle<bool>;
-
 impl Charge {
-    /// Starts it, in a leaf where one was planned and can be made. Whatever descends from it and loses its parent is
-    /// this process's from now on.
+    /// Starts it, in a leaf where one was planned and can be made; it gets ready by itself. Whatever descends from it and
+    /// loses its parent is this process's from now on.
     ///
     /// Errors: those of the system; then nothing is left.
     pub fn prepare(launcher: &Launcher, planned: Option<&Leaf>) -> io::Result<Self> {
@@ -196,24 +197,12 @@ impl Charge {
             .process_group(0)
             .spawn();
         match started {
-            Ok(child) => {
-                let mut charge = Self { child, channel, leaf, confining: None };
-                charge.confine();
-                charge.settle().inspect_err(|_| charge.give_up())?;
-                Ok(charge)
-            }
+            Ok(child) => Ok(Self { child, channel, leaf }),
             Err(error) => {
                 leaf.iter().for_each(Leaf::remove);
                 Err(error)
             }
         }
-    }
-
-    /// Begins to move it into its leaf, which takes a while.
-    fn confine(&mut self) {
-        let pid = i32::try_from(self.child.id()).ok();
-        self.confining =
-            self.leaf.clone().zip(pid).map(|(leaf, pid)| std::thread::spawn(move || leaf.confine(pid)));
     }
 
     /// Waits until it can begin.
@@ -232,6 +221,7 @@ impl Charge {
     ///
     /// Errors: what the system says of the program.
     pub(super) fn go(&mut self, go: &Go) -> io::Result<()> {
+        self.settle()?;
         self.channel.send(go)?;
         // When it has become the program, its end of the channel is closed.
         match self.channel.receive::<Refused>()? {
@@ -245,10 +235,6 @@ impl Charge {
     /// Ends it before it became anything.
     pub fn give_up(&mut self) {
         let _ = self.child.kill();
-        // Its number is its own until it is collected, so nobody else is moved in its place.
-        if let Some(confining) = self.confining.take() {
-            let _ = confining.join();
-        }
         let _ = self.child.wait();
         self.leaf.iter().for_each(Leaf::remove);
     }

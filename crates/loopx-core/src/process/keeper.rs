@@ -91,17 +91,25 @@ impl Job {
 pub struct Keeper {
     launcher: Option<Launcher>,
     companion: Option<Companion>,
+    /// One that is about to end.
+    parting: Option<Companion>,
 }
 
 impl Keeper {
     /// One that is started by a `launcher`; without one, or where none can be started, programs are run as by [`run`].
     pub fn of(launcher: Option<&Launcher>) -> Self {
-        Self { launcher: launcher.cloned(), companion: None }
+        Self { launcher: launcher.cloned(), companion: None, parting: None }
     }
 
     /// Has a process that is ready to keep already in the place of one that would have to be started.
     pub fn take_on(&mut self, companion: Companion) {
         self.companion = Some(companion);
+    }
+
+    /// Lets its process end while something else is done; it is waited for when this is dropped. A later run has another.
+    pub fn rest(&mut self) {
+        self.parting = self.companion.take();
+        self.parting.iter().for_each(Companion::close);
     }
 
     /// As [`run`], of a program without a [`Spec::result`]: such a one is a guardian's.

@@ -27,11 +27,14 @@ use super::{
     spec::{Containment, Control, Ended, NotStarted, Outcome, Process, Spec, TOKEN_VARIABLE, Tick},
     spool::Spool,
     stdin,
-    tree::{Ending, Exit, Stage, Tree},
+    tree::{Ending, Exit, Place, Stage, Tree},
 };
 
 /// How long a pipe may stay open after the program itself has exited, before what holds it is ended.
 const DRAIN_MS: u64 = 250;
+/// After how long a program is moved into its control group, in milliseconds. A move keeps the kernel busy for several,
+/// and what has ended by then has no need of it.
+const CONFINED_AFTER_MS: u64 = 50;
 /// How often is looked whether a tree is in its control group yet, in milliseconds: that takes some ten.
 const MOVING_MS: u64 = 5;
 /// How often the leader is looked at where no descriptor announces its end.
@@ -43,7 +46,7 @@ const UNANNOUNCED_MS: u64 = 20;
 /// and tells the wish to stop. It must return quickly: nothing is read meanwhile. Nothing here fails by an error:
 /// a program that does not start is an [`Ended::NotStarted`].
 pub fn run(spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
-    watched(spec, boot_ms(), launch(spec), tick)
+    watched(spec, launch(spec), tick)
 }
 
 /// As [`run`], of a program whose process is prepared: what it prints goes to `spool` as it comes, too, and whatever
@@ -54,20 +57,20 @@ pub fn run_guarded(
     spool: &Spool,
     tick: &mut dyn FnMut(Tick) -> Control,
 ) -> Outcome {
-    watched(spec, boot_ms(), release(spec, charge, Some(spool)), tick)
+    watched(spec, release(spec, charge, Some(spool)), tick)
 }
 
 /// As [`run_guarded`], without a spool.
 pub(super) fn run_below(spec: &Spec, charge: Charge, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
-    watched(spec, boot_ms(), release(spec, charge, None), tick)
+    watched(spec, release(spec, charge, None), tick)
 }
 
 fn watched(
     spec: &Spec,
-    started_ms: u64,
     launched: Result<Launched, NotStarted>,
     tick: &mut dyn FnMut(Tick) -> Control,
 ) -> Outcome {
+    let started_ms = boot_ms();
     match launched {
         Ok(Launched { tree, stdout, stderr }) => Run {
             spec,
@@ -150,11 +153,10 @@ fn release(spec: &Spec, mut charge: Charge, spool: Option<&Spool>) -> Result<Lau
         charge.give_up();
         return Err(why);
     }
-    let Charge { mut child, leaf, confining, .. } = charge;
+    let Charge { mut child, leaf, .. } = charge;
     let stdout = Stream::open(child.stdout.take().map(OwnedFd::from), spec.stdout, out);
     let stderr = Stream::open(child.stderr.take().map(OwnedFd::from), spec.stderr, err);
-    let tree =
-        Tree::guarded(child, spec.containment.as_ref(), leaf, confining).ok_or(NotStarted::Other(None))?;
+    let tree = Tree::guarded(child, spec.containment.as_ref(), leaf).ok_or(NotStarted::Other(None))?;
     Ok(Launched { tree, stdout, stderr })
 }
 
@@ -243,15 +245,24 @@ impl Run<'_> {
             return Control::Continue;
         }
         self.tree.reap();
+        let ending = matches!(self.phase, Phase::Ending(_));
+        let elapsed_ms = now_ms.saturating_sub(self.started_ms);
+        if elapsed_ms >= CONFINED_AFTER_MS && !ending {
+            self.tree.confine();
+        }
         let is_confined = self.tree.is_confined();
-        let every_ms = if self.tree.is_moving() { MOVING_MS } else { self.spec.tick_ms };
+        let every_ms = match self.tree.place() {
+            Place::Outside => CONFINED_AFTER_MS.min(self.spec.tick_ms),
+            Place::Moving => MOVING_MS,
+            Place::Settled => self.spec.tick_ms,
+        };
         self.tick_at_ms = now_ms.saturating_add(every_ms.max(1));
         tick(Tick {
             pid: self.tree.pid(),
-            elapsed_ms: now_ms.saturating_sub(self.started_ms),
+            elapsed_ms,
             stdout_seen_bytes: self.stdout.seen_bytes(),
             stderr_seen_bytes: self.stderr.seen_bytes(),
-            ending: matches!(self.phase, Phase::Ending(_)),
+            ending,
             result_complete: self.result_at_ms.is_some(),
             is_confined,
         })

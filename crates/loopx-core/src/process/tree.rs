@@ -6,6 +6,7 @@ use std::{
     collections::BTreeSet,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     process::Child,
+    thread::JoinHandle,
 };
 
 use rustix::{
@@ -16,8 +17,7 @@ use rustix::{
 use super::{
     census::{self, Mark, Row},
     clock::{boot_ms, pause},
-    guarded::{self, Confining},
-    handle,
+    guarded, handle,
     leaf::Leaf,
     spec::{Containment, Process, Token},
 };
@@ -73,13 +73,25 @@ pub(super) struct Tree {
     unsettled: bool,
 }
 
+/// Where a tree is that has a control group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Outside,
+    /// On its way in.
+    Moving,
+    /// Where it stays; without a group it has always been there.
+    Settled,
+}
+
 /// How much of a tree is in its control group.
 #[derive(Debug)]
 enum Inside {
+    /// Nothing of it yet.
+    Outside,
     Whole,
     /// Some of it could not be moved.
     Part,
-    Moving(Confining),
+    Moving(JoinHandle<bool>),
 }
 
 impl Tree {
@@ -95,16 +107,11 @@ impl Tree {
         Some(tree)
     }
 
-    /// As [`Tree::below`], where this process adopts whatever loses its parent, in a control group if there is one.
-    pub(super) fn guarded(
-        child: Child,
-        token: Option<&Token>,
-        leaf: Option<Leaf>,
-        confining: Option<Confining>,
-    ) -> Option<Self> {
+    /// As [`Tree::below`], where this process adopts whatever loses its parent; it can be moved into `leaf`.
+    pub(super) fn guarded(child: Child, token: Option<&Token>, leaf: Option<Leaf>) -> Option<Self> {
         let mut tree = Self::below(child, token)?;
+        tree.inside = if leaf.is_some() { Inside::Outside } else { Inside::Whole };
         (tree.leaf, tree.adopts) = (leaf, true);
-        tree.inside = confining.map_or(Inside::Whole, Inside::Moving);
         Some(tree)
     }
 
@@ -174,9 +181,20 @@ impl Tree {
         self.leaf.is_some() && matches!(self.inside, Inside::Whole)
     }
 
-    /// Whether it is being moved there.
-    pub(super) fn is_moving(&self) -> bool {
-        matches!(self.inside, Inside::Moving(_))
+    /// Begins to move it into its control group, beside all else; whatever is below this process by then goes with it.
+    pub(super) fn confine(&mut self) {
+        let Some(leaf) = self.leaf.clone().filter(|_| matches!(self.inside, Inside::Outside)) else { return };
+        let leader = self.pid();
+        self.inside = Inside::Moving(std::thread::spawn(move || leaf.confine(leader)));
+    }
+
+    /// Where it is, as far as its control group goes.
+    pub(super) const fn place(&self) -> Place {
+        match self.inside {
+            Inside::Outside => Place::Outside,
+            Inside::Moving(_) => Place::Moving,
+            Inside::Whole | Inside::Part => Place::Settled,
+        }
     }
 
     /// What the emptiness of this tree is proved against. Who was not in the group yet was adopted, so nothing is missed.

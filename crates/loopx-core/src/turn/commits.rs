@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::site::Site;
 use crate::{
-    error::Result,
+    error::{Code, Error, Result},
     kernel::Outcome,
     model::{OperationId, Receipt, Turn, TurnId},
 };
@@ -127,16 +127,17 @@ pub(super) fn is_about(receipt: &Receipt, turn_id: TurnId) -> Result<bool> {
 /// The id of a commit that this verb has not made yet.
 ///
 /// A driver goes on from what the ledger says: where a commit is due whose id has a receipt, the Turn has left the state
-/// that the receipt is of, and the old receipt would stand for a move that was never written.
+/// that the receipt is of, and the old receipt would stand for a move that was never written. Errors: `store_*`; `internal`
+/// after a thousand of them.
 pub(super) fn unused(site: &mut Site<'_>, base: &OperationId, commit: Commit) -> Result<OperationId> {
     let mut id = commit.of(base)?;
-    for time in 2..AGAIN_MAX {
+    for time in 2..=AGAIN_MAX {
         if site.receipt(&id)?.is_none() {
-            break;
+            return Ok(id);
         }
         id = commit.again(base, time)?;
     }
-    Ok(id)
+    Err(Error::from(Code::Internal).internal("a verb moved its Turn more often than its moves can be named"))
 }
 
 #[cfg(test)]

@@ -84,6 +84,8 @@ pub(super) fn examine(
     let place = folder.as_deref().unwrap_or(Path::new("/"));
     let found = validate::run(keeper, around.validators(), place, &token, &mut |phase| stopped(site, phase));
     let Some(finding) = found else { return Ok(None) };
+    // Whether they have to run once more shows when their verdict is committed; meanwhile it can end.
+    keeper.rest();
     let last = if around.validators().is_empty() { first.clone() } else { site.picture(turn)? };
     // The tree as the candidate recorded it may be of an earlier moment than our first look.
     let recorded = turn.candidate.as_ref().and_then(|candidate| candidate.tree);

@@ -117,6 +117,8 @@ fn guard(
     let guarantee = if is_confined { Guarantee::Cgroup } else { Guarantee::SubReaper };
     let told = channel.send(&Report::Ready { guarantee }).map_err(unstarted);
     failpoint::reach!(GuardReady);
+    // Opened while its driver commits.
+    let ledger = ledger(order);
     let go = told.and_then(|()| channel.receive::<Word>().map_err(unstarted));
     // What was said before a stop is not go.
     let Ok(Some(Word::Go { request })) = go else {
@@ -127,7 +129,8 @@ fn guard(
     let token = attempt_token(order.turn_id, order.attempt)?;
     let spec = host.spec(&Job { request, env: gathered(order.env.iter().cloned()), token: &token });
     let spec = Spec { tick_ms: TICK_MS, ..spec };
-    let may_begin = is_current(order).map(|current| current && !ended.load(Ordering::SeqCst));
+    let current = ledger.and_then(|mut ledger| is_current(&mut ledger, order));
+    let may_begin = current.map(|current| current && !ended.load(Ordering::SeqCst));
     let spool = may_begin.and_then(|may_begin| if may_begin { spool(order, &spec) } else { Err(late()) });
     let (spool, charge) = match (spool, charge.take()) {
         (Ok(spool), Some(charge)) => (spool, charge),
@@ -220,8 +223,8 @@ fn late() -> Error {
     Error::new(Code::InvalidTransition, "the attempt is not the present one")
 }
 
-/// Whether the ledger still says that this attempt is to be made.
-fn is_current(order: &Order) -> Result<bool> {
+/// The ledger in which the attempt is recorded.
+fn ledger(order: &Order) -> Result<Authority> {
     let env = profile::Env {
         loopx_home: Some(order.home.clone().into()),
         profile: Some(order.profile.clone()),
@@ -229,8 +232,12 @@ fn is_current(order: &Order) -> Result<bool> {
         ..profile::Env::default()
     };
     let profile = Profile::open(&Place::resolve(&env)?, &env, &HostFilesystem)?;
-    let mut authority = Authority::open(&profile, &env)?;
-    let turn = authority.read(|view| crate::turn::site::turn(view, order.turn_id))?;
+    Authority::open(&profile, &env)
+}
+
+/// Whether the ledger still says that this attempt is to be made.
+fn is_current(ledger: &mut Authority, order: &Order) -> Result<bool> {
+    let turn = ledger.read(|view| crate::turn::site::turn(view, order.turn_id))?;
     Ok(turn.is_some_and(|turn| {
         let is_open = turn.open_attempt().is_some_and(|attempt| attempt.number == order.attempt);
         is_open && turn.state == TurnState::Dispatched

@@ -392,18 +392,30 @@ fn what_loses_its_parent_clears_its_environment_and_leaves_its_session_is_ended_
 
 #[test]
 fn an_attempt_says_by_what_it_is_held_together() {
+    let guarantee = |place: &Place| {
+        let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+        shown.text("/turn/attempts/0/guarantee").to_owned()
+    };
     let place = Place::new("test -f answer");
-    place.host("touch answer");
-    place.call("user:ana", &place.run("op")).ok();
-    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
-    let guarantee = shown.text("/turn/attempts/0/guarantee");
-    assert!(["cgroup", "sub_reaper"].contains(&guarantee), "{}", shown.json);
+    place.host(&until_let_go("touch answer"));
+    let run = place.start("user:ana", &place.run("op"), &[]);
+    until("the host began", || place.root().join("began").exists());
+    until("its guardian holds it", || is_held(&place));
+    let has_group = has_group(&place);
+    if !has_group {
+        skipped("no control group can be made");
+    }
+    let held = guarantee(&place);
+    fs::write(place.root().join("go"), "").unwrap();
+    assert_eq!(answer(&run.wait_with_output().unwrap()).exit, Some(0));
+    let expected = if has_group { "cgroup" } else { "sub_reaper" };
+    assert_eq!((held.as_str(), guarantee(&place).as_str()), (expected, expected));
 }
 
 #[test]
 fn a_guarantee_that_did_not_hold_is_not_left_on_record() {
     for fails in [false, true] {
-        let place = ready(if fails { "exit 7" } else { "touch answer" });
+        let place = ready(&until_let_go(if fails { "exit 7" } else { "touch answer" }));
         let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "leaf.move=stop")]);
         let driver = Pid::from_child(&run).as_raw_nonzero();
         let mut guardians = Vec::new();
@@ -414,6 +426,7 @@ fn a_guarantee_that_did_not_hold_is_not_left_on_record() {
                 if is_stopped(pid) {
                     let leaf = leaf_of(pid);
                     guardians.push(leaf.is_some_and(|leaf| fs::remove_dir(leaf).is_ok()));
+                    fs::write(place.root().join("go"), "").unwrap();
                     kill_process(pid, Signal::CONT).unwrap();
                 }
             }
