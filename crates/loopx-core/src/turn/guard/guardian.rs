@@ -33,6 +33,7 @@ use crate::{
     },
     turn::{
         host::{Hosts, Job},
+        latch::Hold,
         lock::{DriverLock, GuardLock, Guardian, Told},
         site::attempt_token,
     },
@@ -198,8 +199,8 @@ impl Said<'_> {
     }
 
     /// Whether the lock is this guardian's still, though somebody took its file away.
-    fn stands(&self) -> bool {
-        self.lock.stands(&self.noted)
+    fn hold(&self) -> Hold {
+        self.lock.hold(&self.noted)
     }
 }
 
@@ -342,16 +343,28 @@ impl Watch<'_, '_> {
         let now_ms = boot_ms();
         if now_ms.saturating_sub(self.looked_at_ms) >= LOOK_MS {
             self.looked_at_ms = now_ms;
-            if !self.said.stands() {
+            // What cannot be told now is looked at the next time.
+            if matches!(self.said.hold(), Hold::Lost) {
                 return false;
             }
             self.look_for_escapes();
-            // What cannot be told is not held against whoever drives.
-            if DriverLock::seen(self.order.locks.as_ref(), self.order.turn_id) != Some(Seen::Gone) {
+            if self.is_driven(now_ms) {
                 self.driven_at_ms = now_ms;
             }
         }
-        now_ms.saturating_sub(self.driven_at_ms) < ORPHANED_MS
+        !self.is_orphaned(now_ms)
+    }
+
+    fn is_orphaned(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.driven_at_ms) >= ORPHANED_MS
+    }
+
+    /// Whether somebody drives the Turn; what cannot be told is not held against him. That his lock's file was taken away
+    /// is no proof that he is gone, and is looked into before that would count.
+    fn is_driven(&self, now_ms: u64) -> bool {
+        let (locks, turn_id) = (self.order.locks.as_ref(), self.order.turn_id);
+        DriverLock::seen(locks, turn_id) != Some(Seen::Gone)
+            || self.is_orphaned(now_ms) && DriverLock::is_unnamed(locks, turn_id)
     }
 }
 
