@@ -9,7 +9,7 @@ use super::{
     examine::scopes,
     guard::{self, Remains, Ward},
     host::{Host, Judged},
-    lock::DriverLock,
+    lock::{DriverLock, Guardian, Told},
     opening::Opening,
     site::{Around, Emptied, Site, emptied},
     spool,
@@ -96,14 +96,13 @@ impl Driver<'_> {
         remains: Remains,
     ) -> Result<Flow> {
         let turn = &around.turn;
-        self.held_by = None;
+        self.held_by = weaker(site, turn, number, &remains);
         if let Remains::Ended(outcome) = &remains {
             spool::keep(site, turn.turn_id, number, outcome)?;
             failpoint::reach!(TurnSpooled);
         }
         if let Remains::Ended(outcome) | Remains::Abandoned(outcome) = &remains {
             self.left.clone_from(&outcome.survivors);
-            self.held_by = weaker(turn, number, outcome);
         }
         // Also of an end that says nothing: a guardian that could not write it would go on trying, and hold its lock.
         self.wards.iter_mut().for_each(Ward::kept);
@@ -156,7 +155,8 @@ impl Driver<'_> {
             let closing = Closing { retry, note, ..Closing::failed(number, loss.failure()) };
             return self.end(site, lock, around, closing);
         }
-        let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: true };
+        let (turn_id, own_id, held_by) = (turn.turn_id, turn.own_id, self.held_by.take());
+        let step = Step::Lose { turn_id, own_id, executor_gone: true, held_by };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -169,8 +169,8 @@ impl Driver<'_> {
         around: &Around,
         number: u8,
     ) -> Result<Flow> {
-        let (turn_id, own_id) = (around.turn.turn_id, around.turn.own_id);
-        let step = Step::Lose { turn_id, own_id, executor_gone: false };
+        let (turn_id, own_id, held_by) = (around.turn.turn_id, around.turn.own_id, self.held_by.take());
+        let step = Step::Lose { turn_id, own_id, executor_gone: false, held_by };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -277,9 +277,17 @@ fn is_proved_empty(remains: &Remains) -> bool {
 }
 
 /// By what an attempt was held together after all, where that is less than was recorded.
-pub(super) fn weaker(turn: &Turn, number: u8, outcome: &Outcome) -> Option<Guarantee> {
+pub(super) fn weaker(site: &Site<'_>, turn: &Turn, number: u8, remains: &Remains) -> Option<Guarantee> {
     let recorded = turn.attempts.iter().find(|attempt| attempt.number == number)?.guarantee?;
-    held_by(outcome).filter(|held_by| recorded < *held_by)
+    let held_by = match remains {
+        Remains::Ended(outcome) | Remains::Abandoned(outcome) => held_by(outcome),
+        // Its guardian adopted what it had not seen in the group yet.
+        Remains::Unkept | Remains::Unknown => Guardian::noted(&site.machine.locks, turn.turn_id, number)
+            .filter(|left| left.has_told(Told::Began) && !left.has_told(Told::Confined))
+            .map(|_| Guarantee::SubReaper),
+        Remains::NeverStarted => None,
+    };
+    held_by.filter(|held_by| recorded < *held_by)
 }
 
 /// By what a run was held together; none where its end does not say that.

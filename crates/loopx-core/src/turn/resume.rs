@@ -265,12 +265,13 @@ impl Recovery<'_> {
         self.prove_gone(site, around)?;
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let is_result = matches!(found, Found::Result(_));
-        let step = Step::Recover { turn_id, own_id, found, wake };
+        let held_by = self.driver.held_by.take().filter(|_| is_result);
+        let step = Step::Recover { turn_id, own_id, found, wake, held_by };
         match self.driver.submit(site, &self.lock, around, Commit::Recover, step) {
             // As in a driven end: what a result names costs the host its result, and never strands the Turn.
             Err(error) if is_result && error.code().class() == Class::Usage => {
                 let found = Found::Nothing(HostFailure::ResultInvalid);
-                let step = Step::Recover { turn_id, own_id, found, wake: None };
+                let step = Step::Recover { turn_id, own_id, found, wake: None, held_by: None };
                 self.driver.submit(site, &self.lock, around, Commit::Invalid, step)?;
             }
             submitted => submitted?,
@@ -300,9 +301,7 @@ impl Recovery<'_> {
         };
         // How it ended counts before what it said: the folder stays until the Turn has ended.
         let remains = remains(site, around, host, attempt.number)?;
-        if let Remains::Ended(outcome) | Remains::Abandoned(outcome) = &remains {
-            self.driver.held_by = weaker(turn, attempt.number, outcome);
-        }
+        self.driver.held_by = weaker(site, turn, attempt.number, &remains);
         if let Remains::Ended(outcome) = remains {
             spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
             return Ok(KeptOf::Said(host.judge(&outcome, &turn.turn_key)));
@@ -365,7 +364,8 @@ fn resume_proving(
             return prove_by(site, turn_id, base, Some(right));
         }
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
-            let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again, wake: None };
+            let own_id = around.turn.own_id;
+            let step = Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None };
             last = Some(site.authority.submit_step(right, around.step(Commit::Recover.of(base)?, step))?);
         }
         TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),

@@ -348,23 +348,18 @@ impl Watch<'_, '_> {
                 return false;
             }
             self.look_for_escapes();
-            if self.is_driven(now_ms) {
+            // What cannot be told is not held against whoever drives.
+            if DriverLock::seen(self.order.locks.as_ref(), self.order.turn_id) != Some(Seen::Gone) {
                 self.driven_at_ms = now_ms;
             }
         }
-        !self.is_orphaned(now_ms)
-    }
-
-    fn is_orphaned(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.driven_at_ms) >= ORPHANED_MS
-    }
-
-    /// Whether somebody drives the Turn; what cannot be told is not held against him. That his lock's file was taken away
-    /// is no proof that he is gone, and is looked into before that would count.
-    fn is_driven(&self, now_ms: u64) -> bool {
-        let (locks, turn_id) = (self.order.locks.as_ref(), self.order.turn_id);
-        DriverLock::seen(locks, turn_id) != Some(Seen::Gone)
-            || self.is_orphaned(now_ms) && DriverLock::is_unnamed(locks, turn_id)
+        let is_late = |driven_at_ms: u64| now_ms.saturating_sub(driven_at_ms) >= ORPHANED_MS;
+        // That its lock's file was taken away is no proof that a driver is gone.
+        if is_late(self.driven_at_ms) && DriverLock::is_unnamed(self.order.locks.as_ref(), self.order.turn_id)
+        {
+            self.driven_at_ms = now_ms;
+        }
+        !is_late(self.driven_at_ms)
     }
 }
 

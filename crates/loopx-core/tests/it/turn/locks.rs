@@ -210,7 +210,9 @@ fn locks_that_are_taken_away_while_an_attached_result_is_proved_let_no_second_pr
             ("user:ana", vec!["turn", "recover", &turn_id, "--resume"]),
         ] {
             let _ = fs::remove_dir_all(locks(&place));
-            let refused = place.call(actor, &words);
+            let mut second = place.start(actor, &words, &[]);
+            until("it is answered without the first", || second.try_wait().unwrap().is_some());
+            let refused = answer(&second.wait_with_output().unwrap());
             assert_eq!(
                 (refused.exit, refused.code()),
                 (Some(4), "executor_active"),
