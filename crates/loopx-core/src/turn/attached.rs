@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{
     commits::{Commit, ROUNDS},
     examine::{examine, needed_folder, scopes},
-    lock::{DriverLock, Driverless},
+    lock::DriverLock,
     opening::{Opening, Outside},
     renewal::Renewal,
     site::{Around, Site},
@@ -16,7 +16,7 @@ use super::{
     watch::Watcher,
 };
 use crate::{
-    authority::{Authority, StepRight as _, last_terms},
+    authority::{Authority, StepRight, last_terms},
     boundary,
     error::{Code, Error, Result},
     failpoint,
@@ -115,53 +115,90 @@ pub fn finish(site: &mut Site<'_>, wish: &Wish, watcher: &dyn Watcher) -> Result
         return Err(Error::new(Code::InvalidTransition, message).hint(format!("turn show {turn_id}")));
     }
     // Two that prove one result would end each other's validators.
-    let lock = if around.turn.is_terminal() { None } else { Some(proving(site, &around.turn)?) };
-    let finished = finish_locked(site, wish, &around, candidate_id, watcher);
-    if let Some(lock) = lock {
-        lock.close();
-    }
+    let right = Proving::take(site, &around.turn)?;
+    let finished = finish_by(site, wish, &around, candidate_id, &right, watcher);
+    right.close();
     finished
 }
 
-/// The right to prove the result of an attached Turn; there is no other driver of it.
-///
-/// Errors: `executor_active` while another process of this machine proves it.
-pub(super) fn proving(site: &Site<'_>, turn: &Turn) -> Result<DriverLock> {
-    let id = turn.turn_id;
-    DriverLock::take(&site.machine.locks, id).map_err(|error| match error.code() {
+/// The right to prove the result of an attached Turn; there is no other driver of it. One that has ended needs no lock, and
+/// takes nothing.
+#[derive(Debug)]
+pub(super) struct Proving {
+    turn_id: TurnId,
+    lock: Option<DriverLock>,
+}
+
+impl Proving {
+    /// Takes it, unless another process has it, whose lock's file may have been taken away.
+    ///
+    /// Errors: `executor_active` while another process of this machine proves it; `disk_full`, `store_unavailable`.
+    pub(super) fn take(site: &Site<'_>, turn: &Turn) -> Result<Self> {
+        let turn_id = turn.turn_id;
+        let lock = (!turn.is_terminal()).then(|| DriverLock::take_over(&site.machine.locks, turn_id));
+        let lock = lock.transpose().map_err(|error| proved_elsewhere(error, turn_id))?;
+        Ok(Self { turn_id, lock })
+    }
+
+    /// Keeps its name, where that was taken away; who has it then is found at the next commit.
+    pub(super) fn keep(&self) {
+        self.lock.as_ref().map(DriverLock::hold);
+    }
+
+    /// Lets go of it.
+    pub(super) fn close(self) {
+        if let Some(lock) = self.lock {
+            lock.close();
+        }
+    }
+}
+
+impl StepRight for Proving {
+    fn turn_id(&self) -> TurnId {
+        self.turn_id
+    }
+
+    fn stands(&self) -> Result<()> {
+        let stands = self.lock.as_ref().map_or(Ok(()), StepRight::stands);
+        stands.map_err(|error| proved_elsewhere(error, self.turn_id))
+    }
+}
+
+fn proved_elsewhere(error: Error, id: TurnId) -> Error {
+    match error.code() {
         Code::ExecutorActive => {
             Error::new(Code::ExecutorActive, format!("another process proves the result of the Turn {id}"))
                 .detail("turn_id", id.to_string())
                 .hint(format!("turn show {id}"))
         }
         _ => error, // wildcard: every other error stands as it is
-    })
+    }
 }
 
-fn finish_locked(
+fn finish_by(
     site: &mut Site<'_>,
     wish: &Wish,
     around: &Around,
     candidate_id: OperationId,
+    right: &Proving,
     watcher: &dyn Watcher,
 ) -> Result<Done> {
     let turn_id = around.turn.turn_id;
     let step = candidate_step(site, wish, around)?;
-    let right = Driverless::of(&around.turn)?;
-    let receipt = site.authority.submit_step(&right, operation(wish, candidate_id, step))?;
+    let receipt = site.authority.submit_step(right, operation(wish, candidate_id, step))?;
     failpoint::reach!(OwnerCandidate);
     if receipt.negative().is_some() {
         site.snapshots_of_ended();
         return Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() });
     }
-    prove(site, wish, &right, receipt, watcher)
+    prove(site, wish, right, receipt, watcher)
 }
 
 /// Runs the validators, at most twice where the tree moves under them, and records what they said.
 fn prove(
     site: &mut Site<'_>,
     wish: &Wish,
-    right: &Driverless,
+    right: &Proving,
     mut last: Receipt,
     watcher: &dyn Watcher,
 ) -> Result<Done> {
@@ -180,6 +217,7 @@ fn prove(
         let mut renewal = Renewal::of(&around);
         let step = examine(site, &around, &mut keeper, &mut |site, phase| {
             watcher.sees(phase);
+            right.keep();
             renewal.keep(site, &around, &|id, command| operation(wish, id, command));
             watcher.wants_stop()
         })?;

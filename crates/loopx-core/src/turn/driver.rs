@@ -353,6 +353,7 @@ impl Driver<'_> {
         let mut renewal = Renewal::of(around);
         let wished = &mut |site: &mut Site<'_>, phase: Phase| {
             watcher.sees(phase);
+            lock.hold();
             // Who took it over meanwhile is found at the verdict.
             renewal.keep(site, around, &|id, command| around.step(id, command));
             watcher.wants_stop() || site.authority.read(|view| stop_is_wished(view, turn_id)).unwrap_or(false)

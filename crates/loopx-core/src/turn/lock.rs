@@ -7,12 +7,14 @@
 use std::{
     collections::BTreeSet,
     fs::read_dir,
+    io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::latch::{Latch, seen};
+use super::latch::{Hold, Latch, seen};
 use crate::{
     authority::{
         StepRight,
@@ -30,6 +32,8 @@ const SUFFIX: &str = ".lock";
 const GUARD_SUFFIX: &str = ".guard";
 /// The most that a guardian says of itself.
 const GUARDIAN_MAX_BYTES: u64 = 16 * 1024;
+/// How long a commit waits to know whether its lock is held still, as long as a guardian waits for a full disk.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The right to drive one Turn on this machine.
 #[derive(Debug)]
@@ -43,28 +47,34 @@ impl DriverLock {
     ///
     /// Errors: `executor_active` while another process has it, stopped or not; `store_unavailable`.
     pub fn take(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        let lock = Self::left(locks, turn_id)?;
+        let lock = Self::opened(locks, turn_id, For::Keeping).map_err(|e| unreachable_lock(&e))??;
         lock.sign()?;
         Ok(lock)
     }
 
     /// As [`DriverLock::take`], of a Turn that may have a driver, though somebody took its lock's file away.
     pub(super) fn take_over(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        let lock = Self::left(locks, turn_id)?;
-        if lock.latch.is_blank() && !holders(&path_of(locks, turn_id)).is_empty() {
+        let lock = Self::opened(locks, turn_id, For::Keeping).map_err(|e| unreachable_lock(&e))??;
+        if lock.latch.is_blank() && Self::is_unnamed(locks, turn_id) {
+            lock.close();
             return Err(taken(turn_id));
         }
         lock.sign()?;
         Ok(lock)
     }
 
-    /// As [`DriverLock::take`], to clear up: nobody drives by it.
-    pub(super) fn left(locks: &Path, turn_id: TurnId) -> Result<Self> {
-        match Latch::take(path_of(locks, turn_id), For::Keeping) {
-            Ok(Some(latch)) => Ok(Self { turn_id, latch }),
-            Ok(None) => Err(taken(turn_id)),
+    /// As [`DriverLock::take`], to clear up: nobody drives by it. None where no file is left, and none is made.
+    pub(super) fn left(locks: &Path, turn_id: TurnId) -> Result<Option<Self>> {
+        match Self::opened(locks, turn_id, For::Locking) {
+            Ok(lock) => lock.map(Some),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(unreachable_lock(&e)),
         }
+    }
+
+    fn opened(locks: &Path, turn_id: TurnId, what_for: For) -> io::Result<Result<Self>> {
+        let latch = Latch::take(path_of(locks, turn_id), what_for)?;
+        Ok(latch.map(|latch| Self { turn_id, latch }).ok_or_else(|| taken(turn_id)))
     }
 
     fn sign(&self) -> Result<()> {
@@ -74,6 +84,16 @@ impl DriverLock {
     /// Whether the driver of a Turn of this machine lives; looked at, never taken.
     pub fn seen(locks: &Path, turn_id: TurnId) -> Option<Seen> {
         seen(&path_of(locks, turn_id))
+    }
+
+    /// Whether another process drives a Turn although its lock's file was taken away.
+    pub(super) fn is_unnamed(locks: &Path, turn_id: TurnId) -> bool {
+        !holders(&path_of(locks, turn_id)).is_empty()
+    }
+
+    /// Looks whether it is held still, and holds on to it where its file was taken away.
+    pub(super) fn hold(&self) -> Hold {
+        own_name().map_or_else(|e| Hold::Untold(io::Error::other(e)), |name| self.latch.hold(&name))
     }
 
     /// The Turns that have a lock file, whether it is held or was left behind; none where the folder cannot be read.
@@ -114,9 +134,14 @@ impl GuardLock {
         let path = guard_path(locks, turn_id, attempt);
         // A file that was made here would say that a guardian died without a word.
         match Latch::take(path.clone(), For::Locking) {
+            // It may be about to make the file again that was taken away.
+            Ok(Some(latch)) if latch.is_blank() => Ok(match Self::unnamed(locks, turn_id, attempt) {
+                Some(process) => Left::Taken(Some(Guardian::new(process, None))),
+                None => Left::Lock(Self(latch)),
+            }),
             Ok(Some(latch)) => Ok(Left::Lock(Self(latch))),
             Ok(None) => Ok(Left::Taken(noted(&path))),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Left::Nothing),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Left::Nothing),
             Err(e) => Err(unreachable_lock(&e)),
         }
     }
@@ -127,9 +152,9 @@ impl GuardLock {
         self.0.write(&text).map_err(|e| unreachable_lock(&e))
     }
 
-    /// Holds on to it, where its file was taken away; no, when another has it.
-    pub(super) fn stands(&self, guardian: &Guardian) -> bool {
-        self.0.is_named() || self.0.renew(&[]) && self.note(guardian).is_ok()
+    /// Looks whether it is held still, and holds on to it where its file was taken away.
+    pub(super) fn hold(&self, guardian: &Guardian) -> Hold {
+        serde_json::to_vec(guardian).map_or_else(|e| Hold::Untold(e.into()), |text| self.0.hold(&text))
     }
 
     /// Who has the lock of an attempt although its file was taken away; none where nobody is seen to.
@@ -225,10 +250,13 @@ impl StepRight for DriverLock {
         self.turn_id
     }
 
-    /// Holds on to the lock, where its file was taken away.
+    /// Holds on to the lock, where its file was taken away; what cannot be told now is waited for.
     fn stands(&self) -> Result<()> {
-        let stands = self.latch.is_named() || self.latch.renew(&own_name()?);
-        if stands { Ok(()) } else { Err(taken(self.turn_id)) }
+        match self.latch.hold_within(&own_name()?, PATIENCE) {
+            Hold::Mine { .. } => Ok(()),
+            Hold::Lost => Err(taken(self.turn_id)),
+            Hold::Untold(e) => Err(unreachable_lock(&e)),
+        }
     }
 }
 
@@ -259,7 +287,7 @@ fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
 }
 
 /// Who has a lock file open, whatever became of its name.
-fn holders(path: &Path) -> Vec<Identity> {
+pub(super) fn holders(path: &Path) -> Vec<Identity> {
     path.file_name().map(process::holders).unwrap_or_default()
 }
 
@@ -269,8 +297,14 @@ fn taken(turn_id: TurnId) -> Error {
         .hint(format!("turn show {turn_id}"))
 }
 
-pub(super) fn unreachable_lock(e: &std::io::Error) -> Error {
-    Error::new(Code::StoreUnavailable, "the lock of a Turn cannot be reached").internal(e)
+/// The error while nobody can tell whose a lock is.
+pub(super) fn unreachable_lock(e: &io::Error) -> Error {
+    match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Error::new(Code::DiskFull, "no space is left for the lock of a Turn").internal(e)
+        }
+        _ => Error::new(Code::StoreUnavailable, "the lock of a Turn cannot be reached").internal(e), // wildcard: no other reason says more
+    }
 }
 
 #[cfg(test)]
@@ -309,7 +343,8 @@ mod tests {
         assert_eq!(DriverLock::seen(&locks, turn()), Some(Seen::Alive));
         assert_eq!(DriverLock::take(&locks, turn()).unwrap_err().code(), Code::ExecutorActive);
         fs::remove_file(path_of(&locks, turn())).unwrap();
-        drop(DriverLock::left(&locks, turn()).unwrap());
+        fs::write(path_of(&locks, turn()), "").unwrap();
+        drop(DriverLock::left(&locks, turn()).unwrap().unwrap());
         first.stands().unwrap();
         fs::remove_file(path_of(&locks, turn())).unwrap();
         drop(DriverLock::take(&locks, turn()).unwrap());

@@ -9,7 +9,7 @@ use super::{
     examine::scopes,
     guard::{self, Remains, Ward},
     host::{Host, Judged},
-    lock::DriverLock,
+    lock::{DriverLock, Guardian, Told},
     opening::Opening,
     site::{Around, Emptied, Site, emptied},
     spool,
@@ -21,7 +21,7 @@ use crate::{
     failpoint,
     kernel::Step,
     model::{Attempt, Candidate, Guarantee, HostFailure, ShortText, Timestamp, TodoKind, Turn, Wake},
-    process::Containment,
+    process::{Containment, Ended, Outcome},
 };
 
 /// Why an attempt left nothing.
@@ -96,14 +96,16 @@ impl Driver<'_> {
         remains: Remains,
     ) -> Result<Flow> {
         let turn = &around.turn;
-        self.held_by = None;
+        self.held_by = weaker(site, turn, number, &remains);
         if let Remains::Ended(outcome) = &remains {
             spool::keep(site, turn.turn_id, number, outcome)?;
             failpoint::reach!(TurnSpooled);
-            self.wards.iter_mut().for_each(Ward::kept);
-            self.left.clone_from(&outcome.survivors);
-            self.held_by = weaker(turn, number, outcome.containment);
         }
+        if let Remains::Ended(outcome) | Remains::Abandoned(outcome) = &remains {
+            self.left.clone_from(&outcome.survivors);
+        }
+        // Also of an end that says nothing: a guardian that could not write it would go on trying, and hold its lock.
+        self.wards.iter_mut().for_each(Ward::kept);
         let emptied = match &remains {
             _ if is_proved_empty(&remains) => Emptied::Proved,
             _ if !self.left.is_empty() => Emptied::Alive,
@@ -119,7 +121,7 @@ impl Driver<'_> {
                 return self.lost(site, lock, around, number, &Loss::NeverStarted(why));
             }
             (Remains::Unkept, _) => return self.lost(site, lock, around, number, &Loss::Unkept),
-            (Remains::Unknown | Remains::Ended(_), _) => {
+            (Remains::Unknown | Remains::Abandoned(_) | Remains::Ended(_), _) => {
                 return self.lost(site, lock, around, number, &Loss::Unknown);
             }
         };
@@ -146,13 +148,15 @@ impl Driver<'_> {
             spool::keep_note(site, turn.turn_id, number, note)?;
         }
         if unchanged {
-            // What was never started is no try of the host.
-            let retry = !loss.may_have_begun() || self.has_attempts_after(number);
+            // What was never started is on record as an attempt all the same. How many may be is not known without the host.
+            let is_open = self.host.is_none() && !loss.may_have_begun();
+            let retry = is_open || self.has_attempts_after(number);
             let note = note.and_then(|note| cut(&note, NOTE_MAX_BYTES).parse().ok());
             let closing = Closing { retry, note, ..Closing::failed(number, loss.failure()) };
             return self.end(site, lock, around, closing);
         }
-        let step = Step::Lose { turn_id: turn.turn_id, own_id: turn.own_id, executor_gone: true };
+        let (turn_id, own_id, held_by) = (turn.turn_id, turn.own_id, self.held_by.take());
+        let step = Step::Lose { turn_id, own_id, executor_gone: true, held_by };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -165,8 +169,8 @@ impl Driver<'_> {
         around: &Around,
         number: u8,
     ) -> Result<Flow> {
-        let (turn_id, own_id) = (around.turn.turn_id, around.turn.own_id);
-        let step = Step::Lose { turn_id, own_id, executor_gone: false };
+        let (turn_id, own_id, held_by) = (around.turn.turn_id, around.turn.own_id, self.held_by.take());
+        let step = Step::Lose { turn_id, own_id, executor_gone: false, held_by };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -268,15 +272,38 @@ pub(super) fn candidate(
 
 /// Whether a guardian saw the end of all that it guarded, and said so.
 fn is_proved_empty(remains: &Remains) -> bool {
-    let Remains::Ended(outcome) = remains else { return false };
+    let (Remains::Ended(outcome) | Remains::Abandoned(outcome)) = remains else { return false };
     matches!(outcome.containment, Containment::Leaf | Containment::Adopted) && outcome.survivors.is_empty()
 }
 
 /// By what an attempt was held together after all, where that is less than was recorded.
-pub(super) fn weaker(turn: &Turn, number: u8, containment: Containment) -> Option<Guarantee> {
-    let recorded = turn.attempts.iter().find(|attempt| attempt.number == number)?.guarantee;
-    let was_moved = containment != Containment::Adopted;
-    recorded.filter(|_| !was_moved).filter(|one| *one < Guarantee::SubReaper).map(|_| Guarantee::SubReaper)
+pub(super) fn weaker(site: &Site<'_>, turn: &Turn, number: u8, remains: &Remains) -> Option<Guarantee> {
+    let recorded = turn.attempts.iter().find(|attempt| attempt.number == number)?.guarantee?;
+    let held_by = match remains {
+        Remains::Ended(outcome) | Remains::Abandoned(outcome) => held_by(outcome),
+        // Its guardian adopted what it had not seen in the group yet.
+        Remains::Unkept | Remains::Unknown => Guardian::noted(&site.machine.locks, turn.turn_id, number)
+            .filter(|left| left.has_told(Told::Began) && !left.has_told(Told::Confined))
+            .map(|_| Guarantee::SubReaper),
+        Remains::NeverStarted => None,
+    };
+    held_by.filter(|held_by| recorded < *held_by)
+}
+
+/// By what a run was held together; none where its end does not say that.
+fn held_by(outcome: &Outcome) -> Option<Guarantee> {
+    if matches!(outcome.ended, Ended::NotStarted(_)) {
+        return None;
+    }
+    match outcome.containment {
+        Containment::Leaf => Some(Guarantee::Cgroup),
+        Containment::Adopted => Some(Guarantee::SubReaper),
+        // A guardian that was shown no process table has seen the group alone.
+        Containment::Group => Some(Guarantee::GroupOnly),
+        // No guardian says so: nobody guarded it, or nobody saw its end, and then a recovery proves that by what is on
+        // record.
+        Containment::Token | Containment::Children => None,
+    }
 }
 
 /// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.
@@ -297,4 +324,51 @@ pub(super) fn remains(site: &Site<'_>, around: &Around, host: &dyn Host, number:
 pub(super) fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt) -> Result<bool> {
     let Some(before) = attempt.tree else { return Ok(false) };
     Ok(site.whole(&around.turn)? == Some(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::NotStarted;
+
+    fn run(ended: Ended, containment: Containment) -> Outcome {
+        Outcome {
+            ended,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            stdout_seen_bytes: 0,
+            stderr_seen_bytes: 0,
+            result_complete: false,
+            wall_ms: 0,
+            outlived: Vec::new(),
+            survivors: Vec::new(),
+            containment,
+        }
+    }
+
+    #[test]
+    fn each_guarantee_that_did_not_hold_is_put_right() {
+        use Guarantee::{Cgroup, GroupOnly, SubReaper};
+        let weakened = |recorded: Guarantee, ended, containment| {
+            held_by(&run(ended, containment)).filter(|held_by| recorded < *held_by)
+        };
+        for (recorded, containment, put_right) in [
+            (Cgroup, Containment::Leaf, None),
+            (Cgroup, Containment::Adopted, Some(SubReaper)),
+            (Cgroup, Containment::Group, Some(GroupOnly)),
+            (SubReaper, Containment::Leaf, None),
+            (SubReaper, Containment::Adopted, None),
+            (SubReaper, Containment::Group, Some(GroupOnly)),
+            (GroupOnly, Containment::Group, None),
+            (GroupOnly, Containment::Adopted, None),
+            // of one whose end nobody saw
+            (Cgroup, Containment::Token, None),
+        ] {
+            for ended in [Ended::Exited(0), Ended::Abandoned, Ended::WallDeadline] {
+                assert_eq!(weakened(recorded, ended, containment), put_right, "{recorded:?} {containment:?}");
+            }
+            let ended = Ended::NotStarted(NotStarted::Missing);
+            assert_eq!(weakened(recorded, ended, containment), None);
+        }
+    }
 }

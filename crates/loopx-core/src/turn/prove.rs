@@ -5,7 +5,7 @@
 
 use super::{
     again,
-    attached::{Done, proving},
+    attached::{Done, Proving},
     commits::{Commit, is_about},
     examine::scopes,
     guard::{self, Presence},
@@ -13,7 +13,7 @@ use super::{
     site::{Around, Emptied, Site, emptied, sweep, validator_token},
 };
 use crate::{
-    authority::{TurnFilter, random},
+    authority::{StepRight, TurnFilter, random},
     error::{Code, Error, Result},
     failpoint,
     kernel::{self, GRACE, Step},
@@ -28,6 +28,16 @@ use crate::{
 /// Errors: `executor_active` while its driver lives or its attempt belongs to another machine; `not_ready` and `held`
 /// when there is nothing to prove yet; `invalid_transition` when it has ended.
 pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result<Done> {
+    prove_by(site, turn_id, base, None)
+}
+
+/// As [`prove`], by the right that whoever proves it has already, where it is an attached one.
+pub(super) fn prove_by(
+    site: &mut Site<'_>,
+    turn_id: TurnId,
+    base: &OperationId,
+    right: Option<&Proving>,
+) -> Result<Done> {
     let around = site.around(turn_id)?;
     let proof_id = Commit::Prove.of(base)?;
     // Given again, it returns what it returned: what can be proved by now is another proof.
@@ -53,8 +63,9 @@ pub fn prove(site: &mut Site<'_>, turn_id: TurnId, base: &OperationId) -> Result
     }
     let tree = present_tree(site, &around)?;
     let step = Step::Prove { turn_id, executor_gone: false, tree };
-    let right = Driverless::of(&around.turn)?;
-    let receipt = site.authority.submit_step(&right, around.proof(proof_id, step));
+    let driverless = Driverless::of(&around.turn)?;
+    let right: &dyn StepRight = right.map_or(&driverless, |right| right);
+    let receipt = site.authority.submit_step(right, around.proof(proof_id, step));
     let receipt = receipt.map_err(|error| again::with_causes(error, &around))?;
     site.snapshots_around(&receipt);
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
@@ -104,10 +115,13 @@ fn clear_locks(site: &mut Site<'_>) -> Result<()> {
     left.extend(DriverLock::files(&site.machine.locks));
     for turn_id in left {
         let Ok(lock) = DriverLock::left(&site.machine.locks, turn_id) else { continue };
-        match site.around(lock.turn_id()) {
-            Ok(around) => let_go(site, lock, &around.turn),
-            Err(error) if error.code() == Code::NotFound => lock.close(),
+        let is_over = match site.around(turn_id) {
+            Ok(around) => clear_up(site, &around.turn),
+            Err(error) if error.code() == Code::NotFound => true,
             Err(error) => return Err(error),
+        };
+        if let Some(lock) = lock.filter(|_| is_over) {
+            lock.close();
         }
     }
     Ok(())
@@ -175,7 +189,7 @@ pub fn end_left(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
         return Ok(());
     }
     if !turn.is_driven() {
-        let lock = proving(site, turn)?;
+        let lock = Proving::take(site, turn)?;
         let is_swept = sweep(&validator_token(turn_id)?, None);
         lock.close();
         if is_swept? {
@@ -307,14 +321,22 @@ pub(super) fn finished(site: &mut Site<'_>, lock: DriverLock, receipt: Receipt) 
 
 /// Lets go of a Turn; of one that has ended, also of all that was kept to bring it on.
 pub(super) fn let_go(site: &mut Site<'_>, lock: DriverLock, turn: &Turn) {
-    if turn.is_terminal() {
-        site.snapshots_of_ended();
-        // One more than there are: a guardian may have died before its attempt was recorded.
-        for number in (1..).take(turn.attempts.len() + 1) {
-            guard::clear(site.machine, turn.turn_id, number);
-        }
+    if clear_up(site, turn) {
         lock.close();
     }
+}
+
+/// Removes what was kept to bring a Turn on that has ended; whether it has.
+fn clear_up(site: &mut Site<'_>, turn: &Turn) -> bool {
+    if !turn.is_terminal() {
+        return false;
+    }
+    site.snapshots_of_ended();
+    // One more than there are: a guardian may have died before its attempt was recorded.
+    for number in (1..).take(turn.attempts.len() + 1) {
+        guard::clear(site.machine, turn.turn_id, number);
+    }
+    true
 }
 
 pub(super) fn may_live(turn: &Turn) -> Error {

@@ -4,15 +4,15 @@
 
 use super::{
     again,
-    attached::{self, Done},
+    attached::{Done, Proving},
     commits::{Commit, ROUNDS, last_receipt, unused},
     driver::{Driver, Flow},
     examine::examine,
     guard::{Presence, Remains},
     host::{Host, Hosting, Judged, KeptHost},
-    lock::{DriverLock, Driverless},
+    lock::DriverLock,
     outcome::{Closing, Loss, candidate, remains, unchanged, weaker},
-    prove::{end_tree, finished, guardian_of, may_live, present_tree, prove, take},
+    prove::{end_tree, finished, guardian_of, may_live, present_tree, prove_by, take},
     renewal::Renewal,
     site::{Around, Emptied, Site},
     spool, tries,
@@ -29,7 +29,7 @@ use crate::{
 /// Brings a Turn on from where a crash left it: reads a kept result, validates, starts the host again where nothing
 /// can have changed.
 ///
-/// Errors: as [`prove`]; `turn_unresolved` when what happened cannot be told.
+/// Errors: as [`super::prove()`]; `turn_unresolved` when what happened cannot be told.
 pub fn resume(
     site: &mut Site<'_>,
     turn_id: TurnId,
@@ -265,12 +265,13 @@ impl Recovery<'_> {
         self.prove_gone(site, around)?;
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let is_result = matches!(found, Found::Result(_));
-        let step = Step::Recover { turn_id, own_id, found, wake };
+        let held_by = self.driver.held_by.take().filter(|_| is_result);
+        let step = Step::Recover { turn_id, own_id, found, wake, held_by };
         match self.driver.submit(site, &self.lock, around, Commit::Recover, step) {
             // As in a driven end: what a result names costs the host its result, and never strands the Turn.
             Err(error) if is_result && error.code().class() == Class::Usage => {
                 let found = Found::Nothing(HostFailure::ResultInvalid);
-                let step = Step::Recover { turn_id, own_id, found, wake: None };
+                let step = Step::Recover { turn_id, own_id, found, wake: None, held_by: None };
                 self.driver.submit(site, &self.lock, around, Commit::Invalid, step)?;
             }
             submitted => submitted?,
@@ -300,9 +301,9 @@ impl Recovery<'_> {
         };
         // How it ended counts before what it said: the folder stays until the Turn has ended.
         let remains = remains(site, around, host, attempt.number)?;
+        self.driver.held_by = weaker(site, turn, attempt.number, &remains);
         if let Remains::Ended(outcome) = remains {
             spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
-            self.driver.held_by = weaker(turn, attempt.number, outcome.containment);
             return Ok(KeptOf::Said(host.judge(&outcome, &turn.turn_key)));
         }
         if let Some(body) = spool::result(site, turn.turn_id, attempt.number)? {
@@ -311,7 +312,7 @@ impl Recovery<'_> {
         Ok(KeptOf::Nothing(match remains {
             Remains::NeverStarted => Loss::NeverStarted(None),
             Remains::Unkept => Loss::Unkept,
-            Remains::Unknown | Remains::Ended(_) => Loss::Unknown,
+            Remains::Unknown | Remains::Abandoned(_) | Remains::Ended(_) => Loss::Unknown,
         }))
     }
 }
@@ -335,24 +336,24 @@ fn resume_attached(
     base: &OperationId,
     watcher: &dyn Watcher,
 ) -> Result<Done> {
-    let lock = attached::proving(site, &around.turn)?;
+    let right = Proving::take(site, &around.turn)?;
     // Only what is read under the lock counts.
     let done = match site.around(around.turn.turn_id) {
-        Ok(around) => resume_proving(site, &around, base, watcher),
+        Ok(around) => resume_proving(site, &around, &right, base, watcher),
         Err(error) => Err(error),
     };
-    lock.close();
+    right.close();
     done
 }
 
 fn resume_proving(
     site: &mut Site<'_>,
     around: &Around,
+    right: &Proving,
     base: &OperationId,
     watcher: &dyn Watcher,
 ) -> Result<Done> {
     let turn_id = around.turn.turn_id;
-    let right = Driverless::of(&around.turn)?;
     let mut last = None;
     // What a proof that died has left is ended first; nothing is validated beside it.
     if end_tree(site, &around.turn)? == Emptied::Alive {
@@ -360,11 +361,12 @@ fn resume_proving(
     }
     match around.turn.state {
         TurnState::Held { .. } | TurnState::Dispatched | TurnState::Admitted => {
-            return prove(site, turn_id, base);
+            return prove_by(site, turn_id, base, Some(right));
         }
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
-            let step = Step::Recover { turn_id, own_id: around.turn.own_id, found: Found::Again, wake: None };
-            last = Some(site.authority.submit_step(&right, around.step(Commit::Recover.of(base)?, step))?);
+            let own_id = around.turn.own_id;
+            let step = Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None };
+            last = Some(site.authority.submit_step(right, around.step(Commit::Recover.of(base)?, step))?);
         }
         TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),
         TurnState::Candidate => {}
@@ -381,12 +383,13 @@ fn resume_proving(
         let mut renewal = Renewal::of(&around);
         let wished = &mut |site: &mut Site<'_>, phase: Phase| {
             watcher.sees(phase);
+            right.keep();
             renewal.keep(site, &around, &|id, command| around.step(id, command));
             watcher.wants_stop()
         };
         let Some(step) = examine(site, &around, &mut keeper, wished)? else { break };
         last =
-            Some(site.authority.submit_step(&right, around.step(Commit::OwnVerdict(round).of(base)?, step))?);
+            Some(site.authority.submit_step(right, around.step(Commit::OwnVerdict(round).of(base)?, step))?);
     }
     let receipt = last.ok_or_else(|| unresolved(&around.turn))?;
     site.snapshots_around(&receipt);

@@ -5,6 +5,7 @@
 use super::{
     driver::stop_is_wished,
     guard::{Alive, Ward},
+    latch::Hold,
     lock::DriverLock,
     renewal::Renewal,
     site::{Around, Site},
@@ -12,7 +13,6 @@ use super::{
     wish,
 };
 use crate::{
-    authority::StepRight as _,
     error::{Code, Result},
     model::OperationId,
     process::{Control, Tick, boot_ms},
@@ -100,8 +100,9 @@ impl<'s> Shift<'s> {
     fn look(&mut self, site: &mut Site<'_>, elapsed_ms: u64) -> bool {
         self.watcher.sees(Phase::Working { attempt: self.attempt, elapsed_ms, wall_ms: self.wall_ms });
         let turn_id = self.around.turn.turn_id;
-        // A file that somebody took away is made again; what another drives is nobody else's.
-        if self.lock.stands().is_err() {
+        // A file that somebody took away is made again; what another drives is nobody else's. What cannot be told now is
+        // looked at the next time, and at every commit.
+        if matches!(self.lock.hold(), Hold::Lost) {
             return false;
         }
         // A store that does not answer now does not end the work; the fence is checked at every commit.

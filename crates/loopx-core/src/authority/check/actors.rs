@@ -318,8 +318,11 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
             Verb::TurnEnd,
         ),
         (Step::Prove { turn_id, executor_gone: true, tree: None }, Verb::TurnProve),
-        (Step::Lose { turn_id, own_id, executor_gone: true }, Verb::TurnLose),
-        (Step::Recover { turn_id, own_id, found: Found::Again, wake: None }, Verb::TurnRecover),
+        (Step::Lose { turn_id, own_id, executor_gone: true, held_by: None }, Verb::TurnLose),
+        (
+            Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None },
+            Verb::TurnRecover,
+        ),
     ]
 }
 

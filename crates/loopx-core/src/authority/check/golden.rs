@@ -231,10 +231,16 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
             Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")), held_by: None },
         ),
         ("prove", Step::Prove { turn_id, executor_gone: true, tree }),
-        ("lose", Step::Lose { turn_id, own_id, executor_gone: true }),
+        ("lose", Step::Lose { turn_id, own_id, executor_gone: true, held_by: None }),
         (
             "recover",
-            Step::Recover { turn_id, own_id, found: Found::Result(Box::new(candidate())), wake: None },
+            Step::Recover {
+                turn_id,
+                own_id,
+                found: Found::Result(Box::new(candidate())),
+                wake: None,
+                held_by: None,
+            },
         ),
     ];
     steps.into_iter().map(|(name, step)| (name, agent("a"), step)).collect()

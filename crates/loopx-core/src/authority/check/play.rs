@@ -228,13 +228,13 @@ impl World {
     /// A Turn whose executor nobody can ask.
     pub(super) fn lose(&mut self, name: &str, owned: &Outcome, executor_gone: bool) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(agent(name), Step::Lose { turn_id, own_id, executor_gone })
+        self.step(agent(name), Step::Lose { turn_id, own_id, executor_gone, held_by: None })
     }
 
     /// What a recovery found.
     pub(super) fn recover(&mut self, name: &str, owned: &Outcome, found: Found) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(agent(name), Step::Recover { turn_id, own_id, found, wake: None })
+        self.step(agent(name), Step::Recover { turn_id, own_id, found, wake: None, held_by: None })
     }
 
     /// A person's command about a Turn.

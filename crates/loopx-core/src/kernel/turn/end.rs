@@ -163,7 +163,8 @@ fn lapsed_end(turn: &Turn) -> End {
 /// Begins another life of the ledger under a live Turn: its ownership ends, its outcome is not known.
 pub(in crate::kernel) fn lose_incarnation(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
     let why = Unresolved::Incarnation;
-    draft.emit(Event::Unresolved { turn_id, why, executor_gone: false, keeps_ownership: false })
+    let (executor_gone, keeps_ownership) = (false, false);
+    draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership, held_by: None })
 }
 
 /// Until when the ownership of a Turn lasts when it leaves held or unresolved now.

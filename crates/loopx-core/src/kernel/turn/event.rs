@@ -92,6 +92,9 @@ pub enum Event {
         executor_gone: bool,
         /// Whether its ownership is frozen, rather than ended.
         keeps_ownership: bool,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// Its executor was proved gone.
     ExecutorGone {
@@ -198,8 +201,9 @@ impl Event {
                 returned(facts, turn_id, *renewed)?;
                 arm(facts, turn_id, *expires_at)
             }
-            Self::Unresolved { turn_id, why, executor_gone, keeps_ownership } => {
+            Self::Unresolved { turn_id, why, executor_gone, keeps_ownership, held_by } => {
                 let turn = facts.turn_mut(turn_id)?;
+                weaken(turn, *held_by);
                 turn.state = TurnState::Unresolved { why: *why, executor_gone: *executor_gone };
                 if *executor_gone {
                     close_attempt(turn, context.at, None);

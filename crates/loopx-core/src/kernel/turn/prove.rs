@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     kernel::Draft,
-    model::{Cause, Digest, End, FailedBy, Stopped, Timestamp, Turn, TurnState, Unresolved, Wake},
+    model::{Cause, Digest, End, FailedBy, Guarantee, Stopped, Timestamp, Turn, TurnState, Unresolved, Wake},
 };
 
 pub(super) fn prove(
@@ -109,15 +109,26 @@ fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
     Ok(false)
 }
 
-pub(super) fn lose(draft: &mut Draft<'_>, turn: &Turn, executor_gone: bool) -> Result<()> {
+pub(super) fn lose(
+    draft: &mut Draft<'_>,
+    turn: &Turn,
+    executor_gone: bool,
+    held_by: Option<Guarantee>,
+) -> Result<()> {
     if !matches!(turn.state, TurnState::Dispatched) || !turn.is_driven() {
         return Err(no_move(turn, "be lost"));
     }
     let (turn_id, why) = (turn.turn_id, Unresolved::Lost);
-    draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership: true })
+    draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership: true, held_by })
 }
 
-pub(super) fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found, wake: Option<&Wake>) -> Result<()> {
+pub(super) fn recover(
+    draft: &mut Draft<'_>,
+    turn: &Turn,
+    found: &Found,
+    wake: Option<&Wake>,
+    held_by: Option<Guarantee>,
+) -> Result<()> {
     let TurnState::Unresolved { why, executor_gone } = turn.state else {
         return Err(no_move(turn, "be recovered"));
     };
@@ -131,7 +142,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, turn: &Turn, found: &Found, wake: O
         }
         Found::Result(candidate) => {
             causes::check_agent_free(draft.facts(), turn)?;
-            record(draft, turn, candidate, wake, None)
+            record(draft, turn, candidate, wake, held_by)
         }
         Found::Again => {
             causes::check_agent_free(draft.facts(), turn)?;

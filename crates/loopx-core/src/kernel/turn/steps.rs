@@ -110,6 +110,9 @@ pub enum Step {
         own_id: OwnId,
         /// Whether its executor was proved gone.
         executor_gone: bool,
+        /// By what its host was held together, where that is less than was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
     /// Leads an unresolved Turn out, by what was found.
     Recover {
@@ -122,6 +125,9 @@ pub enum Step {
         /// What a result that waits is woken by.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wake: Option<Wake>,
+        /// By what the host of a result was held together, where that is less than was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_by: Option<Guarantee>,
     },
 }
 
@@ -259,8 +265,10 @@ impl Step {
                 attempt_ended(draft, &turn, *failure, *retry, note.as_ref(), *held_by)?;
             }
             Self::Prove { executor_gone, tree, .. } => prove(draft, &turn, *executor_gone, *tree)?,
-            Self::Lose { executor_gone, .. } => lose(draft, &turn, *executor_gone)?,
-            Self::Recover { found, wake, .. } => recover(draft, &turn, found, wake.as_ref())?,
+            Self::Lose { executor_gone, held_by, .. } => lose(draft, &turn, *executor_gone, *held_by)?,
+            Self::Recover { found, wake, held_by, .. } => {
+                recover(draft, &turn, found, wake.as_ref(), *held_by)?;
+            }
         }
         Ok((settle::outcome(draft, turn_id)?, None))
     }
@@ -376,7 +384,8 @@ fn verdict_came(
         }
         VerdictOutcome::Inconclusive => {
             let why = Unresolved::Inconclusive;
-            draft.emit(Event::Unresolved { turn_id, why, executor_gone: true, keeps_ownership: true })
+            let (executor_gone, keeps_ownership) = (true, true);
+            draft.emit(Event::Unresolved { turn_id, why, executor_gone, keeps_ownership, held_by: None })
         }
         VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked => {
             settle::settle_or_hold(draft, turn_id, goes_on)

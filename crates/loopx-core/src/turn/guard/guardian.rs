@@ -33,6 +33,7 @@ use crate::{
     },
     turn::{
         host::{Hosts, Job},
+        latch::Hold,
         lock::{DriverLock, GuardLock, Guardian, Told},
         site::attempt_token,
     },
@@ -201,8 +202,8 @@ impl Said<'_> {
     }
 
     /// Whether the lock is this guardian's still, though somebody took its file away.
-    fn stands(&self) -> bool {
-        self.lock.stands(&self.noted)
+    fn hold(&self) -> Hold {
+        self.lock.hold(&self.noted)
     }
 }
 
@@ -349,7 +350,8 @@ impl Watch<'_, '_> {
         let now_ms = boot_ms();
         if now_ms.saturating_sub(self.looked_at_ms) >= LOOK_MS {
             self.looked_at_ms = now_ms;
-            if !self.said.stands() {
+            // What cannot be told now is looked at the next time.
+            if matches!(self.said.hold(), Hold::Lost) {
                 return false;
             }
             self.look_for_escapes();
@@ -358,7 +360,13 @@ impl Watch<'_, '_> {
                 self.driven_at_ms = now_ms;
             }
         }
-        now_ms.saturating_sub(self.driven_at_ms) < ORPHANED_MS
+        let is_late = |driven_at_ms: u64| now_ms.saturating_sub(driven_at_ms) >= ORPHANED_MS;
+        // That its lock's file was taken away is no proof that a driver is gone.
+        if is_late(self.driven_at_ms) && DriverLock::is_unnamed(self.order.locks.as_ref(), self.order.turn_id)
+        {
+            self.driven_at_ms = now_ms;
+        }
+        !is_late(self.driven_at_ms)
     }
 }
 

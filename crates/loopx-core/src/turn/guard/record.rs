@@ -39,6 +39,8 @@ pub(in crate::turn) enum Remains {
     Ended(Box<Outcome>),
     /// It ended, and nothing of how could be written before its guardian gave it up.
     Unkept,
+    /// Its guardian gave it up by mistake, and saw its end; it may have done anything before.
+    Abandoned(Box<Outcome>),
     /// It was started, and how it ended is nowhere.
     Unknown,
 }
@@ -46,8 +48,8 @@ pub(in crate::turn) enum Remains {
 impl Remains {
     /// What an end comes to that its guardian saw.
     pub(super) fn of(outcome: Outcome) -> Self {
-        // Who was given up by mistake may have done anything before.
-        if outcome.ended == Ended::Abandoned { Self::Unknown } else { Self::Ended(Box::new(outcome)) }
+        let is_over = outcome.ended != Ended::Abandoned;
+        if is_over { Self::Ended(Box::new(outcome)) } else { Self::Abandoned(Box::new(outcome)) }
     }
 }
 
@@ -135,7 +137,11 @@ pub(in crate::turn) fn remains(
         Remains::NeverStarted | Remains::Unknown if has_told(Told::Unkept) => Ok(Remains::Unkept),
         // Its lock outweighs a folder that is gone.
         Remains::NeverStarted if has_told(Told::Began) => Ok(Remains::Unknown),
-        Remains::NeverStarted | Remains::Unknown | Remains::Unkept | Remains::Ended(_) => Ok(remains),
+        Remains::NeverStarted
+        | Remains::Unknown
+        | Remains::Unkept
+        | Remains::Ended(_)
+        | Remains::Abandoned(_) => Ok(remains),
     }
 }
 

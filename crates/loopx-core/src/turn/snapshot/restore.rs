@@ -4,6 +4,7 @@
 //! only who may execute is known; the rest is the present file's, or what a checkout by the same caller would give.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Write as _},
@@ -15,7 +16,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, statat, symlinkat, unlinkat},
+    fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, statat, symlinkat, unlinkat},
     io::Errno,
 };
 
@@ -32,26 +33,74 @@ fn unfinished(path: &[u8]) -> String {
     format!("{UNFINISHED}{}", digest.chars().filter(char::is_ascii_hexdigit).take(16).collect::<String>())
 }
 
-/// The folder of a path, opened without following a link, and the path's last part.
-fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsString)> {
+/// The folders of a work tree that something was put into, or taken away from, by their paths from its root.
+#[derive(Debug, Default)]
+pub(super) struct Folders(BTreeSet<Vec<u8>>);
+
+impl Folders {
+    /// Notes the folder of a path.
+    fn note(&mut self, path: &[u8]) {
+        self.0.insert(above(path).unwrap_or_default().to_owned());
+    }
+
+    /// Notes every folder on the way to a path, where nobody knows any more which of them was made or taken away.
+    pub(super) fn note_all(&mut self, path: &[u8]) {
+        let mut path = Some(path);
+        while let Some(below) = path {
+            self.note(below);
+            path = above(below);
+        }
+    }
+
+    /// Writes each of them through to the disk, once; what is in one that is not there any more is told by those above it.
+    pub(super) fn sync(self, root: &Path) -> io::Result<()> {
+        for path in self.0 {
+            let mut at = open(root, FOLDER, Mode::empty());
+            for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
+                at = at.and_then(|at| openat(&at, OsStr::from_bytes(part), FOLDER, Mode::empty()));
+            }
+            match at.and_then(fsync) {
+                // Nor is what somebody has put in its place; and some file systems have no such thing.
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path of the folder of a path; none right below the root.
+fn above(path: &[u8]) -> Option<&[u8]> {
+    path.iter().rposition(|byte| *byte == b'/').map(|end| path.split_at(end).0)
+}
+
+/// How a folder is opened: never through a link.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The folder of a path, opened without following a link, and the path's last part; one that is missing is made where its
+/// making can be noted.
+fn folder(root: &Path, path: &[u8], mut makes: Option<&mut Folders>) -> io::Result<(OwnedFd, OsString)> {
     if !is_plain(path) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut at = open(root, flags, Mode::empty())?;
+    let mut at = open(root, FOLDER, Mode::empty())?;
+    let mut way = Vec::new();
     let mut parts = path.split(|byte| *byte == b'/').map(OsStr::from_bytes).peekable();
     while let Some(part) = parts.next() {
         if parts.peek().is_none() {
             return Ok((at, part.to_owned()));
         }
-        at = match openat(&at, part, flags, Mode::empty()) {
-            Err(Errno::NOENT) if makes => {
+        way.extend_from_slice(part.as_bytes());
+        at = match (openat(&at, part, FOLDER, Mode::empty()), &mut makes) {
+            (Err(Errno::NOENT), Some(made)) => {
                 // The system takes away what the caller's umask does, as it does for a checkout.
                 mkdirat(&at, part, Mode::from_raw_mode(0o777))?;
-                openat(&at, part, flags, Mode::empty())?
+                made.note(&way);
+                openat(&at, part, FOLDER, Mode::empty())?
             }
-            opened => opened?,
+            (opened, _) => opened?,
         };
+        way.push(b'/');
     }
     Err(io::ErrorKind::InvalidInput.into())
 }
@@ -59,8 +108,14 @@ fn folder(root: &Path, path: &[u8], makes: bool) -> io::Result<(OwnedFd, OsStrin
 /// Puts a content at a path, in the place of what lies there.
 ///
 /// Errors: where the way there leads through a link or something that is no folder, or a folder lies there.
-pub(super) fn put(root: &Path, path: &[u8], form: Form, content: &[u8]) -> io::Result<()> {
-    let (folder, name) = folder(root, path, true)?;
+pub(super) fn put(
+    root: &Path,
+    path: &[u8],
+    form: Form,
+    content: &[u8],
+    folders: &mut Folders,
+) -> io::Result<()> {
+    let (folder, name) = folder(root, path, Some(folders))?;
     let beside = unfinished(path);
     // What a run that was killed has left is no use to anybody.
     match unlinkat(&folder, &*beside, AtFlags::empty()) {
@@ -73,6 +128,7 @@ pub(super) fn put(root: &Path, path: &[u8], form: Form, content: &[u8]) -> io::R
         file(&folder, &beside, &name, form, content)
     };
     let placed = written.and_then(|()| Ok(renameat(&folder, &*beside, &folder, &name)?));
+    folders.note(path);
     if placed.is_err() {
         // The failure to report is the first.
         let _ = unlinkat(&folder, &*beside, AtFlags::empty());
@@ -112,17 +168,19 @@ fn kept_mode(old: u32, is_program: bool) -> u32 {
 /// Takes away what lies at a path, and the folders that are empty then.
 ///
 /// Errors: as [`put`].
-pub(super) fn take_away(root: &Path, path: &[u8]) -> io::Result<()> {
-    let (at, name) = folder(root, path, false)?;
+pub(super) fn take_away(root: &Path, path: &[u8], folders: &mut Folders) -> io::Result<()> {
+    let (at, name) = folder(root, path, None)?;
     unlinkat(&at, &name, AtFlags::empty())?;
+    folders.note(path);
     let mut path = path;
-    while let Some(end) = path.iter().rposition(|byte| *byte == b'/') {
-        path = path.split_at(end).0;
-        let (at, name) = folder(root, path, false)?;
+    while let Some(above) = above(path) {
+        path = above;
+        let (at, name) = folder(root, path, None)?;
         // One that holds something stays.
         if unlinkat(&at, &name, AtFlags::REMOVEDIR).is_err() {
             break;
         }
+        folders.note(path);
     }
     Ok(())
 }

@@ -69,10 +69,10 @@ pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, by: &Actor, 
     };
     if dry {
         UndoLock::check(&site.machine.locks, &tree)?;
-        return locked(site, &shelf, turn, direction, by, dry);
+        return locked(site, &shelf, turn, direction, by, None);
     }
     let lock = UndoLock::take(&site.machine.locks, &tree, turn_id)?;
-    let undone = locked(site, &shelf, turn, direction, by, dry);
+    let undone = locked(site, &shelf, turn, direction, by, Some(&lock));
     lock.close();
     undone
 }
@@ -90,10 +90,10 @@ fn locked(
     turn: &Turn,
     direction: Direction,
     by: &Actor,
-    dry: bool,
+    lock: Option<&UndoLock>,
 ) -> Result<Undone> {
     check_live(site, turn)?;
-    let _lock = if dry { None } else { Some(shelf.lock(site.machine)?) };
+    let _taken = lock.map(|_| shelf.lock(site.machine)).transpose()?;
     let record = shelf.record(turn.turn_id).ok_or_else(|| nothing(turn, why_none(site.machine, turn)))?;
     if let Some(why) = record.absent() {
         return Err(nothing(turn, why));
@@ -104,41 +104,50 @@ fn locked(
     let is_refused = planned.right() == 0 && !planned.paths.is_empty();
     if is_refused {
         // One that was cut off is over all the same: nothing is left that it could do.
-        if !dry && record.unfinished().is_some() {
-            end(shelf, record, 0)?;
+        if let Some(lock) = lock.filter(|_| record.unfinished().is_some()) {
+            end(shelf, record, lock, 0)?;
         }
         return Err(refused(turn, direction, &planned));
     }
     let does_nothing = planned.count(|fate| *fate == Fate::Restored) == 0;
-    if dry || does_nothing && record.unfinished().is_none() {
+    let Some(lock) = lock.filter(|_| !does_nothing || record.unfinished().is_some()) else {
         return Ok(planned);
-    }
-    let undone = carry_out(site, shelf, record, planned, direction, by)?;
+    };
+    let undone = carry_out(site, shelf, turn, record, planned, direction, by, lock)?;
     // Somebody may have got there first with each of them.
     if undone.right() == 0 { Err(refused(turn, direction, &undone)) } else { Ok(undone) }
 }
 
+#[expect(clippy::too_many_arguments, reason = "what is undone, for whom, and under what")]
 fn carry_out(
-    site: &Site<'_>,
+    site: &mut Site<'_>,
     shelf: &Shelf,
+    turn: &Turn,
     mut record: Record,
     planned: Undone,
     direction: Direction,
     by: &Actor,
+    lock: &UndoLock,
 ) -> Result<Undone> {
     shelf.note_before_undo(site.machine, &record)?;
     failpoint::reach!(UndoNoted);
+    // Who was admitted while its file was away has not seen the lock.
+    let mut holds = || if lock.hold()? { check_live(site, turn) } else { Ok(()) };
+    holds()?;
+    let was_cut_off = record.unfinished().is_some();
     record.begin(direction, by, SystemClock::new().read()?.wall_ms);
     shelf.write(&record, true)?;
     failpoint::reach!(UndoBegun);
-    let undone = Undone { paths: act(shelf, planned.paths, direction)? };
+    let undone = Undone { paths: act(shelf, planned.paths, direction, was_cut_off, &mut holds)? };
     failpoint::reach!(UndoPlaced);
-    end(shelf, record, undone.right())?;
+    end(shelf, record, lock, undone.right())?;
     failpoint::reach!(UndoEnded);
     Ok(undone)
 }
 
-fn end(shelf: &Shelf, mut record: Record, paths: usize) -> Result<()> {
+/// Notes the end of an undo, unless another has its lock by now, and the record with it.
+fn end(shelf: &Shelf, mut record: Record, lock: &UndoLock, paths: usize) -> Result<()> {
+    lock.hold()?;
     record.end(SystemClock::new().read()?.wall_ms, paths);
     shelf.write(&record, true)
 }

@@ -13,7 +13,7 @@ use super::{
     listing::{Looker, as_path},
     picture::{Form, Oid},
     record::{Change, Direction, Record, Side},
-    restore,
+    restore::{self, Folders},
     shelf::Shelf,
 };
 use crate::{
@@ -112,25 +112,37 @@ fn judged(now: &Present, from: Option<&Side>, to: Option<&Side>) -> Option<Fate>
     (now != from).then(|| Fate::Left("it holds something else by now".to_owned()))
 }
 
-/// Does what was planned.
+/// Does what was planned, each path once `may_go_on` says nothing against it. What was done outlasts a power cut then.
 ///
-/// Errors: `disk_full` of the work tree; those of git.
+/// What was put back before by one that `was_cut_off` may not have been, and does as well. Errors: `disk_full` and
+/// `store_unavailable` of the work tree; those of git.
 pub(super) fn act(
     shelf: &Shelf,
     mut planned: Vec<(Change, Fate)>,
     direction: Direction,
+    was_cut_off: bool,
+    may_go_on: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Vec<(Change, Fate)>> {
+    let mut folders = Folders::default();
+    for (change, _) in planned.iter().filter(|(_, fate)| was_cut_off && *fate == Fate::Already) {
+        folders.note_all(&change.bytes());
+    }
     // What goes away makes room first: a folder for a file, or another spelling of the same name.
     planned.sort_by_key(|(change, _)| change.sides(direction).1.is_some());
     for (change, fate) in planned.iter_mut().filter(|(_, fate)| *fate == Fate::Restored) {
-        *fate = one(shelf, change, direction)?;
+        may_go_on()?;
+        *fate = one(shelf, change, direction, &mut folders)?;
         failpoint::reach!(UndoPathPlaced);
     }
+    folders.sync(&shelf.root).map_err(|e| {
+        Error::new(Code::StoreUnavailable, "what was put back cannot be written through to the disk")
+            .internal(e)
+    })?;
     planned.sort_by(|one, other| one.0.path.cmp(&other.0.path));
     Ok(planned)
 }
 
-fn one(shelf: &Shelf, change: &Change, direction: Direction) -> Result<Fate> {
+fn one(shelf: &Shelf, change: &Change, direction: Direction, folders: &mut Folders) -> Result<Fate> {
     let path = change.bytes();
     let (from, to) = change.sides(direction);
     let found = all_present(shelf, &[&path])?;
@@ -145,8 +157,8 @@ fn one(shelf: &Shelf, change: &Change, direction: Direction) -> Result<Fate> {
         },
     };
     let done = match content {
-        Some((form, content)) => restore::put(&shelf.root, &path, form, &content),
-        None => restore::take_away(&shelf.root, &path),
+        Some((form, content)) => restore::put(&shelf.root, &path, form, &content, folders),
+        None => restore::take_away(&shelf.root, &path, folders),
     };
     match done {
         Ok(()) => Ok(Fate::Restored),

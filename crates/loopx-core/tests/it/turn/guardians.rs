@@ -446,6 +446,33 @@ fn a_guarantee_that_did_not_hold_is_not_left_on_record() {
     }
 }
 
+#[test]
+fn a_guarantee_that_did_not_hold_is_not_left_on_record_where_nobody_saw_the_end_either() {
+    let place = ready(&until_let_go("touch answer"));
+    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "leaf.move=stop")]);
+    let driver = Pid::from_child(&run).as_raw_nonzero();
+    let mut removed = None;
+    until("the host began, and was not moved", || {
+        let listed = fs::read_to_string(format!("/proc/{driver}/task/{driver}/children")).unwrap_or_default();
+        let stopped = listed.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        for pid in stopped.filter(|pid| is_stopped(*pid)) {
+            removed = leaf_of(pid).map(|leaf| fs::remove_dir(leaf).is_ok());
+            kill_process(pid, Signal::CONT).unwrap();
+        }
+        place.root().join("began").exists()
+    });
+    kill(guardian(&place).unwrap());
+    let lost = answer(&run.wait_with_output().unwrap());
+    let Some(removed) = removed else {
+        skipped("no control group can be made");
+        return;
+    };
+    assert!(removed, "the group was taken away");
+    assert_eq!((lost.exit, lost.code()), (Some(5), "turn_unresolved"), "{}", lost.json);
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    assert_eq!(shown.text("/turn/attempts/0/guarantee"), "sub_reaper", "{}", shown.json);
+}
+
 /// The control group that a guardian has made.
 fn leaf_of(guardian: Pid) -> Option<PathBuf> {
     let pid = guardian.as_raw_nonzero();

@@ -245,7 +245,7 @@ fn regress_a_guardian_without_its_lock_dies_with_its_driver_even_stopped() {
 }
 
 /// A small filesystem in memory at a folder, gone with the value.
-struct Small(std::path::PathBuf);
+pub(super) struct Small(std::path::PathBuf);
 
 impl Small {
     /// `None`, said aloud, where mounting is not permitted.
@@ -253,7 +253,7 @@ impl Small {
         Self::with(folder, "size=64k,mode=0700")
     }
 
-    fn with(folder: std::path::PathBuf, options: &str) -> Option<Self> {
+    pub(super) fn with(folder: std::path::PathBuf, options: &str) -> Option<Self> {
         fs::create_dir_all(&folder).unwrap();
         let small = Self(folder);
         if small.run("mount", &["-t", "tmpfs", "-o", options, "tmpfs"]) {
@@ -383,6 +383,44 @@ fn a_guardian_that_finds_no_room_before_it_starts_a_host_has_started_none() {
         assert_eq!(why(&place), "the host was never started: no space is left to keep what a host says");
         over(&place, "no room to start");
     }
+}
+
+#[test]
+fn what_is_never_started_is_tried_as_often_as_was_declared_and_no_more() {
+    for attempts in [1, 2] {
+        let place = ready("touch answer");
+        let Some(small) = Small::with(spool(&place), "nr_inodes=1,mode=0700") else { return };
+        let declared = attempts.to_string();
+        place.call("user:ana", &[&place.run("op")[..], &["--attempts", &declared]].concat());
+        let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+        let tried = shown.json["turn"]["attempts"].as_array().unwrap().len();
+        assert_eq!((tried, place.runs()), (attempts, 0), "{}", shown.json);
+        assert_eq!(shown.text("/turn/state"), "failed", "{}", shown.json);
+        drop(small);
+        assert!(place.survivors().is_empty(), "attempts {attempts}");
+    }
+}
+
+#[test]
+fn a_guardian_that_gave_its_host_up_and_finds_no_room_goes_at_once() {
+    let place = ready(&until_let_go("touch answer"));
+    let Some(small) = Small::at(spool(&place)) else { return };
+    let run = place.start("user:ana", &[&place.run("op")[..], &["--attempts", "1"]].concat(), &[]);
+    until("the host began", || place.root().join("began").exists());
+    let guardian = guardian(&place).unwrap();
+    filled(&small);
+    kill_process(guardian, Signal::TERM).unwrap();
+    answer(&run.wait_with_output().unwrap());
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    assert_eq!(
+        (shown.text("/turn/state"), failure(&place).as_str()),
+        ("failed", "crashed"),
+        "{}",
+        shown.json
+    );
+    assert_eq!(state(guardian), None);
+    drop(small);
+    assert!(place.survivors().is_empty());
 }
 
 #[test]

@@ -60,6 +60,15 @@ fn hint(refused: &Answer) -> Vec<String> {
 
 #[test]
 fn nobody_is_admitted_to_a_tree_while_an_undo_is_stopped_in_it() {
+    all_are_kept_out(false);
+}
+
+#[test]
+fn nobody_is_admitted_to_a_tree_while_an_undo_is_stopped_in_it_whose_lock_is_taken_away() {
+    all_are_kept_out(true);
+}
+
+fn all_are_kept_out(taken_away: bool) {
     for point in POINTS {
         let place = place(&[("a", b"1\n"), ("b", b"1\n")], "echo 2 > a; echo 2 > b");
         let turn = run(&place);
@@ -78,6 +87,10 @@ fn nobody_is_admitted_to_a_tree_while_an_undo_is_stopped_in_it() {
             ("user:ana", &["turn", "undo", &turn]),
             ("user:ana", &["turn", "undo", &turn, "--redo"]),
         ] {
+            if taken_away {
+                // Whoever was refused before may have made it again.
+                let _ = fs::remove_dir_all(place.root().join("home/profiles/default/locks"));
+            }
             let refused = place.call(actor, words);
             let what = format!("{point:?} {words:?}: {}", refused.json);
             assert_eq!((refused.exit, refused.code()), (Some(4), "write_scope_conflict"), "{what}");
@@ -212,4 +225,43 @@ fn an_undo_that_meets_an_error_at_a_point_says_it_and_is_ended_by_the_next() {
         let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("undo-")).count();
         assert_eq!(left, 0, "{point:?}: an undo in order leaves no lock");
     }
+}
+
+#[test]
+fn an_undo_whose_lock_another_has_by_now_goes_no_further_and_writes_no_end() {
+    let place = place(&[("a", b"1\n"), ("b", b"1\n")], "echo 2 > a; echo 2 > b");
+    let turn = run(&place);
+    let (undoing, pid) = stopped(&place, &turn, Point::UndoPathPlaced);
+    let locks = fs::read_dir(place.root().join("home/profiles/default/locks")).unwrap().flatten();
+    let lock = locks.map(|entry| entry.path());
+    let lock = lock.filter(|path| path.to_string_lossy().contains("/undo-")).last().unwrap();
+    // as one of another pid namespace would, which sees nobody have it open
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, "trn_other").unwrap();
+    kill_process(pid, Signal::CONT).unwrap();
+    let refused = answer(&undoing.wait_with_output().unwrap());
+    assert_eq!((refused.exit, refused.code()), (Some(4), "write_scope_conflict"), "{}", refused.json);
+    assert_eq!(fs::read_to_string(place.tree().join("b")).unwrap(), "2\n");
+    assert_eq!(undos(&place, &turn), [("undo".to_owned(), false)]);
+    undo(&place, &turn);
+    assert_eq!(git(&place.tree(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_undo_whose_lock_was_away_for_a_while_finds_who_was_admitted_meanwhile() {
+    let place = place(&[("a", b"1\n"), ("b", b"1\n")], "echo 2 > a; echo 2 > b");
+    let turn = run(&place);
+    let other = place.call("user:ana", &["todo", "add", "two"]).ok().text("/todo/todo_id").to_owned();
+    let (undoing, pid) = stopped(&place, &turn, Point::UndoNoted);
+    let profile = place.root().join("home/profiles/default");
+    fs::remove_dir_all(profile.join("locks")).unwrap();
+    // as one of another pid namespace would be, which sees nobody have it open
+    let marks = fs::read_dir(profile.join("snapshots")).unwrap().flatten().map(|entry| entry.path());
+    let mark = marks.filter(|path| path.extension().is_some_and(|one| one == "undoing")).last().unwrap();
+    fs::remove_file(mark).unwrap();
+    place.call("agent:b", &["todo", "claim", &other]).ok();
+    kill_process(pid, Signal::CONT).unwrap();
+    let refused = answer(&undoing.wait_with_output().unwrap());
+    assert_eq!((refused.exit, refused.code()), (Some(4), "executor_active"), "{}", refused.json);
+    assert_eq!(fs::read_to_string(place.tree().join("a")).unwrap(), "2\n");
 }

@@ -123,9 +123,15 @@ impl Player {
                 Step::End { turn_id, own_id, failure, retry: y.is_multiple_of(2), note: None, held_by: None }
             }
             1 => Step::Prove { turn_id, executor_gone: y.is_multiple_of(2), tree: None },
-            2 => Step::Lose { turn_id, own_id, executor_gone: y.is_multiple_of(2) },
-            3 => Step::Recover { turn_id, own_id, found: Found::Nothing(HostFailure::Crashed), wake: None },
-            4 => Step::Recover { turn_id, own_id, found: Found::Again, wake: None },
+            2 => Step::Lose { turn_id, own_id, executor_gone: y.is_multiple_of(2), held_by: None },
+            3 => Step::Recover {
+                turn_id,
+                own_id,
+                found: Found::Nothing(HostFailure::Crashed),
+                wake: None,
+                held_by: None,
+            },
+            4 => Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None },
             _ => {
                 let command = match y % 3 {
                     0 => TurnCommand::Stop { turn_id, own_id: None, reason: None },
