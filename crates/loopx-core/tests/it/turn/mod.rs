@@ -41,3 +41,4 @@ mod traced;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod undos;
 mod verbs;
+mod words;
