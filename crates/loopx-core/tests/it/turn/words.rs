@@ -1,7 +1,21 @@
 //! What a person is told around Turns: how a lost token is got over, who refused what, what is under way, and which command
 //! comes next. What is printed as a command is run as it is printed.
 
+use std::fs;
+
+use super::place::{Place, until, until_let_go};
 use crate::desk::Desk;
+
+/// What a call tells a person, on both streams.
+fn said(place: &Place, actor: &str, words: &[&str]) -> String {
+    let output = place.plain(actor, words).output().unwrap();
+    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+}
+
+/// A text whose lines are not told apart, as a narrow place would break them anyhow.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 /// The command that a text names after some words.
 fn named(text: &str, before: &str) -> String {
@@ -57,4 +71,108 @@ fn a_token_of_what_another_agent_owns_is_no_reason_to_stop_its_turn() {
     desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
     let refused = desk.call(&["todo", "renew", "ship-it.1", "--as", "agent:other"]);
     assert!(!refused.err.contains("turn stop"), "{refused:?}");
+}
+
+#[test]
+fn a_proof_that_is_only_tried_looks_at_all_goals_as_the_proof_does() {
+    let place = Place::new("exit 0");
+    place.call("user:ana", &["goal", "start", "another", "--id", "h"]).ok();
+    for goal in ["g", "h"] {
+        place.plain("user:ana", &["agent", "add", "c", "--goal", goal]).output().unwrap();
+        place.plain("user:ana", &["todo", "add", "it", "--goal", goal]).output().unwrap();
+    }
+    let tried = || said(&place, "user:ana", &["turn", "recover", "--prove", "--dry-run"]);
+    assert!(tried().contains("nothing on this machine waits for a proof"), "{}", tried());
+    place.own("agent:a");
+    let claimed =
+        place.plain("agent:c", &["todo", "claim", "h.1", "--goal", "h", "--json"]).output().unwrap();
+    assert!(claimed.status.success(), "{claimed:?}");
+    let text = tried();
+    assert!(text.contains("g.1") && text.contains("h.1"), "{text}");
+    let one = said(&place, "user:ana", &["turn", "recover", "--prove", "--dry-run", "--goal", "h"]);
+    assert!(!one.contains("g.1") && one.contains("h.1"), "{one}");
+}
+
+#[test]
+fn what_a_validator_said_is_shown_and_not_the_words_that_it_refused() {
+    let place = Place::new("echo tests are red >&2; exit 1");
+    place.host("true");
+    place.call("user:ana", &place.run("op"));
+    for words in [&["status", "--goal", "g"][..], &["turn", "list", "--todo", "g.1", "--goal", "g"]] {
+        let text = flat(&said(&place, "user:ana", words));
+        assert!(text.contains("sh check.sh: exit 1: tests are red"), "{words:?} {text}");
+        assert!(!text.contains("it is done"), "the agent's words stand: {words:?} {text}");
+    }
+}
+
+#[test]
+fn a_turn_whose_driver_is_gone_is_listed_as_status_has_it() {
+    let place = Place::new("exit 0");
+    place.host(&until_let_go("true"));
+    let mut driver = place.start("user:ana", &place.run("op"), &[]);
+    until("the host works", || place.root().join("began").exists());
+    let list = || flat(&said(&place, "user:ana", &["turn", "list", "--goal", "g"]));
+    let words = "what drove the Turn on g.1 is gone";
+    assert!(list().contains("dispatched") && !list().contains(words), "{}", list());
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    assert!(said(&place, "user:ana", &["status", "--goal", "g"]).contains(words));
+    assert!(list().contains(words), "{}", list());
+    let listed = place.call("user:ana", &["turn", "list"]).ok();
+    assert_eq!(listed.text("/items/0/left"), words);
+    fs::write(place.root().join("go"), "").unwrap();
+    place.call("user:ana", &["turn", "recover", &place.turn_id(), "--resume"]).ok();
+}
+
+#[test]
+fn a_list_without_a_turn_under_way_names_what_is_worth_a_look() {
+    let place = Place::new("exit 1");
+    let list = || said(&place, "user:ana", &["turn", "list", "--goal", "g"]);
+    let next = |text: &str| named(text, "next: loopx-core ");
+    let runs = |command: &str| {
+        let words: Vec<&str> = command.split(' ').collect();
+        let text = said(&place, "user:ana", &words);
+        assert!(!text.contains("error:") && !text.contains("no such Turn"), "{command}: {text}");
+        text
+    };
+    assert_eq!(next(&list()), "status --goal g");
+    runs(&next(&list()));
+    place.host("true");
+    place.call("user:ana", &place.run("op"));
+    assert_eq!(next(&list()), format!("turn show {} --output", place.turn_id()));
+    assert!(list().contains("the last one is failed, refused by its validators"), "{}", list());
+    assert!(runs(&next(&list())).contains("sh check.sh"));
+    place.script("check.sh", "exit 0");
+    place.call("user:ana", &place.run("again")).ok();
+    assert_eq!(next(&list()), "turn list --state settled --goal g");
+    assert!(runs(&next(&list())).contains("g.1"));
+}
+
+#[test]
+fn a_folders_own_goal_stands_first() {
+    let desk = Desk::with_work();
+    desk.ok(&["goal", "start", "Another", "--id", "another"]);
+    let text = desk.call(&["status"]).out;
+    assert!(text.find("ship-it: Ship it").unwrap() < text.find("another: Another").unwrap(), "{text}");
+    assert_eq!(desk.ok(&["status"])["goals"][0]["goal_id"], "ship-it");
+}
+
+#[test]
+fn a_command_that_waits_for_words_of_ones_own_is_seen_to_be_a_template() {
+    let desk = Desk::empty();
+    desk.ok(&["init"]);
+    let text = desk.call(&["status"]).out;
+    assert!(text.contains("`loopx-core init --goal <TITLE>`"), "{text}");
+    desk.ok(&["init", "--goal", "Ship it", "--acceptance", "it is shipped"]);
+    let status = desk.call(&["status"]).out;
+    assert!(status.contains("next: loopx-core todo add <TITLE> --goal ship-it"), "{status}");
+    // pasted as it stands it does nothing
+    let (is_done, text) = pasted(&desk, &named(&status, "next: loopx-core "));
+    assert!(!is_done, "{text}");
+    assert_eq!(desk.ok(&["todo", "list", "--all"])["items"].as_array().unwrap().len(), 0);
+    // in a refusal too
+    let token = desk.token_file();
+    let refused = desk.call(&["goal", "close", "ship-it", "--achieved", "--token-file", &token]);
+    let hint = named(&refused.err, "hint: loopx-core ");
+    assert!(hint.starts_with("evidence add <POINTER> --kind note"), "{hint}");
 }
