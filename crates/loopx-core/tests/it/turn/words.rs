@@ -3,7 +3,10 @@
 
 use std::fs;
 
-use super::place::{Place, until, until_let_go};
+use super::{
+    place::{Place, REPORT, until, until_let_go},
+    snapshots::git,
+};
 use crate::desk::Desk;
 
 /// What a call tells a person, on both streams.
@@ -149,12 +152,72 @@ fn a_list_without_a_turn_under_way_names_what_is_worth_a_look() {
 }
 
 #[test]
+fn a_host_that_printed_nothing_is_told_from_one_whose_words_are_not_here() {
+    let place = Place::new("exit 0");
+    place.script("host.sh", "cat > /dev/null");
+    place.call("user:ana", &place.run("op"));
+    let shown = said(&place, "user:ana", &["turn", "show", &place.turn_id(), "--output", "--goal", "g"]);
+    assert!(shown.contains("it printed nothing\n"), "{shown}");
+    assert!(!shown.contains("nothing was kept"), "{shown}");
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id(), "--output"]).ok();
+    assert_eq!(shown.text("/output/0/ending/ended"), "exit 0");
+    // so is a validator that says nothing
+    let silent = Place::new("exit 0");
+    silent.host("true");
+    silent.call("user:ana", &silent.run("op")).ok();
+    let shown = said(&silent, "user:ana", &["turn", "show", &silent.turn_id(), "--output", "--goal", "g"]);
+    assert!(shown.contains("they printed nothing\n"), "{shown}");
+    // what was kept and is gone leaves no guess
+    for name in ["private.db", "private.db-wal", "private.db-shm"] {
+        let _ = fs::remove_file(place.root().join("home/profiles/default").join(name));
+    }
+    let shown = said(&place, "user:ana", &["turn", "show", &place.turn_id(), "--output", "--goal", "g"]);
+    assert!(shown.contains("what it printed is not kept here"), "{shown}");
+    assert!(!shown.contains("it printed nothing"), "{shown}");
+}
+
+#[test]
+fn an_approved_result_that_has_to_be_proved_again_names_the_command_that_does_it() {
+    let place = Place::bare();
+    git(&place.tree(), &["init", "-q"]);
+    place.host("echo 2 > a");
+    place.call("user:ana", &place.run("op"));
+    let turn = place.turn_id();
+    let asked = place.call("user:ana", &["gate", "list"]).ok();
+    let gate = asked.text("/items/0/gate_id").to_owned();
+    fs::write(place.tree().join("a"), "mine\n").unwrap();
+    let text = said(&place, "proven:ana", &["gate", "resolve", &gate, "--approve", "--goal", "g"]);
+    let command = format!("turn recover {turn} --resume");
+    assert_eq!(named(&text, "next: loopx-core "), command, "{text}");
+    let status = said(&place, "user:ana", &["status", "--goal", "g"]);
+    // the same one, by the short form of its id
+    let short = named(&status, "next: loopx-core ");
+    assert!(short.starts_with("turn recover ") && short.ends_with(" --resume"), "{status}");
+    let words: Vec<&str> = short.split(' ').collect();
+    let done = said(&place, "user:ana", &words);
+    assert_eq!(place.turns()[0]["state"], "settled", "{done}");
+}
+
+#[test]
 fn a_folders_own_goal_stands_first() {
     let desk = Desk::with_work();
     desk.ok(&["goal", "start", "Another", "--id", "another"]);
     let text = desk.call(&["status"]).out;
     assert!(text.find("ship-it: Ship it").unwrap() < text.find("another: Another").unwrap(), "{text}");
     assert_eq!(desk.ok(&["status"])["goals"][0]["goal_id"], "ship-it");
+}
+
+#[test]
+fn a_loop_says_how_many_attempts_a_turn_took() {
+    let place = Place::new("exit 0");
+    place.script(
+        "host.sh",
+        &format!("cat > /dev/null\n[ -e ../once ] || {{ touch ../once; kill -9 $$; }}\n{REPORT}\n"),
+    );
+    let words =
+        ["loop", "run", "--agent", "a", "--host", "sh host.sh", "--turns", "1", "--no-wait", "--goal", "g"];
+    let text = said(&place, "user:ana", &words);
+    assert!(text.contains("g.1 is done, after 2 attempts"), "{text}");
 }
 
 #[test]
