@@ -168,12 +168,36 @@ impl Store {
     ///
     /// Errors: `not_ready`.
     pub(super) fn beside(&self, root: &Path, user_env: &BTreeMap<OsString, OsString>) -> Result<Self> {
-        let (objects, _) = user_store(root, user_env)?;
+        let (theirs, _) = user_store(root, user_env)?;
+        Ok(self.reading(&[&theirs]))
+    }
+
+    /// The same, with the user's objects and ours to be read, and a folder apart for what is kept.
+    ///
+    /// Errors: `not_ready`.
+    pub(super) fn apart(
+        &self,
+        folder: &Path,
+        root: &Path,
+        user_env: &BTreeMap<OsString, OsString>,
+    ) -> Result<Self> {
+        let (theirs, _) = user_store(root, user_env)?;
+        let mut apart = self.reading(&[&self.dir.join("objects"), &theirs]);
+        apart.env.insert("GIT_OBJECT_DIRECTORY".into(), folder.into());
+        Ok(apart)
+    }
+
+    fn reading(&self, folders: &[&Path]) -> Self {
         let mut quoted = Vec::new();
-        quote(objects.as_os_str().as_bytes(), &mut quoted);
+        for folder in folders {
+            if !quoted.is_empty() {
+                quoted.push(b':');
+            }
+            quote(folder.as_os_str().as_bytes(), &mut quoted);
+        }
         let mut both = self.clone();
         both.env.insert("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), OsString::from_vec(quoted));
-        Ok(both)
+        both
     }
 
     /// Those of some contents that cannot be read here.

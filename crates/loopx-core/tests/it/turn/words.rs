@@ -10,13 +10,13 @@ use super::{
 use crate::desk::Desk;
 
 /// What a call tells a person, on both streams.
-fn said(place: &Place, actor: &str, words: &[&str]) -> String {
+pub(super) fn said(place: &Place, actor: &str, words: &[&str]) -> String {
     let output = place.plain(actor, words).output().unwrap();
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
 /// A text whose lines are not told apart, as a narrow place would break them anyhow.
-fn flat(text: &str) -> String {
+pub(super) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
