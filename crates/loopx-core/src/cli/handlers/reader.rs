@@ -130,6 +130,8 @@ fn is_stop(arguments: &str) -> bool {
 fn person(context: &Context<'_, '_>) -> Option<String> {
     let standing = context.env.text(Var::LoopxActor).ok().flatten();
     let is_persons = match standing {
+        // A token names who asks.
+        _ if context.env.get(Var::LoopxToken).is_some() => true,
         Some(actor) => actor.parse::<Actor>().is_ok_and(|actor| actor.is_user()),
         None => context.stdio.input_is_terminal,
     };

@@ -42,8 +42,9 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let query = TurnQuery { goal: &goal, todo: todo.as_ref(), agent: agent.as_ref(), states: &states };
     let (page, last, now) = status::with_eyes(&mut desk, |view, terms, eyes| {
-        let last = projection::last_ended(view, &goal)?;
-        Ok((projection::turns(view, &query, slice, eyes)?, last, terms.now))
+        let page = projection::turns(view, &query, slice, eyes)?;
+        let last = if page.items.is_empty() { projection::last_ended(view, &goal)? } else { None };
+        Ok((page, last, terms.now))
     })?;
     let document = if !page.items.is_empty() {
         rows(&page.items, now)

@@ -40,8 +40,9 @@ pub fn text(machine: &Machine, turn: &Turn, record: &Record) -> Result<Text> {
     let scratch = if record.after.is_none() { Some(Scratch::make(&machine.env)?) } else { None };
     let mut store = shelf.store;
     if let Some(scratch) = &scratch {
-        store = store.apart(scratch.path(), &shelf.root, &machine.env)?;
-        hold(&store, &shelf.root, record)?;
+        let apart = store.apart(scratch.path());
+        hold(&apart, &shelf.root, record)?;
+        store = apart.beside_all(&shelf.root, &machine.env)?;
     }
     for change in &record.changes {
         if all.text.len() > TEXT_MAX_BYTES {

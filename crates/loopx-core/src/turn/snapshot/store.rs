@@ -172,19 +172,19 @@ impl Store {
         Ok(self.reading(&[&theirs]))
     }
 
-    /// The same, with the user's objects and ours to be read, and a folder apart for what is kept.
+    /// The same, to keep contents in a folder apart. Nothing else is looked at: what is found there would be touched.
+    pub(super) fn apart(&self, folder: &Path) -> Self {
+        let mut apart = self.clone();
+        apart.env.insert("GIT_OBJECT_DIRECTORY".into(), folder.into());
+        apart
+    }
+
+    /// The same, with our objects and the user's beside those of a folder apart, for reading alone.
     ///
     /// Errors: `not_ready`.
-    pub(super) fn apart(
-        &self,
-        folder: &Path,
-        root: &Path,
-        user_env: &BTreeMap<OsString, OsString>,
-    ) -> Result<Self> {
+    pub(super) fn beside_all(&self, root: &Path, user_env: &BTreeMap<OsString, OsString>) -> Result<Self> {
         let (theirs, _) = user_store(root, user_env)?;
-        let mut apart = self.reading(&[&self.dir.join("objects"), &theirs]);
-        apart.env.insert("GIT_OBJECT_DIRECTORY".into(), folder.into());
-        Ok(apart)
+        Ok(self.reading(&[&self.dir.join("objects"), &theirs]))
     }
 
     fn reading(&self, folders: &[&Path]) -> Self {

@@ -95,6 +95,8 @@ fn a_difference_up_to_now_is_shown_and_nothing_is_written_for_it() {
     let tree = place.tree();
     fs::write(tree.join("a"), "2\n").unwrap();
     fs::write(tree.join("new"), "n\n").unwrap();
+    // the user's repository has that content: it is not to be touched either
+    fs::write(tree.join("copy"), "kept\n").unwrap();
     fs::remove_file(tree.join("b")).unwrap();
     fs::remove_file(tree.join("l")).unwrap();
     symlink("kept", tree.join("l")).unwrap();
