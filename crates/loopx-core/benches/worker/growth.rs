@@ -93,7 +93,7 @@ impl Worker {
             let status = self.authority.look(|view, terms| {
                 let eyes =
                     projection::Eyes { machine_id: None, driver: &|_| None, tried: &|_| Ok(BTreeSet::new()) };
-                projection::status(view, terms, Some(&goal), None, &eyes)
+                projection::status(view, terms, projection::Which::One(&goal), None, &eyes)
             })?;
             std::hint::black_box(status);
             all_ns.push(now_ns() - began_ns);

@@ -26,10 +26,12 @@ pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use moments::with_units;
 pub use page::{Listed, PAGE_MAX, Slice};
-pub use status::{Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, status};
+pub use status::{
+    Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, Which, status,
+};
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
-pub use turn::{TurnQuery, TurnRow, left, turns, word};
+pub use turn::{TurnQuery, TurnRow, last_ended, left, turns, word};
 pub use words::{mend, plain, should};
 
 #[cfg(test)]

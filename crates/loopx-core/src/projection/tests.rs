@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, status, todos};
+use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, status, todos};
 use crate::{
     authority::{
         Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Record, StoredReceipt,
@@ -63,7 +63,9 @@ impl World {
 
     fn status(&mut self) -> GoalStatus {
         self.authority
-            .look(|view, terms| Ok(status(view, terms, None, None, &blind())?.goals.remove(0)))
+            .look(|view, terms| {
+                Ok(status(view, terms, Which::All { first: None }, None, &blind())?.goals.remove(0))
+            })
             .unwrap()
     }
 
@@ -107,8 +109,10 @@ fn what_a_goal_waits_for_follows_what_happened_to_it() {
         reason: None,
         waive: Vec::new(),
     }));
-    let closed =
-        world.authority.look(|view, terms| status(view, terms, Some(&text("g")), None, &blind())).unwrap();
+    let closed = world
+        .authority
+        .look(|view, terms| status(view, terms, Which::One(&text("g")), None, &blind()))
+        .unwrap();
     assert_eq!(closed.goals[0].waiting_on, WaitingOn::Nobody);
 }
 
@@ -162,8 +166,10 @@ fn what_is_offered_first_is_what_a_decision_offers_first() {
     // A monitor that is due comes before other work of its priority, whatever its number.
     assert_eq!(world.waits(), (WaitingOn::Agent, Some("todo claim g.2 --as agent:a".to_owned())));
     let agent: AgentId = text("a");
-    let asked =
-        world.authority.look(|view, terms| status(view, terms, None, Some(&agent), &blind())).unwrap();
+    let asked = world
+        .authority
+        .look(|view, terms| status(view, terms, Which::All { first: None }, Some(&agent), &blind()))
+        .unwrap();
     assert_eq!(asked.goals[0].first.as_ref().unwrap().command, "todo claim g.2 --as agent:a");
 }
 
@@ -275,7 +281,7 @@ fn looking_costs_the_same_at_a_hundred_todos_and_at_four_thousand() {
         world.user(Command::Batch((0..count).map(new).collect()));
         let cost = world.authority.look(|view, terms| {
             let mut counting = Counting { view, rows: 0 };
-            status(&mut counting, terms, None, None, &blind())?;
+            status(&mut counting, terms, Which::All { first: None }, None, &blind())?;
             let goal: GoalId = text("g");
             let query = TodoQuery {
                 goal: &goal,

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    page::{Listed, Slice, bad_cursor, collect},
+    page::{Listed, STEP, Slice, bad_cursor, collect},
+    status::Eyes,
     words::plain,
 };
 
@@ -42,6 +43,12 @@ pub struct TurnRow {
     /// What its validators said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictOutcome>,
+    /// Which of them did not pass it, and how that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// That nobody brings it on, where that is seen from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
     /// When it was admitted.
     pub admitted_at_ms: Timestamp,
     /// When it ended.
@@ -66,9 +73,25 @@ impl TurnRow {
                 .and_then(|candidate| candidate.summary.as_ref())
                 .map(ToString::to_string),
             verdict: turn.verdict.as_ref().map(|verdict| verdict.outcome),
+            note: turn.verdict.as_ref().and_then(|verdict| verdict.note.as_ref()).map(ToString::to_string),
+            left: None,
             admitted_at_ms: turn.admitted_at,
             ended_at_ms: turn.ended_at,
         }
+    }
+
+    /// What is said of its result in short: by its validators where they did not let it pass, else by whoever did the
+    /// work.
+    pub fn words(&self) -> Option<&str> {
+        if self.verdict.is_some_and(is_refusal) { self.note.as_deref() } else { self.summary.as_deref() }
+    }
+}
+
+/// Whether validators did not let a result pass.
+const fn is_refusal(outcome: VerdictOutcome) -> bool {
+    match outcome {
+        VerdictOutcome::Failed | VerdictOutcome::Inconclusive => true,
+        VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked => false,
     }
 }
 
@@ -85,10 +108,21 @@ pub struct TurnQuery<'a> {
     pub states: &'a BTreeSet<&'a str>,
 }
 
+/// The newest Turn of a Goal that has ended.
+pub fn last_ended(view: &mut dyn View, goal: &GoalId) -> Result<Option<TurnRow>> {
+    let all = TurnFilter { goal, todo: None, agent: None, live: false };
+    Ok(view.turns(&all, None, STEP)?.iter().find(|turn| turn.is_terminal()).map(TurnRow::of))
+}
+
 /// A page of a Goal's Turns, newest first.
 ///
 /// Errors: `invalid_argument` for a cursor of another list.
-pub fn turns(view: &mut dyn View, query: &TurnQuery<'_>, slice: Slice<'_>) -> Result<Listed<TurnRow>> {
+pub fn turns(
+    view: &mut dyn View,
+    query: &TurnQuery<'_>,
+    slice: Slice<'_>,
+    eyes: &Eyes<'_>,
+) -> Result<Listed<TurnRow>> {
     if let Some(cursor) = slice.after {
         cursor.parse::<TurnId>().map_err(|_| bad_cursor(cursor))?;
     }
@@ -100,7 +134,8 @@ pub fn turns(view: &mut dyn View, query: &TurnQuery<'_>, slice: Slice<'_>) -> Re
         |turn| turn.turn_id.to_string(),
         |turn| {
             let is_wanted = query.states.is_empty() || query.states.contains(turn.state.as_str());
-            Ok(is_wanted.then(|| TurnRow::of(&turn)))
+            let left = eyes.left(&turn).map(|_| left(&turn));
+            Ok(is_wanted.then(|| TurnRow { left, ..TurnRow::of(&turn) }))
         },
     )
 }

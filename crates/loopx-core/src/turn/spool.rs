@@ -13,7 +13,7 @@ use crate::{
     error::{Code, Error, Result},
     model::{Attempt, Turn, TurnId, from_json},
     private::{Body, Kind, PrivateStore},
-    process::{Ended, Outcome},
+    process::Outcome,
 };
 
 /// How an attempt of a host ended, as its driver saw it.
@@ -31,6 +31,21 @@ pub struct Ending {
     /// What it left running and had to be ended, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlived: Vec<String>,
+    /// That nobody heard what it printed, so that nothing seen is not nothing printed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unheard: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+impl Ending {
+    /// Whether it is known that nothing was printed.
+    pub const fn is_silent(&self) -> bool {
+        !self.unheard && self.stdout_seen_bytes == 0 && self.stderr_seen_bytes == 0
+    }
 }
 
 /// Whose words they are.
@@ -62,7 +77,7 @@ impl Kept {
     }
 }
 
-/// Keeps what a host said, before any fact points at it. Who ended well and said nothing leaves nothing.
+/// Keeps what a host said, before any fact points at it, and how it ended: of who said nothing, that it did.
 pub(super) fn keep(site: &mut Site<'_>, turn_id: TurnId, number: u8, outcome: &Outcome) -> Result<()> {
     let id = spool_id(turn_id, number);
     let mut bodies: Vec<Body> = Vec::new();
@@ -72,17 +87,16 @@ pub(super) fn keep(site: &mut Site<'_>, turn_id: TurnId, number: u8, outcome: &O
     if !outcome.stderr.is_empty() {
         bodies.push(Site::body(Kind::Diagnostics, id.clone(), turn_id, outcome.stderr.clone())?);
     }
-    if !bodies.is_empty() || outcome.ended != Ended::Exited(0) {
-        let ending = Ending {
-            ended: outcome.ended.to_string(),
-            wall_ms: outcome.wall_ms,
-            stdout_seen_bytes: outcome.stdout_seen_bytes,
-            stderr_seen_bytes: outcome.stderr_seen_bytes,
-            outlived: outcome.outlived.iter().take(8).map(|process| process.name.clone()).collect(),
-        };
-        let bytes = serde_json::to_vec(&ending).map_err(|e| Error::from(Code::Internal).internal(e))?;
-        bodies.push(Site::body(Kind::Ending, id, turn_id, bytes)?);
-    }
+    let ending = Ending {
+        ended: outcome.ended.to_string(),
+        wall_ms: outcome.wall_ms,
+        stdout_seen_bytes: outcome.stdout_seen_bytes,
+        stderr_seen_bytes: outcome.stderr_seen_bytes,
+        outlived: outcome.outlived.iter().take(8).map(|process| process.name.clone()).collect(),
+        unheard: false,
+    };
+    let bytes = serde_json::to_vec(&ending).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    bodies.push(Site::body(Kind::Ending, id, turn_id, bytes)?);
     site.private.put_all(&bodies).map(drop)
 }
 
@@ -94,6 +108,7 @@ pub(super) fn keep_note(site: &mut Site<'_>, turn_id: TurnId, number: u8, note: 
         stdout_seen_bytes: 0,
         stderr_seen_bytes: 0,
         outlived: Vec::new(),
+        unheard: true,
     };
     let bytes = serde_json::to_vec(&ending).map_err(|e| Error::from(Code::Internal).internal(e))?;
     let body = Site::body(Kind::Ending, spool_id(turn_id, number), turn_id, bytes)?;

@@ -30,12 +30,12 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     let made = desk.call(&["init", "--goal", "Ship it", "--acceptance", "it is shipped"]);
     assert_eq!(made.exit, 0, "{made:?}");
     assert!(made.out.contains("made the profile default\n"), "{made:?}");
-    assert!(made.out.ends_with("next: `loopx-core todo add TITLE`\n"), "{made:?}");
+    assert!(made.out.ends_with("next: `loopx-core todo add <TITLE>`\n"), "{made:?}");
 
     let status = desk.call(&["status"]);
     assert!(status.out.starts_with("ship-it: Ship it\n"), "{status:?}");
     assert!(status.out.contains("waits for           user: it has no Todo yet\n"), "{status:?}");
-    assert!(status.out.contains("\nnext: loopx-core todo add TITLE --goal ship-it\n"), "{status:?}");
+    assert!(status.out.contains("\nnext: loopx-core todo add <TITLE> --goal ship-it\n"), "{status:?}");
 
     let added = desk.call(&["todo", "add", "Fix the login test", "--priority", "P1"]);
     assert!(added.out.starts_with("added ship-it.1\n"), "{added:?}");

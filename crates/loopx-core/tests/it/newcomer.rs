@@ -102,7 +102,8 @@ fn a_refusal_names_the_validator_with_its_arguments_and_an_owner_is_named() {
     assert!(desk.call(&["status"]).out.contains("refused by its validators"));
     let turns = desk.call(&["turn", "list"]).out;
     assert!(
-        turns.starts_with("No Turn of ship-it is under way; `loopx-core turn list --state settled`"),
+        turns.starts_with("No Turn of ship-it is under way; the last one is failed")
+            && turns.contains("--output\n"),
         "{turns}"
     );
     let failed = desk.call(&["turn", "list", "--state", "failed"]).out;

@@ -10,7 +10,7 @@ use crate::desk::{Desk, Ended};
 
 /// What stands for a word of the person's own, and a word in its place.
 const PLACEHOLDERS: &[(&str, &str)] =
-    &[("TITLE", "'another thing'"), ("TEXT", "'as it is'"), ("AGENT", "writer")];
+    &[("<TITLE>", "'another thing'"), ("<TEXT>", "'as it is'"), ("<AGENT>", "writer")];
 
 /// The commands that an answer names: what follows the program's name, between backquotes or to the line's end.
 fn named(out: &str) -> Vec<String> {
@@ -53,14 +53,14 @@ const ADD: &[&str] = &["todo", "add", "one"];
 const CLOSE: &[&str] = &["goal", "close", "--abandoned", "--reason", "enough"];
 
 const ROWS: &[Row] = &[
-    ("a new folder", &[], &["init"], &["init --goal TITLE"]),
-    ("a new Goal", &[], GOAL, &["todo add TITLE"]),
-    ("a Goal again", &[GOAL], GOAL, &["todo add TITLE"]),
-    ("a closed Goal", &[GOAL, CLOSE], &["init"], &["init --goal TITLE", "goal reopen ship-it"]),
-    ("a closed Goal by its title", &[GOAL, CLOSE], GOAL, &["init --goal TITLE", "goal reopen ship-it"]),
-    ("a stopped Goal", &[GOAL, &["goal", "stop"]], &["init"], &["todo add TITLE"]),
-    ("a second Goal", &[GOAL], &["goal", "start", "Second"], &["todo add TITLE --goal second"]),
-    ("nobody to take a Todo", &[GOAL], ADD, &["agent add AGENT --goal ship-it"]),
+    ("a new folder", &[], &["init"], &["init --goal <TITLE>"]),
+    ("a new Goal", &[], GOAL, &["todo add <TITLE>"]),
+    ("a Goal again", &[GOAL], GOAL, &["todo add <TITLE>"]),
+    ("a closed Goal", &[GOAL, CLOSE], &["init"], &["init --goal <TITLE>", "goal reopen ship-it"]),
+    ("a closed Goal by its title", &[GOAL, CLOSE], GOAL, &["init --goal <TITLE>", "goal reopen ship-it"]),
+    ("a stopped Goal", &[GOAL, &["goal", "stop"]], &["init"], &["todo add <TITLE>"]),
+    ("a second Goal", &[GOAL], &["goal", "start", "Second"], &["todo add <TITLE> --goal second"]),
+    ("nobody to take a Todo", &[GOAL], ADD, &["agent add <AGENT> --goal ship-it"]),
     ("somebody to take it", &[GOAL, CODER], ADD, &["todo claim ship-it.1 --as agent:coder"]),
     ("a stopped Goal's Todo", &[GOAL, CODER, &["goal", "stop"]], ADD, &["goal resume ship-it"]),
     ("a Todo on hold", &[GOAL, CODER], &["todo", "add", "one", "--hold"], &[]),
@@ -86,7 +86,7 @@ const ROWS: &[Row] = &[
         "a decision",
         &[GOAL, ADD],
         &["gate", "open", "Which?", "--blocks", "1"],
-        &["gate resolve GATE --answer TEXT"],
+        &["gate resolve GATE --answer <TEXT>"],
     ),
     (
         "a choice",

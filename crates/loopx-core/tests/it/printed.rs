@@ -76,7 +76,7 @@ fn who_was_named_by_a_flag_is_named_again_in_what_leads_on() {
     }
     let run = ["turn", "run", "--agent", "coder", "--host", "true", "--as", "user:bob"];
     let hint = named(&desk.call(&run).err, "hint: loopx-core ");
-    assert!(hint.starts_with("evidence add POINTER ") && hint.ends_with(" --as user:bob"), "{hint}");
+    assert!(hint.starts_with("evidence add <POINTER> ") && hint.ends_with(" --as user:bob"), "{hint}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_goal_that_was_never_begun_is_asked_what_there_is_to_do_and_never_told_to_be
     desk.ok(&["agent", "add", "coder"]);
     for words in [&["status"][..], &["turn", "plan", "--agent", "coder"]] {
         let text = told(&desk, words);
-        assert!(text.contains("next: loopx-core todo add TITLE --goal ship-it"), "{text}");
+        assert!(text.contains("next: loopx-core todo add <TITLE> --goal ship-it"), "{text}");
         assert!(!text.contains("can be closed"), "{text}");
     }
     // once something was done, whether it is reached is a person's to say
@@ -169,8 +169,8 @@ fn an_empty_list_names_the_program_that_adds_to_it() {
     let desk = Desk::empty();
     desk.ok(&["init", "--goal", "Ship it"]);
     for (words, wanted) in [
-        (&["todo", "list"][..], "`loopx-core todo add TITLE` adds one"),
-        (&["agent", "list"], "`loopx-core agent add AGENT` registers one"),
+        (&["todo", "list"][..], "`loopx-core todo add <TITLE>` adds one"),
+        (&["agent", "list"], "`loopx-core agent add <AGENT>` registers one"),
     ] {
         let text = told(&desk, words);
         assert!(text.contains(wanted), "{text}");
@@ -210,7 +210,7 @@ fn what_is_no_evidence_is_answered_with_how_evidence_is_added() {
         let words =
             ["todo", "done", "ship-it.1", "--as", "agent:coder", "--own", &own, "--evidence", evidence];
         let text = told(&desk, &words);
-        assert!(text.contains("evidence add POINTER --kind file --todo ship-it.1"), "{text}");
+        assert!(text.contains("evidence add <POINTER> --kind file --todo ship-it.1"), "{text}");
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
         decide_next,
     },
     model::*,
-    projection::{self, Eyes, GoalStatus},
+    projection::{self, Eyes, GoalStatus, Which},
 };
 
 /// The status of the Goal, as it is seen on the machine of the drivers; for one agent if one is named.
@@ -23,7 +23,7 @@ pub(super) fn status(world: &mut World, name: Option<&str>) -> GoalStatus {
     let eyes = Eyes { machine_id: Some(&machine), driver: &|_| None, tried: &|_| Ok(BTreeSet::new()) };
     let (goal, agent) = (world.goal.clone(), name.map(text::<AgentId>));
     let look = |view: &mut dyn View, terms: &Terms| -> Result<GoalStatus> {
-        Ok(projection::status(view, terms, Some(&goal), agent.as_ref(), &eyes)?.goals.remove(0))
+        Ok(projection::status(view, terms, Which::One(&goal), agent.as_ref(), &eyes)?.goals.remove(0))
     };
     world.authority.look(look).unwrap()
 }

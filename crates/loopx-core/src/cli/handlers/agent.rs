@@ -61,7 +61,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
             let since = show::when(row.registered_at_ms, now);
             vec![row.agent_id.to_string(), row.state.to_owned(), since, capabilities.join(" ")]
         },
-        &format!("{goal} has no agent; `{} agent add AGENT` registers one.", context.program),
+        &format!("{goal} has no agent; `{} agent add <AGENT>` registers one.", context.program),
     )
 }
 

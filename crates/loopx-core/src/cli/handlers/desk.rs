@@ -69,6 +69,11 @@ impl Desk {
         Ok(Self::of(context, settings, project, profile, authority))
     }
 
+    /// The Goal that the folder is bound to, if it is bound in this profile.
+    pub(super) fn bound_goal(&self) -> Option<GoalId> {
+        bound_goal(self.project.as_ref(), self.profile.place().name())?.parse().ok()
+    }
+
     /// Refuses a folder that is bound to a Goal which its profile does not have: nothing else may pass for it.
     ///
     /// Not where a Goal is named. Errors: `orphaned_goal_state`; as the ledger.

@@ -34,7 +34,7 @@ use crate::{
     model::json_value,
     model::{Assurance, Goal, TurnState},
     private::PrivateStore,
-    projection::Attention,
+    projection::{Attention, Which},
     registry::Composition,
 };
 
@@ -348,7 +348,7 @@ fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
 
 /// Whether every Turn is driven, or known to have ended.
 fn turns(desk: &mut Desk) -> Finding {
-    let status = match status::seen(desk, None, None) {
+    let status = match status::seen(desk, Which::All { first: None }, None) {
         Ok(status) => status,
         Err(error) => return Finding::bad("turns", &error),
     };

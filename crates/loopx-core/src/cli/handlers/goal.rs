@@ -115,7 +115,7 @@ pub(in crate::cli) fn start(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let program = context.program;
     let document = Document::new()
         .line(format!("started {goal}"))
-        .line(format!("add work with `{program} todo add TITLE --goal {goal}`"));
+        .line(format!("add work with `{program} todo add <TITLE> --goal {goal}`"));
     written(schema::GOAL, "goal", &json!({"goal_id": goal, "created": true}), &done, &[], document)
 }
 
@@ -260,7 +260,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
                 row.objective.clone(),
             ]
         },
-        "There is no such Goal; `init --goal TITLE` or `goal start OBJECTIVE` starts one.",
+        "There is no such Goal; `init --goal <TITLE>` or `goal start <OBJECTIVE>` starts one.",
     )
 }
 

@@ -266,10 +266,10 @@ impl Done {
         }
         document.line(match &self.bound.goal {
             Some(goal) if self.closed => {
-                format!("the Goal {goal} is closed; next: `{program} init --goal TITLE`, or `{program} goal reopen {goal}`")
+                format!("the Goal {goal} is closed; next: `{program} init --goal <TITLE>`, or `{program} goal reopen {goal}`")
             }
-            Some(_) => format!("next: `{program} todo add TITLE`"),
-            None => format!("next: `{program} init --goal TITLE`"),
+            Some(_) => format!("next: `{program} todo add <TITLE>`"),
+            None => format!("next: `{program} init --goal <TITLE>`"),
         })
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn for_todo(context: &Context<'_, '_>, desk: &mut Desk, id: &TodoId) 
         Offer::Claim(agent) => {
             format!("an agent takes it with `{program} todo claim {id} --as agent:{agent}`")
         }
-        Offer::AddAgent => format!("no agent is registered yet: `{program} agent add AGENT --goal {goal}`"),
+        Offer::AddAgent => format!("no agent is registered yet: `{program} agent add <AGENT> --goal {goal}`"),
         Offer::Resume => format!("the Goal is stopped; it goes on with `{program} goal resume {goal}`"),
         Offer::Nothing => return None,
     })

@@ -8,7 +8,7 @@ use super::{
     init,
 };
 use crate::{
-    cli::{Args, Context, Format, Origin, config},
+    cli::{Args, Context, Format, Origin, Var, config},
     error::{Error, shell_line},
     kernel::{Person, Verb},
     model::Actor,
@@ -23,6 +23,8 @@ pub(super) struct Reader {
     program: &'static str,
     /// Whom the call named as its actor, by a flag of its own.
     named: Option<Actor>,
+    /// The flag that names a person, where what names nobody would be an agent's, or nobody's.
+    person: Option<String>,
     proof: Proof,
 }
 
@@ -41,18 +43,22 @@ impl Reader {
     /// Whoever reads the answer of a call.
     pub(super) fn of(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Self {
         let proof = if is_asked(context, args) { Proof::Present } else { by_flag(context, args, desk) };
-        Self { program: context.program, named: named(args), proof }
+        Self::with(context, args, proof)
+    }
+
+    fn with(context: &Context<'_, '_>, args: &Args, proof: Proof) -> Self {
+        Self { program: context.program, named: named(args), person: person(context), proof }
     }
 
     /// As [`Reader::of`], where no desk may be open: what is wrong with it is told elsewhere.
     pub(super) fn anew(context: &Context<'_, '_>, args: &Args) -> Self {
         match Desk::unchecked(context, args) {
             Ok(desk) => Self::of(context, args, &desk),
-            Err(_) => Self { program: context.program, named: named(args), proof: Proof::Present },
+            Err(_) => Self::with(context, args, Proof::Present),
         }
     }
 
-    /// A whole command.
+    /// A whole command; of one that waits for somebody's own words, a template.
     pub(super) fn command(&self, arguments: &str) -> String {
         format!("{} {}", self.program, self.arguments(arguments))
     }
@@ -64,7 +70,7 @@ impl Reader {
         if is_shut { whole + A_PERSONS } else { whole }
     }
 
-    /// As it can be run, with what it needs.
+    /// As it can be run, with what it needs, or as a template.
     fn proven(&self, arguments: &str) -> String {
         let proof = match &self.proof {
             Proof::Flag(flag) if needs_proof(arguments) => Some(flag.clone()),
@@ -72,9 +78,11 @@ impl Reader {
         };
         // A token names who asks.
         let actor = self.named.as_ref().filter(|actor| proof.is_none() && may_use(actor, arguments));
-        let actor =
-            actor.and_then(|actor| Some(format!("--as {}", shell_line([actor.to_string().as_str()])?)));
-        let mut whole = arguments.to_owned();
+        let actor = match actor {
+            Some(actor) => shell_line([actor.to_string().as_str()]).map(|actor| format!("--as {actor}")),
+            None => self.person.clone().filter(|_| is_stop(arguments)),
+        };
+        let mut whole = template(arguments);
         for flag in proof.into_iter().chain(actor) {
             let name = flag.split(' ').next().unwrap_or_default();
             if !is_given(arguments, name) {
@@ -90,20 +98,51 @@ pub(super) fn with_runnable_hint(context: &Context<'_, '_>, args: &Args, error: 
     // A program is told by a code of its own what it has to prove.
     let hint = error.hint_args().filter(|_| context.look.format != Format::Json).map(str::to_owned);
     let Some(hint) = hint else { return error };
+
     // The call itself once more is complete; a profile that was never opened has no token.
     let proof = if needs_proof(&hint) && !is_asked(context, args) && !is_given(&hint, "--token-file") {
         Desk::unchecked(context, args).map_or(Proof::Present, |desk| by_flag(context, args, &desk))
     } else {
         Proof::Present
     };
-    let reader = Reader { program: context.program, named: named(args), proof };
-    error.hint(reader.proven(&hint))
+    error.hint(Reader::with(context, args, proof).proven(&hint))
+}
+
+/// The words that stand for somebody's own, wherever a command is printed.
+const PLACEHOLDERS: &[&str] =
+    &["ACTOR", "AGENT", "COMMAND", "FILE", "OBJECTIVE", "POINTER", "REASON", "TEXT", "TITLE"];
+
+/// A command in which what stands for somebody's own words is seen to: a shell that is given it as it stands runs nothing.
+pub(super) fn template(arguments: &str) -> String {
+    let word = |word: &str| match word {
+        word if PLACEHOLDERS.contains(&word) => format!("<{word}>"),
+        word => word.to_owned(),
+    };
+    arguments.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether it ends a Turn: an agent does that with its token alone, which no command that is printed holds.
+fn is_stop(arguments: &str) -> bool {
+    verbs(arguments).any(|verb| verb == Verb::TurnStop)
+}
+
+/// The flag that names the person at this machine, where what names nobody would not be a person's.
+fn person(context: &Context<'_, '_>) -> Option<String> {
+    let standing = context.env.text(Var::LoopxActor).ok().flatten();
+    let is_persons = match standing {
+        // A token names who asks.
+        _ if context.env.get(Var::LoopxToken).is_some() => true,
+        Some(actor) => actor.parse::<Actor>().is_ok_and(|actor| actor.is_user()),
+        None => context.stdio.input_is_terminal,
+    };
+    let user = format!("user:{}", context.login().ok()?).parse::<Actor>().ok()?.to_string();
+    if is_persons { None } else { shell_line([user.as_str()]).map(|user| format!("--as {user}")) }
 }
 
 /// Whether a person is asked here, or proves by its environment who it is.
 fn is_asked(context: &Context<'_, '_>, args: &Args) -> bool {
     let asks = context.stdio.input_is_terminal && context.stdio.err_is_terminal;
-    asks || args.file("token-file").is_none() && context.env.get(crate::cli::Var::LoopxToken).is_some()
+    asks || args.file("token-file").is_none() && context.env.get(Var::LoopxToken).is_some()
 }
 
 /// The flag that proves the person who calls: the file it gave, else the token that `init` left, where that still does.
@@ -160,7 +199,11 @@ fn may_use(actor: &Actor, arguments: &str) -> bool {
     drives
         || verbs(arguments).any(|verb| {
             let rights = verb.rights();
-            if actor.is_user() { rights.person != Person::Never } else { rights.agent }
+            if actor.is_user() {
+                rights.person != Person::Never
+            } else {
+                rights.agent && verb != Verb::TurnStop
+            }
         })
 }
 

@@ -142,8 +142,8 @@ pub(in crate::cli) fn turn(row: &TurnRow, now: Timestamp) -> Vec<String> {
         row.todo_id.as_ref().map_or_else(dash, ToString::to_string),
         row.agent_id.to_string(),
         when(row.admitted_at_ms, now),
-        match &row.summary {
-            Some(summary) => format!("{}: {}", turn_state(row), clipped(summary, SUMMARY_COLUMNS)),
+        match row.words() {
+            Some(said) => format!("{}: {}", turn_state(row), clipped(said, SUMMARY_COLUMNS)),
             None => turn_state(row),
         },
     ]
@@ -155,7 +155,10 @@ const SUMMARY_COLUMNS: usize = 80;
 pub(in crate::cli) const TURN_HEAD: &[&str] = &["TURN", "TODO", "AGENT", "ADMITTED", "STATE"];
 
 /// The state of a Turn with why it stands there, and what its validators said where the state does not say it.
-fn turn_state(row: &TurnRow) -> String {
+pub(in crate::cli) fn turn_state(row: &TurnRow) -> String {
+    if let Some(left) = &row.left {
+        return format!("{}, {left}", row.state);
+    }
     match (&row.why, row.verdict) {
         (Some(why), _) => format!("{}, {}", row.state, plain(why)),
         (None, Some(VerdictOutcome::Passed)) => format!("{}, proved", row.state),

@@ -2,11 +2,13 @@
 
 use super::{desk::Desk, names, reader::Reader, schema, show};
 use crate::{
+    authority::View,
     cli::{Args, Block, Context, Document, Rendered, render::clipped},
     error::Result,
-    model::{AgentId, GoalId, Timestamp, Turn},
+    kernel::Terms,
+    model::{AgentId, Timestamp, Turn},
     private::PrivateStore,
-    projection::{self, Attention, Eyes, GoalStatus, Status, WaitingOn},
+    projection::{self, Attention, Eyes, GoalStatus, Status, WaitingOn, Which},
     turn::{self, DriverLock},
 };
 
@@ -23,21 +25,34 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         (None, Some(_)) => Some(names::goal(&mut desk, None)?),
         _ => goal,
     };
-    let status = seen(&mut desk, agents_goal.as_ref(), agent.as_ref())?;
+    let folders = desk.bound_goal();
+    let which = match &agents_goal {
+        Some(goal) => Which::One(goal),
+        None => Which::All { first: folders.as_ref() },
+    };
+    let status = seen(&mut desk, which, agent.as_ref())?;
     let reader = Reader::of(context, args, &desk);
     let document = document(&status, context.program, &reader, context.look.columns);
     Rendered::new(schema::STATUS, &status, document)
 }
 
 /// The status of one Goal, or of all, with what this machine sees of drivers.
-pub(super) fn seen(desk: &mut Desk, goal: Option<&GoalId>, agent: Option<&AgentId>) -> Result<Status> {
+pub(super) fn seen(desk: &mut Desk, which: Which<'_>, agent: Option<&AgentId>) -> Result<Status> {
+    with_eyes(desk, |view, terms, eyes| projection::status(view, terms, which, agent, eyes))
+}
+
+/// Looks at the ledger with what this machine sees of drivers.
+pub(super) fn with_eyes<T>(
+    desk: &mut Desk,
+    mut look: impl FnMut(&mut dyn View, &Terms, &Eyes<'_>) -> Result<T>,
+) -> Result<T> {
     let machine_id = desk.profile.machine_id()?.parse()?;
     let place = desk.profile.place();
     let (locks, private) = (place.locks(), place.private_db());
     let tried = |turns: &[Turn]| turn::tried(&mut PrivateStore::at(&private), turns);
     let driver = |turn_id| DriverLock::seen(&locks, turn_id);
     let eyes = Eyes { machine_id: Some(&machine_id), driver: &driver, tried: &tried };
-    desk.look(|view, terms| projection::status(view, terms, goal, agent, &eyes))
+    desk.look(|view, terms| look(view, terms, &eyes))
 }
 
 fn document(status: &Status, program: &str, reader: &Reader, columns: Option<u16>) -> Document {
@@ -52,7 +67,7 @@ fn document(status: &Status, program: &str, reader: &Reader, columns: Option<u16
     }
     if status.goals.is_empty() {
         let text = if status.closed > 0 { "Every Goal is closed" } else { "There is no Goal yet" };
-        document = document.para(format!("{text}; `{program} init --goal TITLE` starts one."));
+        document = document.para(format!("{text}; `{program} init --goal <TITLE>` starts one."));
     }
     if status.more {
         document = document.para(format!("There are more Goals; `{program} goal list` lists all of them."));

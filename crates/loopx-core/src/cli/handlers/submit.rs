@@ -153,14 +153,11 @@ fn settle_freed(context: &mut Context<'_, '_>, desk: &mut Desk, receipt: &Receip
             for done in done {
                 let turn = done.turn();
                 let (id, state) = (turn.turn_id, turn.state.as_str());
+                context.note(&format!("the Turn {id} is {state} now"));
                 // What changed under it has to be proved once more.
-                let next = match turn.state {
-                    TurnState::Candidate => {
-                        format!("; to be proved: {} {}", context.program, recover_command(id))
-                    }
-                    _ => String::new(), // wildcard: every other state says enough
-                };
-                context.note(&format!("the Turn {id} is {state} now{next}"));
+                if turn.state == TurnState::Candidate {
+                    context.note(&format!("next: {} {}", context.program, recover_command(id)));
+                }
             }
         }
         Err(error) => context.note(&format!("what this has freed is not settled yet: {error}")),

@@ -155,7 +155,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         Ok((projection::todos(view, terms, &query, slice)?, terms.now))
     })?;
     let empty = if query.states.is_empty() {
-        format!("{goal} has no open Todo; `{} todo add TITLE` adds one.", context.program)
+        format!("{goal} has no open Todo; `{} todo add <TITLE>` adds one.", context.program)
     } else {
         format!("{goal} has no such Todo.")
     };

@@ -186,7 +186,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
             let issued = show::when(row.issued_at_ms, now);
             vec![names::short(&row.token_id), row.state.to_owned(), row.actor.to_string(), issued, ends]
         },
-        "There is no token; `token issue --actor ACTOR` makes one.",
+        "There is no token; `token issue --actor <ACTOR>` makes one.",
     )
 }
 

@@ -264,10 +264,10 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
     let mut desk = Desk::open(context, args)?;
     let mut bench = Workbench::of(context, &desk)?;
     let Some(word) = args.text("id").map(str::to_owned) else {
-        if args.switch("dry-run") {
-            return super::turn_show::list(context, args);
-        }
         let goal = names::goal_given(args)?;
+        if args.switch("dry-run") {
+            return super::turn_show::to_prove(&mut desk, goal.as_ref());
+        }
         let done = turn::prove_all(&mut bench.site(&mut desk), goal.as_ref())?;
         return turn_end::proved(&done, &Reader::of(context, args, &desk));
     };

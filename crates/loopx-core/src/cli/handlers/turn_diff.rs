@@ -5,12 +5,12 @@
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, schema, workbench::Workbench};
+use super::{desk::Desk, names, schema, turn_trace, workbench::Workbench};
 use crate::{
     cli::{Args, Context, Document, Rendered},
-    error::Result,
+    error::{Error, Result},
     model::{Turn, TurnState},
-    turn::{self, Change, Machine, Record},
+    turn::{self, Change, Fate, Machine, Record, Undone},
 };
 
 /// `turn diff`.
@@ -18,7 +18,8 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut desk = Desk::open(context, args)?;
     let turn_id = names::turn(&mut desk, args.needed("id")?)?;
     let row = names::turn_row(&mut desk, turn_id)?;
-    let machine = Workbench::of(context, &desk)?.machine;
+    let mut bench = Workbench::of(context, &desk)?;
+    let machine = bench.machine.clone();
     let (record, absent) = shown(&machine, &row)?;
     let (Some(record), None) = (&record, &absent) else {
         let why = absent.unwrap_or_default();
@@ -29,8 +30,9 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
             document,
         );
     };
-    let items: Vec<Value> = record.changes.iter().map(object).collect();
+    let mut items: Vec<Value> = record.changes.iter().map(object).collect();
     let mut document = Document::new();
+    let undoable = args.switch("stat").then(|| turn::would_undo(&mut bench.site(&mut desk), &row));
     let so_far = record.after.is_none();
     if so_far && args.switch("name-only") {
         context.note(&up_to_now(&row));
@@ -44,14 +46,28 @@ pub(in crate::cli) fn diff(context: &mut Context<'_, '_>, args: &Args) -> Result
         document = document.lines(record.changes.iter().map(|change| change.path.clone()));
     } else {
         let said = turn::text(&machine, &row, record)?;
-        if args.switch("stat") {
-            let rows = record.changes.iter().zip(&said.counts).map(|(change, count)| cells(change, *count));
+        if let Some(undoable) = &undoable {
+            let rows = record
+                .changes
+                .iter()
+                .zip(&said.counts)
+                .map(|(change, count)| cells(change, *count, fate(undoable, change)));
             document = document.table(&["PATH", "CHANGE", "LINES", "UNDO"], rows.collect());
+            let refused = undoable.as_ref().err();
+            document =
+                document.lines(refused.map(|error| format!("`turn undo` is refused: {}", error.message())));
         } else {
             document = document.verbatim(said.text.replace('\r', "\u{240d}"));
             if said.left_out > 0 {
                 document = document.line(format!("{} more paths: --name-only", said.left_out));
             }
+            document = document.lines(turn_trace::not_undone(record));
+        }
+    }
+    for (item, change) in items.iter_mut().zip(&record.changes) {
+        if let (Value::Object(fields), Some(undoable)) = (item, &undoable) {
+            let word = fate(undoable, change).map_or(REFUSED, Fate::word);
+            fields.insert("undo".to_owned(), word.into());
         }
     }
     let body = json!({
@@ -106,12 +122,23 @@ pub(super) fn object(change: &Change) -> Value {
     })
 }
 
-fn cells(change: &Change, count: Option<(usize, usize)>) -> Vec<String> {
+/// What programs are told of each path while an undo of the whole is refused.
+const REFUSED: &str = "refused";
+
+/// What an undo would do at a path; none where it is refused as a whole.
+fn fate<'u>(undoable: &'u Result<Undone, Error>, change: &Change) -> Option<&'u Fate> {
+    let paths = &undoable.as_ref().ok()?.paths;
+    paths.iter().find(|(one, _)| one.path == change.path).map(|(_, fate)| fate)
+}
+
+fn cells(change: &Change, count: Option<(usize, usize)>, fate: Option<&Fate>) -> Vec<String> {
     let lines = count.map_or_else(|| "-".to_owned(), |(came, went)| format!("+{came} -{went}"));
-    let undo = match &change.lost {
-        _ if change.shared => "no: shared".to_owned(),
-        Some(why) => format!("no: {why}"),
-        None => "yes".to_owned(),
+    let undo = match fate {
+        None => "no".to_owned(),
+        Some(Fate::Restored) => "yes".to_owned(),
+        Some(Fate::Already) => "no: it was so already".to_owned(),
+        Some(Fate::Shared) => "no: shared".to_owned(),
+        Some(Fate::Left(why)) => format!("no: {why}"),
     };
     vec![change.path.clone(), change.kind.letter().to_owned(), lines, undo]
 }

@@ -248,6 +248,9 @@ fn with(done: &Done, verb: &OperationId, error: Error) -> Error {
         .detail("turn", object(done).unwrap_or_default())
 }
 
+/// What a proof says that found nothing to do.
+pub(super) const NOTHING_TO_PROVE: &str = "nothing on this machine waits for a proof";
+
 /// What a proof of all Turns of this machine moved: from where to where, and what leads on.
 pub(super) fn proved(all: &[Proved], reader: &Reader) -> Result<Rendered> {
     let mut items = Vec::new();
@@ -275,7 +278,7 @@ pub(super) fn proved(all: &[Proved], reader: &Reader) -> Result<Rendered> {
         rows.push(vec![turn.turn_id.to_string(), todo, turn.state.as_str().to_owned(), next, said]);
     }
     let document = if rows.is_empty() {
-        Document::new().line("nothing on this machine waits for a proof")
+        Document::new().line(NOTHING_TO_PROVE)
     } else {
         Document::new().log(&["TURN", "TODO", "STATE", "NEXT", "PROVED"], rows)
     };

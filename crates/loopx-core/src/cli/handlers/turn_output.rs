@@ -29,26 +29,29 @@ pub(super) fn show(desk: &mut Desk, turn_id: TurnId) -> Result<Rendered> {
         document = document.line(format!("no host and no validator ran for the Turn {turn_id}"));
     }
     let mut items = Vec::new();
+    // Where its attempts left something, its validators would have too.
+    let is_here = kept.for_owner().iter().any(|one| one.ending.is_some());
     for one in kept.for_owner() {
-        document = of_one(document, &turn, one);
+        document = of_one(document, &turn, one, is_here);
         items.push(object(one));
     }
     Rendered::new(schema::TURN_OUTPUT, &json!({"turn_id": turn_id, "output": items}), document)
 }
 
-fn of_one(document: Document, turn: &Turn, kept: &Kept) -> Document {
-    let (title, facts) = match kept.speaker {
+fn of_one(document: Document, turn: &Turn, kept: &Kept, is_here: bool) -> Document {
+    let (title, facts, silence) = match kept.speaker {
         Speaker::Attempt(number) => {
             let attempt = turn.attempts.iter().find(|attempt| attempt.number == number);
-            (format!("Attempt {number}"), of_attempt(attempt, kept))
+            (format!("Attempt {number}"), of_attempt(attempt, kept), silent_attempt(attempt, kept))
         }
         Speaker::Validators => {
-            ("Validators".to_owned(), turn.verdict.as_ref().map(of_verdict).unwrap_or_default())
+            let facts = turn.verdict.as_ref().map(of_verdict).unwrap_or_default();
+            ("Validators".to_owned(), facts, if is_here { "they printed nothing" } else { THEIRS_IS_GONE })
         }
     };
     let mut document = document.heading(title).with(facts.block());
-    if kept.is_empty() {
-        return document.line(nothing(kept.speaker));
+    if kept.stdout.is_none() && kept.diagnostics.is_none() {
+        return document.line(silence);
     }
     let streams = match kept.speaker {
         Speaker::Attempt(_) => [("stdout", &kept.stdout), ("stderr", &kept.diagnostics)],
@@ -62,13 +65,18 @@ fn of_one(document: Document, turn: &Turn, kept: &Kept) -> Document {
     document
 }
 
-/// Why there is nothing to show.
-const fn nothing(speaker: Speaker) -> &'static str {
-    match speaker {
-        Speaker::Attempt(_) => {
-            "nothing was kept: it printed nothing and ended with 0, or its driver was gone, or it ran on another machine"
-        }
-        Speaker::Validators => "nothing was kept: they printed nothing, or ran on another machine",
+const ITS_IS_GONE: &str = "what it printed is not kept here: it is kept no longer, or it ran on another machine, or nobody heard it";
+const THEIRS_IS_GONE: &str = "what they printed is not kept here: they printed nothing, or it is kept no longer, or they ran on another machine";
+
+/// Why there is nothing to show of a host.
+fn silent_attempt(attempt: Option<&Attempt>, kept: &Kept) -> &'static str {
+    let is_over = attempt.is_none_or(|attempt| attempt.end.is_some());
+    match &kept.ending {
+        None if !is_over => "it has not ended yet; what it prints is kept when it has",
+        None => ITS_IS_GONE,
+        Some(ending) if ending.unheard => ITS_IS_GONE,
+        Some(ending) if ending.is_silent() => "it printed nothing",
+        Some(_) => "it printed its result, which was taken, and nothing else",
     }
 }
 

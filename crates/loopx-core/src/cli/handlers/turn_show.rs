@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{desk::Desk, names, reader::Reader, schema, show, turn_output, turn_trace, workbench::Workbench};
+use super::{
+    desk::Desk, names, reader::Reader, schema, show, status, turn_end, turn_output, turn_trace,
+    workbench::Workbench,
+};
 use crate::{
+    authority::View,
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
     error::Result,
     kernel::{Seen, recover_command},
     model::json_value,
-    model::{AgentId, Attempt, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
+    model::{AgentId, Attempt, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
     private::PrivateStore,
-    projection::{self, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
+    projection::{self, Listed, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
     turn::{self, DriverLock},
 };
 
@@ -22,41 +26,84 @@ const VERB_BYTES: usize = 10;
 /// How many events of a Turn are shown.
 const EVENTS_MAX: usize = 200;
 
+/// How many Goals are read at once.
+const GOALS_PAGE: usize = 256;
+
 /// `turn list`.
 pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let has = |id: &str| args.command().args.iter().any(|arg| arg.id == id);
-    let todo: Option<TodoId> = match args.text("todo").filter(|_| has("todo")) {
-        Some(word) => Some(names::todo(&mut desk, word)?),
-        None => None,
-    };
+    let todo: Option<TodoId> = args.text("todo").map(|word| names::todo(&mut desk, word)).transpose()?;
     let goal = match &todo {
         Some(todo) => todo.goal().clone(),
         None => names::goal(&mut desk, None)?,
     };
-    let agent: Option<AgentId> =
-        if has("agent") { args.text("agent").map(names::agent).transpose()? } else { None };
-    let states: BTreeSet<&str> = if has("state") { gathered(args.texts("state")) } else { BTreeSet::new() };
-    let slice = Slice {
-        after: if has("cursor") { args.text("cursor") } else { None },
-        limit: if has("limit") { desk.page(args)? } else { None },
-    };
+    let agent: Option<AgentId> = args.text("agent").map(names::agent).transpose()?;
+    let states: BTreeSet<&str> = gathered(args.texts("state"));
+    let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let query = TurnQuery { goal: &goal, todo: todo.as_ref(), agent: agent.as_ref(), states: &states };
-    let (page, now) = desk.look(|view, terms| Ok((projection::turns(view, &query, slice)?, terms.now)))?;
-    let program = context.program;
-    let empty = if states.is_empty() && todo.is_none() && agent.is_none() {
-        format!(
-            "No Turn of {goal} is under way; `{program} turn list --state settled` shows those that are proved."
-        )
+    let (page, last, now) = status::with_eyes(&mut desk, |view, terms, eyes| {
+        let page = projection::turns(view, &query, slice, eyes)?;
+        let last = if page.items.is_empty() { projection::last_ended(view, &goal)? } else { None };
+        Ok((page, last, terms.now))
+    })?;
+    let document = if !page.items.is_empty() {
+        rows(&page.items, now)
+    } else if states.is_empty() && todo.is_none() && agent.is_none() {
+        nothing_under_way(&goal, last.as_ref(), context.program)
     } else {
-        format!("{goal} has no such Turn.")
-    };
-    let document = if page.items.is_empty() {
-        Document::new().para(empty)
-    } else {
-        Document::new().log(show::TURN_HEAD, page.items.iter().map(|row| show::turn(row, now)).collect())
+        Document::new().para(format!("{goal} has no such Turn."))
     };
     show::paged(schema::TURN_LIST, &page, document)
+}
+
+fn rows(rows: &[TurnRow], now: Timestamp) -> Document {
+    Document::new().log(show::TURN_HEAD, rows.iter().map(|row| show::turn(row, now)).collect())
+}
+
+/// That nothing is under way, and what is worth a look instead: why the last Turn did not come to its end, what was
+/// proved, or what the Goal waits for.
+fn nothing_under_way(goal: &GoalId, last: Option<&TurnRow>, program: &str) -> Document {
+    let (said, next) = match last {
+        None => (format!("{goal} has had no Turn yet."), format!("status --goal {goal}")),
+        Some(last) => {
+            let next = match last.state {
+                "settled" => format!("turn list --state settled --goal {goal}"),
+                "failed" => turn_output::command(last.turn_id),
+                _ => format!("turn show {}", last.turn_id), // wildcard: what else a Turn ends as
+            };
+            (format!("No Turn of {goal} is under way; the last one is {}.", show::turn_state(last)), next)
+        }
+    };
+    Document::new().para(said).line(format!("next: {program} {next}"))
+}
+
+/// `turn recover --prove --dry-run`: the Turns that it would look at, of one Goal or of all of them.
+pub(super) fn to_prove(desk: &mut Desk, goal: Option<&GoalId>) -> Result<Rendered> {
+    let (items, now) = status::with_eyes(desk, |view, terms, eyes| {
+        let (states, mut items) = (BTreeSet::new(), Vec::new());
+        for goal in goals(view, goal)? {
+            let query = TurnQuery { goal: &goal, todo: None, agent: None, states: &states };
+            let all = Slice { after: None, limit: None };
+            items.extend(projection::turns(view, &query, all, eyes)?.items);
+        }
+        Ok((items, terms.now))
+    })?;
+    let document =
+        if items.is_empty() { Document::new().line(turn_end::NOTHING_TO_PROVE) } else { rows(&items, now) };
+    show::paged(schema::TURN_LIST, &Listed { items, next_cursor: None }, document)
+}
+
+/// One Goal, or all of them.
+fn goals(view: &mut dyn View, goal: Option<&GoalId>) -> Result<Vec<GoalId>> {
+    let mut goals = Vec::from_iter(goal.cloned());
+    while goal.is_none() {
+        let page = view.goals(goals.last(), GOALS_PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        goals.extend(page.into_iter().map(|goal| goal.goal_id));
+    }
+    Ok(goals)
 }
 
 /// `turn show`.

@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     model::{Timestamp, Turn},
     projection,
-    turn::{self, Direction, Machine, Undo},
+    turn::{self, Direction, Machine, Record, Undo},
 };
 
 /// What is kept of the work tree before and after a Turn, for programs and in words.
@@ -35,10 +35,12 @@ pub(super) fn snapshot(
     let changed = record.changes.len();
     let shown = if changed == 0 { String::new() } else { format!(": {diff}") };
     let is_undoing = turn::is_undoing(&machine.locks, turn);
-    let mut facts = Facts::default().add("snapshot", format!("{} changed{shown}", paths(changed)));
+    let mut facts = Facts::default()
+        .add("snapshot", format!("{} changed{shown}", paths(changed)))
+        .maybe("beside another", not_undone(&record));
     let last = record.undos.len().saturating_sub(1);
     for (at, undo) in record.undos.iter().enumerate() {
-        let (name, text) = told(undo, at == last, is_undoing, now);
+        let (name, text) = told(undo, changed, at == last, is_undoing, now);
         facts = facts.add(name, text).maybe("to end it", way_out(undo, at == last, is_undoing, turn, reader));
     }
     let undos = projection::with_units(serde_json::to_value(&record.undos).unwrap_or_default());
@@ -48,20 +50,43 @@ pub(super) fn snapshot(
     Ok((object, facts))
 }
 
+/// Why nothing, or not all, of a Turn that was not alone in its work tree can be undone.
+pub(super) fn not_undone(record: &Record) -> Option<String> {
+    let shared = record.changes.iter().filter(|change| change.shared).count();
+    if record.is_nobodys() {
+        let why = "it declared no scopes and another Turn was live in its work tree, so whose a change is cannot be told";
+        return Some(format!("cannot be undone: {why}"));
+    }
+    (shared > 0).then(|| {
+        let rest = record.changes.len();
+        format!("not undone: {shared} of {}, which may be another Turn's", paths(rest))
+    })
+}
+
 fn paths(count: usize) -> String {
     if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
 }
 
 /// One undo: what it is called, and what became of it.
-fn told(undo: &Undo, is_last: bool, is_undoing: bool, now: Timestamp) -> (&'static str, String) {
+fn told(
+    undo: &Undo,
+    changed: usize,
+    is_last: bool,
+    is_undoing: bool,
+    now: Timestamp,
+) -> (&'static str, String) {
     let Undo { by, at_ms, ended_at_ms, .. } = undo;
     let when = |ms: i64| show::when(Timestamp::from_ms(ms), now);
-    let (done, doing) = match undo.direction {
-        Direction::Undo => ("undone", "undo"),
-        Direction::Redo => ("done again", "redo"),
+    let is_part = undo.paths < changed;
+    let (done, doing) = match (undo.direction, is_part) {
+        (Direction::Undo, false) => ("undone", "undo"),
+        (Direction::Undo, true) => ("undone in part", "undo"),
+        (Direction::Redo, false) => ("done again", "redo"),
+        (Direction::Redo, true) => ("done again in part", "redo"),
     };
+    let done_paths = if is_part { format!("{} of {}", undo.paths, paths(changed)) } else { paths(changed) };
     match ended_at_ms {
-        Some(at_ms) => (done, format!("by {by}, {}, {}", when(*at_ms), paths(undo.paths))),
+        Some(at_ms) => (done, format!("by {by}, {}, {done_paths}", when(*at_ms))),
         None if is_last && is_undoing => (doing, format!("{by} is at it, since {}", when(*at_ms))),
         None => (doing, format!("{by} began it {} and it was cut off", when(*at_ms))),
     }

@@ -34,9 +34,8 @@ pub(in crate::cli) fn undo(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut bench = Workbench::of(context, &desk)?;
     let undone = turn::undo(&mut bench.site(&mut desk), &row, direction, &who.actor, dry)?;
     let items: Vec<Value> = undone.paths.iter().map(|(change, fate)| object(change, fate)).collect();
-    let is = |wanted: Fate| undone.paths.iter().filter(|(_, fate)| *fate == wanted).count();
-    let (count, already) = (is(Fate::Restored), is(Fate::Already));
-    let mut document = Document::new().line(said(direction, dry, count, undone.paths.len(), already));
+    let count = undone.paths.iter().filter(|(_, fate)| *fate == Fate::Restored).count();
+    let mut document = Document::new().line(said(direction, dry, &undone.paths));
     let rows: Vec<Vec<String>> =
         undone.paths.iter().map(|(change, fate)| cells(change, fate, direction, dry)).collect();
     if !rows.is_empty() {
@@ -49,25 +48,42 @@ pub(in crate::cli) fn undo(context: &mut Context<'_, '_>, args: &Args) -> Result
     Rendered::new(schema::TURN_UNDO, &body, document)
 }
 
-/// What was done, or would be, in a line.
-fn said(direction: Direction, dry: bool, count: usize, of: usize, already: usize) -> String {
-    let paths = |count: usize| if count == 1 { "1 path".to_owned() } else { format!("{count} paths") };
+/// How many of the paths that stay are named.
+const NAMED_MAX: usize = 3;
+
+/// What was done, or would be, in a line: of how many paths, and which stay as they are.
+fn said(direction: Direction, dry: bool, found: &[(Change, Fate)]) -> String {
+    let of = found.len();
     if of == 0 {
         return "the Turn changed nothing".to_owned();
     }
-    let is_undo = direction == Direction::Undo;
-    if count == 0 {
-        let what = if is_undo { "undone" } else { "done again" };
-        return match of - already {
-            0 => format!("nothing to do: it is {what} already"),
-            left => format!("nothing more to do: {already} {what} already, {left} left"),
+    let is = |wanted: Fate| found.iter().filter(|(_, fate)| *fate == wanted).count();
+    let (count, already) = (is(Fate::Restored), is(Fate::Already));
+    let stays = |fate: &Fate| matches!(fate, Fate::Left(_) | Fate::Shared);
+    let stay: Vec<&str> =
+        found.iter().filter(|(_, fate)| stays(fate)).map(|(change, _)| change.path.as_str()).collect();
+    let named: Vec<&str> = stay.iter().copied().take(NAMED_MAX).collect();
+    let rest = match stay.len() {
+        0 => String::new(),
+        1 => format!("; {} stays", named.join(", ")),
+        n if n > NAMED_MAX => format!("; {} and {} more stay", named.join(", "), n - NAMED_MAX),
+        _ => format!("; {} stay", named.join(", ")),
+    };
+    let paths = |count: usize| if count == 1 { "1 path".to_owned() } else { format!("{count} paths") };
+    if count > 0 {
+        let many = if stay.is_empty() { paths(count) } else { format!("{count} of {}", paths(of)) };
+        return match (direction, dry) {
+            (Direction::Undo, true) => format!("would put back {many}{rest}"),
+            (Direction::Undo, false) => format!("put back {many}{rest}"),
+            (Direction::Redo, true) => format!("would do {many} again{rest}"),
+            (Direction::Redo, false) => format!("did {many} again{rest}"),
         };
     }
-    match (dry, is_undo) {
-        (true, true) => format!("would put back {}", paths(count)),
-        (true, false) => format!("would do {} again", paths(count)),
-        (false, true) => format!("put back {}", paths(count)),
-        (false, false) => format!("did {} again", paths(count)),
+    let done = if direction == Direction::Undo { "undone" } else { "done again" };
+    if stay.is_empty() {
+        format!("nothing to do: it is {done} already")
+    } else {
+        format!("nothing more to do: {already} of {} {done} already{rest}", paths(of))
     }
 }
 

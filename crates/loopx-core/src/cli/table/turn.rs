@@ -172,12 +172,12 @@ const DIFF: Command = Command::verb("diff", Access::Reads, "Shows what a Turn ch
     ])
     .args(&[
         ID,
-        Arg::switch("stat", "One line a path: how it changed, and whether `turn undo` can put it back"),
+        Arg::switch("stat", "One line a path: how it changed, and whether `turn undo` would put it back now"),
         Arg::switch("name-only", "The paths alone").conflicts(&["stat"]),
     ])
     .examples(&[
         example("turn diff 0v7k3", "as a unified difference"),
-        example("turn diff 0v7k3 --stat", "its paths, and which of them can be put back"),
+        example("turn diff 0v7k3 --stat", "its paths, and which of them an undo would put back"),
     ]);
 
 const UNDO: Command = Command::verb("undo", Access::Writes, "Puts back what a Turn changed in its work tree.")

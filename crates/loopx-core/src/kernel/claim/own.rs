@@ -3,8 +3,8 @@
 use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Facts, Outcome, todo, turn},
-    model::{OwnId, Ownership, Stopped, Timestamp, Todo, TodoId},
+    kernel::{Draft, Facts, Outcome, abandon_command, todo, turn},
+    model::{OwnId, Ownership, Stopped, Timestamp, Todo, TodoId, TurnState},
 };
 
 /// What a presented ownership turned out to be.
@@ -50,11 +50,13 @@ pub(in crate::kernel) fn present(
 pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: Option<OwnId>) -> Result<()> {
     let todo = todo::named(draft, todo_id)?;
     let Some(presented) = presented else {
-        return Err(Error::new(
-            Code::OwnRequired,
-            format!("acting on the Todo {todo_id} needs the own_id that its claim printed"),
-        )
-        .detail("todo_id", todo_id.to_string()));
+        let message = format!("acting on the Todo {todo_id} needs the own_id that its claim printed");
+        let error =
+            |message: String| Error::new(Code::OwnRequired, message).detail("todo_id", todo_id.to_string());
+        return Err(match lost(draft, todo) {
+            Some(way_out) => error(message + IF_LOST).hint(way_out),
+            None => error(message),
+        });
     };
     match &todo.ownership {
         Some(own) if own.own_id == presented => {
@@ -76,8 +78,34 @@ pub(in crate::kernel) fn check(draft: &Draft<'_>, todo_id: &TodoId, presented: O
                 .hint(claim)
                 .detail("todo_id", todo_id.to_string()))
         }
-        Some(_) | None => Err(superseded(todo, "the token is of another ownership")),
+        Some(_) | None => Err(match lost(draft, todo) {
+            Some(way_out) => {
+                superseded(todo, &format!("the token is of another ownership{IF_LOST}")).hint(way_out)
+            }
+            None => superseded(todo, "the token is of another ownership"),
+        }),
     }
+}
+
+/// What an owner is told who has not got its token any more.
+const IF_LOST: &str = "; where that is lost, a person stops its Turn, and it can be claimed again";
+
+/// What frees a Todo whose owner acts, and has lost its token; none for whom it is not, and while a driver has the token.
+fn lost(draft: &Draft<'_>, todo: &Todo) -> Option<String> {
+    let own = todo.ownership.as_ref()?;
+    let turn = draft.facts().rows().turns.get(&own.turn_id)?;
+    let is_owners = draft.actor().agent() == Some((&own.agent_id, &own.endpoint));
+    (is_owners && !turn.is_driven()).then(|| match turn.state {
+        TurnState::Unresolved { .. } => abandon_command(turn.turn_id),
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Candidate
+        | TurnState::Held { .. }
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => format!("turn stop {}", turn.turn_id),
+    })
 }
 
 fn superseded(todo: &Todo, why: &str) -> Error {

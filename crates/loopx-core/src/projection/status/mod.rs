@@ -17,7 +17,7 @@ use crate::{
     authority::{Count, View},
     error::Result,
     kernel::{Decided, Seen as Sighted, Terms},
-    model::{AgentId, Cause, Goal, GoalId, GoalState, MachineId, Timestamp, TodoId, Turn, TurnId},
+    model::{AgentId, Cause, Goal, GoalId, GoalState, MachineId, Timestamp, TodoId, Turn, TurnId, TurnState},
 };
 use seen::Seen;
 
@@ -174,7 +174,7 @@ pub struct Status {
     pub now_ms: Timestamp,
     /// Whether the clock jumped, so that nothing expires until a person accepts it.
     pub clock_jump: bool,
-    /// Goals that are not closed, by slug; a closed one only when it was asked for by name.
+    /// Goals that are not closed: the folder's, then by slug; a closed one only when it was asked for by name.
     pub goals: Vec<GoalStatus>,
     /// How many closed Goals are left out.
     pub closed: usize,
@@ -206,6 +206,45 @@ impl Eyes<'_> {
             turn.is_driven() && turn.machine_id.is_some() && turn.machine_id.as_ref() == self.machine_id;
         if here { (self.driver)(turn.turn_id) } else { None }
     }
+
+    /// What of a Turn is left that should be at work, as is seen from here; none where it is, or nothing can be told.
+    pub(super) fn left(&self, turn: &Turn) -> Option<Left> {
+        if !is_running(turn) {
+            return None;
+        }
+        if turn.is_driven() {
+            return (self.of(turn) == Some(Sighted::Gone)).then_some(Left::Driver);
+        }
+        let is_unproved =
+            matches!(turn.state, TurnState::Candidate) && (self.driver)(turn.turn_id) == Some(Sighted::Gone);
+        is_unproved.then_some(Left::Result)
+    }
+}
+
+/// What nobody brings on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// A Turn whose driver was on this machine and is gone.
+    Driver,
+    /// The result of an attached one, which nobody on this machine proves.
+    Result,
+}
+
+/// Whether a Turn should be at work.
+fn is_running(turn: &Turn) -> bool {
+    matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate)
+}
+
+/// Which Goals a status is of.
+#[derive(Debug, Clone, Copy)]
+pub enum Which<'g> {
+    /// This one.
+    One(&'g GoalId),
+    /// All that are not closed.
+    All {
+        /// The one that its reader works on stands first.
+        first: Option<&'g GoalId>,
+    },
 }
 
 /// Reads the status of one Goal, or of all that are not closed.
@@ -214,13 +253,13 @@ impl Eyes<'_> {
 pub fn status(
     view: &mut dyn View,
     terms: &Terms,
-    goal: Option<&GoalId>,
+    which: Which<'_>,
     agent: Option<&AgentId>,
     eyes: &Eyes<'_>,
 ) -> Result<Status> {
-    let (goals, closed, more) = match goal {
-        Some(id) => (vec![named(view, terms, id)?], 0, false),
-        None => standing(view)?,
+    let (goals, closed, more) = match which {
+        Which::One(id) => (vec![named(view, terms, id)?], 0, false),
+        Which::All { first } => standing(view, first)?,
     };
     let goals: Result<Vec<_>> =
         goals.into_iter().map(|goal| of_goal(view, terms, &goal, agent, eyes)).collect();
@@ -228,13 +267,14 @@ pub fn status(
 }
 
 /// The Goals that are not closed, how many are, and whether some were not looked at.
-fn standing(view: &mut dyn View) -> Result<(Vec<Goal>, usize, bool)> {
+fn standing(view: &mut dyn View, first: Option<&GoalId>) -> Result<(Vec<Goal>, usize, bool)> {
     let mut all = view.goals(None, GOALS_MAX + 1)?;
     let mut more = all.len() > GOALS_MAX;
     let seen = all.len();
     all.retain(|goal| !matches!(goal.state, GoalState::Closed { .. }));
     let closed = seen - all.len();
     more |= all.len() > GOALS;
+    all.sort_by_key(|goal| Some(&goal.goal_id) != first);
     all.truncate(GOALS);
     Ok((all, closed, more))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Eyes, LastRun, Owned, Sighted, Stuck};
+use super::{Eyes, LastRun, Left, Owned, Stuck, is_running};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
@@ -109,13 +109,12 @@ impl<'a> Seen<'a> {
             counts,
             gone: live
                 .iter()
-                .filter(|turn| is_running(turn) && eyes.of(turn) == Some(Sighted::Gone))
+                .filter(|turn| eyes.left(turn) == Some(Left::Driver))
                 .map(|turn| turn.turn_id)
                 .collect(),
             unproved: live
                 .iter()
-                .filter(|turn| !turn.is_driven() && matches!(turn.state, TurnState::Candidate))
-                .filter(|turn| (eyes.driver)(turn.turn_id) == Some(Sighted::Gone))
+                .filter(|turn| eyes.left(turn) == Some(Left::Result))
                 .map(|turn| turn.turn_id)
                 .collect(),
             live,
@@ -214,10 +213,6 @@ fn beside<'t>(view: &mut dyn View, goal: &Goal, owned: impl Iterator<Item = &'t 
     Ok(found)
 }
 
-fn is_running(turn: &Turn) -> bool {
-    matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate)
-}
-
 /// The first gates that block something which has not ended.
 fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal) -> Result<Vec<Gate>> {
     let filter = GateFilter { goal: &goal.goal_id, blocking: true };
@@ -301,8 +296,8 @@ fn said(turn: &Turn) -> String {
     if let Some(verdict) = verdict {
         text = format!("{text}, {}", proved(verdict.outcome));
     }
-    if let Some(summary) = turn.candidate.as_ref().and_then(|candidate| candidate.summary.as_ref()) {
-        text = format!("{text}: {summary}");
+    if let Some(said) = TurnRow::of(turn).words() {
+        text = format!("{text}: {said}");
     }
     text
 }

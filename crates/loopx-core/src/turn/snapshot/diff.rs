@@ -2,11 +2,13 @@
 //!
 //! Knows no verb. What stands in the files is not trusted; who prints it makes it harmless.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs::read_link, os::unix::ffi::OsStrExt as _, path::Path};
 
 use super::{
+    listing::{Looker, as_path},
     picture::Form,
     record::{Change, Record, Side},
+    scratch::Scratch,
     shelf::Shelf,
     store::Store,
 };
@@ -34,11 +36,14 @@ pub struct Text {
 pub fn text(machine: &Machine, turn: &Turn, record: &Record) -> Result<Text> {
     let mut all = Text { text: String::new(), left_out: 0, counts: Vec::new() };
     let Some(shelf) = Shelf::of(machine, turn)? else { return Ok(all) };
-    let store = match record.after {
-        Some(_) => shelf.store,
-        // What was there before is brought over at the Turn's end.
-        None => shelf.store.beside(&shelf.root, &machine.env)?,
-    };
+    // What was there before is brought over at the Turn's end, and what is there now is kept by nobody until then.
+    let scratch = if record.after.is_none() { Some(Scratch::make(&machine.env)?) } else { None };
+    let mut store = shelf.store;
+    if let Some(scratch) = &scratch {
+        let apart = store.apart(scratch.path());
+        hold(&apart, &shelf.root, record)?;
+        store = apart.beside_all(&shelf.root, &machine.env)?;
+    }
     for change in &record.changes {
         if all.text.len() > TEXT_MAX_BYTES {
             all.left_out += 1;
@@ -64,6 +69,35 @@ pub fn text(machine: &Machine, turn: &Turn, record: &Record) -> Result<Text> {
         all.counts.push(counted);
     }
     Ok(all)
+}
+
+/// Puts what changed paths hold now where it can be compared; what moved again meanwhile is not shown.
+fn hold(store: &Store, root: &Path, record: &Record) -> Result<()> {
+    let mut files = Vec::new();
+    for change in &record.changes {
+        let Some(side) = change.after.as_ref().filter(|side| side.content().is_some()) else { continue };
+        let path = change.bytes();
+        match side.form() {
+            Form::Link => {
+                if let Ok(target) = read_link(root.join(as_path(&path))) {
+                    store.bytes(target.as_os_str().as_bytes(), true)?;
+                }
+            }
+            Form::File | Form::Program => files.push(path),
+            Form::Large | Form::Repository | Form::Other => {}
+        }
+    }
+    let mut looker = Looker::below(root);
+    let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    let files: Vec<&[u8]> =
+        files.into_iter().filter(|path| looker.look(path).is_some_and(|found| found.is_file())).collect();
+    if store.files(root, &files, true).is_err() {
+        // One of them went away, or cannot be read; that says nothing of the others.
+        for path in files {
+            let _ = store.files(root, &[path], true);
+        }
+    }
+    Ok(())
 }
 
 const fn mode(form: Form) -> &'static str {

@@ -10,6 +10,7 @@ mod lock;
 mod picture;
 mod record;
 mod restore;
+mod scratch;
 mod shelf;
 mod store;
 mod take;
@@ -22,7 +23,7 @@ pub(super) use lock::UndoLock;
 pub use lock::{is_undo, is_undoing};
 pub use record::{Change, Direction, Kind, Record, Undo};
 pub use shelf::{recorded, so_far, waits_for_snapshot, why_none};
-pub use undo::{Undone, undo};
+pub use undo::{Undone, undo, would_undo};
 pub use walk::Fate;
 
 #[cfg(test)]

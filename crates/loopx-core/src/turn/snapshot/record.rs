@@ -221,6 +221,11 @@ impl Record {
         self.before.absent.as_deref().or(last)
     }
 
+    /// Whether nothing tells whose its changes are: it was not alone, and declared nothing. Then none is undone.
+    pub const fn is_nobodys(&self) -> bool {
+        self.peers && self.scopes.is_empty() && !self.changes.is_empty()
+    }
+
     /// Whether a path lies where the Turn declared to write.
     pub(super) fn declares(&self, path: &str) -> bool {
         let within = |scope: &ScopePath| {

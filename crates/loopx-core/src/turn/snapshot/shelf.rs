@@ -16,7 +16,7 @@ use super::{
     picture::{self, Oid, Picture},
     record::{Head, Moment, Record},
     store::Store,
-    take::{Look, take},
+    take::{For, Look, take},
 };
 use crate::{
     authority::{
@@ -117,7 +117,7 @@ impl Shelf {
     fn note(&self, machine: &Machine, turn_id: TurnId, ending: &str) -> Result<()> {
         let look = Look::at(&self.store, &self.root, &machine.env)?;
         if look.standing().is_none() {
-            take(&self.store, &self.root, &machine.env, look, &Picture::new())?;
+            take(&self.store, &self.root, &machine.env, look, &Picture::new(), For::Keeping)?;
         }
         let link = self.path(turn_id, ending);
         // An older one is replaced.
@@ -185,12 +185,17 @@ impl Shelf {
         let _lock = self.lock(machine)?;
         let mut record = record.clone();
         record.peers = had_peers(&self.heads(), &record);
-        self.differ(machine, &mut record)?;
+        self.differ(machine, &mut record, For::Comparing)?;
         Ok(record)
     }
 
     /// Notes what differs between the picture before a Turn and one taken now, and gives both, where anything does.
-    fn differ(&self, machine: &Machine, record: &mut Record) -> Result<Option<(Picture, Picture)>> {
+    fn differ(
+        &self,
+        machine: &Machine,
+        record: &mut Record,
+        what_for: For,
+    ) -> Result<Option<(Picture, Picture)>> {
         let damaged = || Error::new(Code::StoreCorrupt, "the snapshot before the Turn is damaged");
         let path = self.path(record.turn_id, "before");
         let look = Look::at(&self.store, &self.root, &machine.env)?;
@@ -199,13 +204,13 @@ impl Shelf {
             return Ok(None);
         }
         let before = picture::read(&path).ok_or_else(damaged)?;
-        let after = take(&self.store, &self.root, &machine.env, look, &before)?;
+        let after = take(&self.store, &self.root, &machine.env, look, &before, what_for)?;
         record.compare(&before, &after);
         Ok(Some((before, after)))
     }
 
     fn compare(&self, machine: &Machine, record: &mut Record) -> Result<()> {
-        let Some((before, after)) = self.differ(machine, record)? else { return Ok(()) };
+        let Some((before, after)) = self.differ(machine, record, For::Keeping)? else { return Ok(()) };
         // What a path held before is the user's repository's alone, if it was not changed when it was seen; and what it
         // holds now may be in another's commit. Both are brought over.
         let ours = |path: &str, side: &Option<super::record::Side>, picture: &Picture| {

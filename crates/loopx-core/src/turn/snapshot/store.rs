@@ -168,12 +168,36 @@ impl Store {
     ///
     /// Errors: `not_ready`.
     pub(super) fn beside(&self, root: &Path, user_env: &BTreeMap<OsString, OsString>) -> Result<Self> {
-        let (objects, _) = user_store(root, user_env)?;
+        let (theirs, _) = user_store(root, user_env)?;
+        Ok(self.reading(&[&theirs]))
+    }
+
+    /// The same, to keep contents in a folder apart. Nothing else is looked at: what is found there would be touched.
+    pub(super) fn apart(&self, folder: &Path) -> Self {
+        let mut apart = self.clone();
+        apart.env.insert("GIT_OBJECT_DIRECTORY".into(), folder.into());
+        apart
+    }
+
+    /// The same, with our objects and the user's beside those of a folder apart, for reading alone.
+    ///
+    /// Errors: `not_ready`.
+    pub(super) fn beside_all(&self, root: &Path, user_env: &BTreeMap<OsString, OsString>) -> Result<Self> {
+        let (theirs, _) = user_store(root, user_env)?;
+        Ok(self.reading(&[&self.dir.join("objects"), &theirs]))
+    }
+
+    fn reading(&self, folders: &[&Path]) -> Self {
         let mut quoted = Vec::new();
-        quote(objects.as_os_str().as_bytes(), &mut quoted);
+        for folder in folders {
+            if !quoted.is_empty() {
+                quoted.push(b':');
+            }
+            quote(folder.as_os_str().as_bytes(), &mut quoted);
+        }
         let mut both = self.clone();
         both.env.insert("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), OsString::from_vec(quoted));
-        Ok(both)
+        both
     }
 
     /// Those of some contents that cannot be read here.

@@ -76,6 +76,15 @@ fn is_still(known: &Kept, root: &Path) -> bool {
     })
 }
 
+/// What a picture is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    /// To stand as the last one, with the contents it shows.
+    Keeping,
+    /// To be compared once: nothing is written.
+    Comparing,
+}
+
 /// Takes a picture of what was looked at; `also` names paths that count although git would not list them any more.
 ///
 /// Errors: `not_ready` with the reason, `disk_full`, `store_*`.
@@ -85,10 +94,11 @@ pub(super) fn take(
     env: &BTreeMap<OsString, OsString>,
     mut look: Look,
     also: &Picture,
+    what_for: For,
 ) -> Result<Picture> {
     let mut tries = 1;
     loop {
-        match once(store, root, &look, also) {
+        match once(store, root, &look, also, what_for) {
             Err(error) if error.code() == Code::NotReady && tries < TRIES => tries += 1,
             taken => return taken,
         }
@@ -105,7 +115,7 @@ struct Due {
     believed: Option<Oid>,
 }
 
-fn once(store: &Store, root: &Path, look: &Look, also: &Picture) -> Result<Picture> {
+fn once(store: &Store, root: &Path, look: &Look, also: &Picture, what_for: For) -> Result<Picture> {
     let known = look.known.as_ref().and_then(Kept::picture);
     let known = known.as_ref();
     let mut listing = parse(&look.listing)?;
@@ -160,7 +170,11 @@ fn once(store: &Store, root: &Path, look: &Look, also: &Picture) -> Result<Pictu
             }
         }
     }
-    read(store, root, &due, known, look.started_ms, &mut taken)?;
+    let fresh = read(store, root, &due, known, look.started_ms, &mut taken, what_for)?;
+    if what_for == For::Comparing {
+        return Ok(taken);
+    }
+    store.sync(&fresh)?;
     // A listed path that is not there may come back, and the listing would not tell.
     let is_whole = only_listed && taken.len() == listed;
     let bytes = picture::encode(&taken, is_whole.then_some(&look.digest));
@@ -172,6 +186,7 @@ fn once(store: &Store, root: &Path, look: &Look, also: &Picture) -> Result<Pictu
     Ok(taken)
 }
 
+/// Reads what is due into the picture; what of it was not kept before.
 fn read(
     store: &Store,
     root: &Path,
@@ -179,7 +194,9 @@ fn read(
     known: Option<&Picture>,
     started_ms: i64,
     taken: &mut Picture,
-) -> Result<()> {
+    what_for: For,
+) -> Result<BTreeSet<Oid>> {
+    let keeps = what_for == For::Keeping;
     let mut named: BTreeMap<&[u8], (Oid, bool)> = BTreeMap::new();
     // First what the user's repository should hold: it is only named, unless it is something else after all.
     let believed: Vec<&Due> =
@@ -193,12 +210,12 @@ fn read(
     let rest: Vec<&Due> = due.iter().filter(|due| !named.contains_key(due.path.as_slice())).collect();
     let files: Vec<&[u8]> =
         rest.iter().filter(|due| due.form != Form::Link).map(|due| due.path.as_slice()).collect();
-    let oids = store.files(root, &files, true)?;
+    let oids = store.files(root, &files, keeps)?;
     named.extend(files.into_iter().zip(oids.into_iter().map(|oid| (oid, true))));
     for due in rest.iter().filter(|due| due.form == Form::Link) {
         let gone = |e: std::io::Error| Error::new(Code::NotReady, "a link cannot be read").internal(e);
         let target = read_link(root.join(as_path(&due.path))).map_err(gone)?;
-        let oid = store.bytes(target.as_os_str().as_bytes(), true)?;
+        let oid = store.bytes(target.as_os_str().as_bytes(), keeps)?;
         named.insert(&due.path, (oid, true));
     }
     let mut fresh = BTreeSet::new();
@@ -214,5 +231,5 @@ fn read(
         let stat = if is_sure { one.stat } else { Stat::default() };
         taken.insert(one.path.clone(), Entry { form: one.form, oid: Some(oid), stored, stat });
     }
-    store.sync(&fresh)
+    Ok(fresh)
 }

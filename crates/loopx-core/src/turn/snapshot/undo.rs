@@ -49,32 +49,49 @@ impl Undone {
 /// `write_scope_conflict` while another undo is at work there, `reconciliation_required` after one that was cut off;
 /// `store_*`, `disk_full`.
 pub fn undo(site: &mut Site<'_>, turn: &Turn, direction: Direction, by: &Actor, dry: bool) -> Result<Undone> {
-    let turn_id = turn.turn_id;
-    if !turn.is_terminal() {
-        let message =
-            format!("the Turn {turn_id} is {}; only what has ended is taken back", turn.state.as_str());
-        // What brings it to its end comes before what gives its result up.
-        let ask = site.around(turn_id)?.asks.into_iter().next();
-        let hint = ask.map_or_else(|| format!("turn show {turn_id}"), |ask| ask.command);
-        return Err(Error::new(Code::InvalidTransition, message).hint(hint));
-    }
+    check_ended(site, turn)?;
     if !dry {
         site.snapshots_of_ended();
     }
-    let Some(shelf) = Shelf::of(site.machine, turn)? else {
-        return Err(nothing(turn, why_none(site.machine, turn)));
-    };
-    let Some(tree) = turn.workspace.as_ref().map(Workspace::tree) else {
-        return Err(nothing(turn, why_none(site.machine, turn)));
-    };
+    let (shelf, tree) = place(site, turn)?;
     if dry {
         UndoLock::check(&site.machine.locks, &tree)?;
         return locked(site, &shelf, turn, direction, by, None);
     }
-    let lock = UndoLock::take(&site.machine.locks, &tree, turn_id)?;
+    let lock = UndoLock::take(&site.machine.locks, &tree, turn.turn_id)?;
     let undone = locked(site, &shelf, turn, direction, by, Some(&lock));
     lock.close();
     undone
+}
+
+/// What an undo would find at each path of a Turn now; unlike a trial of one it is no error that none can be put back.
+///
+/// Errors: those by which an undo is refused as a whole.
+pub fn would_undo(site: &mut Site<'_>, turn: &Turn) -> Result<Undone> {
+    check_ended(site, turn)?;
+    let (shelf, tree) = place(site, turn)?;
+    UndoLock::check(&site.machine.locks, &tree)?;
+    let live = site.authority.read(|view| beside::live(view, turn))?;
+    planned(site, &shelf, turn, Direction::Undo, live).map(|(_, planned)| planned)
+}
+
+fn check_ended(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
+    if turn.is_terminal() {
+        return Ok(());
+    }
+    let turn_id = turn.turn_id;
+    let message = format!("the Turn {turn_id} is {}; only what has ended is taken back", turn.state.as_str());
+    // What brings it to its end comes before what gives its result up.
+    let ask = site.around(turn_id)?.asks.into_iter().next();
+    let hint = ask.map_or_else(|| format!("turn show {turn_id}"), |ask| ask.command);
+    Err(Error::new(Code::InvalidTransition, message).hint(hint))
+}
+
+/// Where the snapshots of a Turn lie, and the work tree that they are of.
+fn place(site: &Site<'_>, turn: &Turn) -> Result<(Shelf, Workspace)> {
+    let shelf = Shelf::of(site.machine, turn)?;
+    let tree = turn.workspace.as_ref().map(Workspace::tree);
+    shelf.zip(tree).ok_or_else(|| nothing(turn, why_none(site.machine, turn)))
 }
 
 fn nothing(turn: &Turn, why: &str) -> Error {
@@ -92,15 +109,9 @@ fn locked(
     by: &Actor,
     lock: Option<&UndoLock>,
 ) -> Result<Undone> {
-    check_live(site, turn)?;
+    let live = live_beside(site, turn)?;
     let _taken = lock.map(|_| shelf.lock(site.machine)).transpose()?;
-    let record = shelf.record(turn.turn_id).ok_or_else(|| nothing(turn, why_none(site.machine, turn)))?;
-    if let Some(why) = record.absent() {
-        return Err(nothing(turn, why));
-    }
-    check_shared(&record)?;
-    check_unfinished(shelf, &record)?;
-    let planned = Undone { paths: plan(shelf, &record, direction)? };
+    let (record, planned) = planned(site, shelf, turn, direction, live)?;
     let is_refused = planned.right() == 0 && !planned.paths.is_empty();
     if is_refused {
         // One that was cut off is over all the same: nothing is left that it could do.
@@ -118,6 +129,25 @@ fn locked(
     if undone.right() == 0 { Err(refused(turn, direction, &undone)) } else { Ok(undone) }
 }
 
+/// What is remembered of a Turn, and what would become of each of its paths, where an undo may begin at all.
+fn planned(
+    site: &mut Site<'_>,
+    shelf: &Shelf,
+    turn: &Turn,
+    direction: Direction,
+    live: Option<Turn>,
+) -> Result<(Record, Undone)> {
+    check_live(site, live)?;
+    let record = shelf.record(turn.turn_id).ok_or_else(|| nothing(turn, why_none(site.machine, turn)))?;
+    if let Some(why) = record.absent() {
+        return Err(nothing(turn, why));
+    }
+    check_shared(&record)?;
+    check_unfinished(shelf, &record)?;
+    let paths = plan(shelf, &record, direction)?;
+    Ok((record, Undone { paths }))
+}
+
 #[expect(clippy::too_many_arguments, reason = "what is undone, for whom, and under what")]
 fn carry_out(
     site: &mut Site<'_>,
@@ -132,7 +162,9 @@ fn carry_out(
     shelf.note_before_undo(site.machine, &record)?;
     failpoint::reach!(UndoNoted);
     // Who was admitted while its file was away has not seen the lock.
-    let mut holds = || if lock.hold()? { check_live(site, turn) } else { Ok(()) };
+    let mut holds = || {
+        if lock.hold()? { live_beside(site, turn).and_then(|live| check_live(site, live)) } else { Ok(()) }
+    };
     holds()?;
     let was_cut_off = record.unfinished().is_some();
     record.begin(direction, by, SystemClock::new().read()?.wall_ms);
@@ -154,7 +186,7 @@ fn end(shelf: &Shelf, mut record: Record, lock: &UndoLock, paths: usize) -> Resu
 
 /// Refuses to undo in a tree that was another's too, where nothing tells whose a change is.
 fn check_shared(record: &Record) -> Result<()> {
-    if !record.peers || !record.scopes.is_empty() || record.changes.is_empty() {
+    if !record.is_nobodys() {
         return Ok(());
     }
     let turn_id = record.turn_id;
@@ -184,14 +216,18 @@ fn check_unfinished(shelf: &Shelf, record: &Record) -> Result<()> {
         .hint(format!("turn undo {other}{redo}")))
 }
 
+/// A Turn that is live in the same work tree, read as by a writer: behind every admission that has not seen the lock of
+/// this undo.
+fn live_beside(site: &mut Site<'_>, turn: &Turn) -> Result<Option<Turn>> {
+    site.authority.read_first(|view| beside::live(view, turn))
+}
+
 /// Refuses while another Turn, of whatever Goal, is live in the work tree: while it has not ended.
 ///
 /// One that is held executes nothing and counts all the same. Its result was proved over this tree and is to be settled
 /// over it; a file that moves beneath it sends it back to its validators, or lets it settle what is not there any more. The
-/// same goes for one that is unresolved, of which nobody knows what it still does. This is read as by a writer: behind
-/// every admission that has not seen the lock of this undo.
-fn check_live(site: &mut Site<'_>, turn: &Turn) -> Result<()> {
-    let other = site.authority.read_first(|view| beside::live(view, turn))?;
+/// same goes for one that is unresolved, of which nobody knows what it still does.
+fn check_live(site: &mut Site<'_>, other: Option<Turn>) -> Result<()> {
     let Some(other) = other else { return Ok(()) };
     let other_id = other.turn_id;
     let ask = site.around(other_id)?.asks.into_iter().next();

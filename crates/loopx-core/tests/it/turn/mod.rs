@@ -40,6 +40,8 @@ mod snapshots;
 mod sweeps;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod traced;
+mod undo_words;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod undos;
 mod verbs;
+mod words;

@@ -108,9 +108,9 @@ fn where_nothing_was_kept_it_says_so() {
     };
     assert_eq!(ended.text("/error/details/failure"), "result_missing");
     let shown = output(&place);
-    assert_eq!(shown.json.pointer("/output/0/kept"), Some(&false.into()));
+    assert_eq!(shown.json.pointer("/output/0/kept"), Some(&true.into()));
     let text = String::from_utf8(read(&place).stdout).unwrap();
-    assert!(text.contains("nothing was kept"), "{text}");
+    assert!(text.contains("it printed nothing"), "{text}");
     // an attached Turn that nothing ran for
     let place = Place::new("exit 0");
     place.own("agent:a");

@@ -216,7 +216,7 @@ fn undo_that_can_put_nothing_back_is_refused_and_one_that_can_put_some_back_is_n
     let again = undo(&place, &turn);
     assert_eq!((again.json["restored"].as_u64(), items(&again, "fate")["b"].as_str()), (Some(0), "already"));
     let said = plain(&place, &["turn", "undo", &turn]);
-    assert!(said.contains("nothing more to do: 1 undone already, 2 left"), "{said}");
+    assert!(said.contains("nothing more to do: 1 of 3 paths undone already; a, large stay"), "{said}");
 }
 
 /// Where a Turn's snapshots are remembered.

@@ -245,8 +245,15 @@ fn is_others(refused: &Error) -> bool {
         )
 }
 
-/// Where a Turn ended, in a line.
+/// Where a Turn ended, in a line, and how many attempts that took where one was not enough.
 fn said(done: &Done) -> String {
+    match done.turn().attempts.len() {
+        0 | 1 => where_ended(done),
+        n => format!("{}, after {n} attempts", where_ended(done)),
+    }
+}
+
+fn where_ended(done: &Done) -> String {
     let turn = done.turn();
     let todo = turn.todo_id().map(ToString::to_string).unwrap_or_default();
     match Ended::of(turn) {
