@@ -29,8 +29,8 @@ use crate::{
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, claim::Claim},
     model::json_value,
     model::{
-        Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Guarantee, Operation,
-        OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
+        Actor, AgentId, Attempt, Duration, EndpointId, Executor, Expected, GoalId, Guarantee, HostFailure,
+        Operation, OperationId, Provenance, Receipt, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::{Keeper, Process},
 };
@@ -236,6 +236,12 @@ impl Driver<'_> {
         match &turn.state {
             TurnState::Admitted => self.attempt(site, lock, around),
             TurnState::Dispatched => match turn.attempts.last().and_then(|attempt| attempt.end.as_ref()) {
+                // Whoever brings it on may have declared less than whoever began it.
+                Some(end) if turn.stop_wish.is_none() && self.has_spent(turn) => {
+                    let number = turn.attempts.last().map_or(0, |attempt| attempt.number);
+                    let failure = end.failure.unwrap_or(HostFailure::Crashed);
+                    self.end(site, lock, around, Closing::failed(number, failure))
+                }
                 Some(_) => self.attempt(site, lock, around),
                 // An attempt that is open is one that this driver did not start; a recovery closes it first.
                 None => Ok(Flow::Rest),
@@ -254,6 +260,11 @@ impl Driver<'_> {
             | TurnState::Failed { .. }
             | TurnState::Fenced => Ok(Flow::Rest),
         }
+    }
+
+    /// Whether its host was tried as often as it may be.
+    fn has_spent(&self, turn: &Turn) -> bool {
+        self.host.is_some_and(|host| turn.attempts.len() >= usize::from(host.hosting().attempts_max))
     }
 
     /// Submits a step and keeps its receipt.

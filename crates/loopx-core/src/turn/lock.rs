@@ -252,11 +252,16 @@ impl StepRight for DriverLock {
 
     /// Holds on to the lock, where its file was taken away; what cannot be told now is waited for.
     fn stands(&self) -> Result<()> {
-        match self.latch.hold_within(&own_name()?, PATIENCE) {
-            Hold::Mine { .. } => Ok(()),
-            Hold::Lost => Err(taken(self.turn_id)),
-            Hold::Untold(e) => Err(unreachable_lock(&e)),
-        }
+        stands(&self.latch.hold_within(&own_name()?, PATIENCE), self.turn_id)
+    }
+}
+
+/// Whether a step may be submitted: only by whoever is known to hold the lock.
+fn stands(hold: &Hold, turn_id: TurnId) -> Result<()> {
+    match hold {
+        Hold::Mine { .. } => Ok(()),
+        Hold::Lost => Err(taken(turn_id)),
+        Hold::Untold(e) => Err(unreachable_lock(e)),
     }
 }
 
@@ -349,6 +354,21 @@ mod tests {
         fs::remove_file(path_of(&locks, turn())).unwrap();
         drop(DriverLock::take(&locks, turn()).unwrap());
         assert_eq!(first.stands().unwrap_err().code(), Code::ExecutorActive, "somebody has driven it");
+    }
+
+    #[test]
+    fn nothing_is_submitted_by_who_cannot_tell_that_he_holds_the_lock_and_it_may_be_tried_again() {
+        stands(&Hold::Mine { again: true }, turn()).unwrap();
+        assert_eq!(stands(&Hold::Lost, turn()).unwrap_err().code(), Code::ExecutorActive);
+        for (why, code) in [
+            (io::ErrorKind::StorageFull, Code::DiskFull),
+            (io::ErrorKind::QuotaExceeded, Code::DiskFull),
+            (io::ErrorKind::WouldBlock, Code::StoreUnavailable),
+            (io::ErrorKind::NotADirectory, Code::StoreUnavailable),
+        ] {
+            let refused = stands(&Hold::Untold(why.into()), turn()).unwrap_err();
+            assert!(refused.code() == code && code.retryable(), "{why}: {refused:?}");
+        }
     }
 
     #[test]

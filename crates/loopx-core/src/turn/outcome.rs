@@ -80,7 +80,8 @@ impl Closing {
         Self { number, failure: None, retry: false, note: None }
     }
 
-    const fn failed(number: u8, failure: HostFailure) -> Self {
+    /// Of an attempt after which none follows.
+    pub(super) const fn failed(number: u8, failure: HostFailure) -> Self {
         Self { number, failure: Some(failure), retry: false, note: None }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Row {
     pub(crate) slot: &'static str,
     /// The Todo afterwards.
     pub(crate) todo: &'static str,
-    /// What is kept of how the attempt ended; empty where nothing has to be.
+    /// What is kept of how the attempt ended.
     pub(crate) ended: &'static str,
     /// Whether something outlived the host and is named.
     pub(crate) outlived: bool,
@@ -95,7 +95,7 @@ pub(crate) const ROWS: &[Row] = &[
     slow(failed("stall-ignoring-term", "timeout", DEADLINE)),
     slow(failed("stop-itself", "timeout", DEADLINE)),
     slow(failed("close-and-stall", "timeout", DEADLINE)),
-    failed("exit-zero", "result_missing", ""),
+    failed("exit-zero", "result_missing", "exit 0"),
     failed("exit-nonzero", "crashed", "exit 7"),
     failed("exit-signal", "crashed", "killed by signal 9"),
     failed("half-then-dies", "crashed", "killed by signal 9"),

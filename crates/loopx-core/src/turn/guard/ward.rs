@@ -271,7 +271,12 @@ impl Alive {
             Some(process) => process.wait(wait_ms),
             None => crate::process::pause(wait_ms.min(50)),
         }
-        match GuardLock::left(&self.locks, self.turn_id, self.attempt)? {
+        let left = match GuardLock::left(&self.locks, self.turn_id, self.attempt) {
+            // What cannot be told now is looked at the next time, while it is seen to live.
+            Err(_) if self.process.is_some_and(Identity::is_living) => return Ok(false),
+            left => left?,
+        };
+        match left {
             // Its file may have been taken away, and it takes that again in its time.
             Left::Nothing => Ok(self.process.is_none_or(|process| !process.is_living())),
             Left::Lock(_) => Ok(true),
@@ -304,5 +309,29 @@ impl Alive {
         Error::new(Code::ExecutorActive, format!("the guardian of the Turn {id} does not end"))
             .detail("turn_id", id.to_string())
             .hint(format!("turn show {id}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guardian_whose_lock_cannot_be_looked_at_is_waited_for_while_it_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let turn_id = TurnId::from_bytes([7; 16]);
+        // Something else lies in the place of its lock.
+        std::fs::create_dir(dir.path().join(format!("turn-{turn_id}.1.guard"))).unwrap();
+        let alive = |process| Alive {
+            process,
+            is_near: true,
+            locks: dir.path().to_owned(),
+            turn_id,
+            attempt: 1,
+            stopped_at_ms: None,
+            until_ms: u64::MAX,
+        };
+        assert!(!alive(Some(Identity::own())).wait(1).unwrap());
+        assert_eq!(alive(None).wait(1).unwrap_err().code(), Code::StoreUnavailable);
     }
 }

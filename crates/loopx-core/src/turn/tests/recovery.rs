@@ -358,3 +358,19 @@ fn regress_a_recovery_that_is_given_again_returns_what_it_returned() {
     let (other_id, _) = dispatched(&mut bench, &other, "exit 0");
     assert_eq!(turn::prove(&mut bench.site(), other_id, &proof).unwrap_err().code(), Code::OperationConflict);
 }
+
+#[test]
+fn regress_a_host_is_not_tried_past_what_is_declared_by_whoever_brings_its_turn_on() {
+    let mut bench = Bench::new(Some("exit 0"));
+    let todo_id = bench.todo(|_| {});
+    let (turn_id, own_id) = dispatched(&mut bench, &todo_id, "touch ran");
+    let failure = Some(HostFailure::RateLimited);
+    let step = Step::End { turn_id, own_id, failure, retry: true, note: None, held_by: None };
+    bench.step("agent:a", step).unwrap();
+    let host = bench.host("touch ran", |hosting| hosting.attempts_max = 1);
+    let id = bench.id();
+    let done = turn::resume(&mut bench.site(), turn_id, &id, Some(&host), &|| false).unwrap();
+    let failed = TurnState::Failed { how: FailedBy::Host(HostFailure::RateLimited) };
+    assert_eq!((&done.turn().state, done.turn().attempts.len()), (&failed, 1));
+    assert!(!bench.tree().join("ran").exists());
+}
