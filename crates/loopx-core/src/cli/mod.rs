@@ -160,7 +160,7 @@ fn exec(argv: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
     process::exec(argv)
 }
 
-/// `__keep`: a run that ends with whoever asked for it.
+/// `__keep`: runs that end with whoever asked for them.
 fn keep(_: &[OsString], _: &Env, _: &mut Stdio<'_>) -> u8 {
     process::keep()
 }

@@ -60,7 +60,8 @@ pub struct AttemptEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guarantee {
-    /// A guardian and a control group, which nothing leaves; the host is in it some milliseconds after it began.
+    /// A guardian and a control group, which nothing leaves; a host that works on for 50 ms is moved
+    /// into it.
     Cgroup,
     /// A guardian that adopts whatever loses its parent.
     SubReaper,

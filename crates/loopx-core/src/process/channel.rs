@@ -82,6 +82,11 @@ impl Channel {
         self.0.set_read_timeout(wait_ms.map(|ms| std::time::Duration::from_millis(ms.max(1))))
     }
 
+    /// Bounds how long a send waits for room, in milliseconds; none for as long as the other end lives.
+    pub fn sends_within(&self, wait_ms: Option<u64>) -> io::Result<()> {
+        self.0.set_write_timeout(wait_ms.map(|ms| std::time::Duration::from_millis(ms.max(1))))
+    }
+
     /// Whether something came, or the other end is gone; waits at most this long.
     pub fn is_due(&self, wait_ms: u64) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};

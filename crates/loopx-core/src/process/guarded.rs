@@ -113,7 +113,7 @@ impl Companion {
 }
 
 impl Drop for Companion {
-    /// Nobody leaves a process of ours uncollected that has ended.
+    /// One that has ended, or does so within its moment, is collected.
     fn drop(&mut self) {
         self.close();
         self.wait(if self.goes_on { 0 } else { PART_MS });
@@ -206,10 +206,18 @@ impl Charge {
     }
 
     /// Waits until it can begin.
-    fn settle(&mut self) -> io::Result<()> {
-        self.channel.within(Some(READY_MS))?;
-        self.channel.receive::<Ready>()?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        self.channel.within(None)
+    ///
+    /// Errors: those of the system; then nothing is left.
+    pub fn ready(mut self) -> io::Result<Self> {
+        let heard = self.channel.within(Some(READY_MS)).and_then(|()| self.channel.receive::<Ready>());
+        let ready = heard.and_then(|ready| ready.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()));
+        match ready.and_then(|Ready| self.channel.within(None)) {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                self.give_up();
+                Err(error)
+            }
+        }
     }
 
     /// The control group in which it will work, where there is one.
@@ -217,11 +225,10 @@ impl Charge {
         self.leaf.as_ref()
     }
 
-    /// Lets it become the program.
+    /// Lets it become the program, once it is ready.
     ///
     /// Errors: what the system says of the program.
     pub(super) fn go(&mut self, go: &Go) -> io::Result<()> {
-        self.settle()?;
         self.channel.send(go)?;
         // When it has become the program, its end of the channel is closed.
         match self.channel.receive::<Refused>()? {

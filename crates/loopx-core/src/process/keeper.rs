@@ -3,7 +3,7 @@
 //! Knows nothing of what runs. Without such a process a tree outlives the death of who runs it: what the system ends then
 //! is a child, and never the child's own children.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,8 @@ pub const KEEP_WORD: &str = "__keep";
 
 /// How often either listens to the other, in milliseconds.
 const TICK_MS: u64 = 100;
+/// How many processes are started for one run, where none of them takes it.
+const STARTS_MAX: u8 = 2;
 /// How often one that has nothing to keep looks whether it is to end, in milliseconds.
 const IDLE_MS: u64 = 1000;
 /// What a keeper may take beyond the time and the grace of its run: to start, and to end what does not want to.
@@ -49,6 +51,15 @@ enum Word {
     Run(Box<Job>),
     /// End what runs.
     Stop,
+}
+
+/// What it says.
+#[derive(Debug, Serialize, Deserialize)]
+enum Said {
+    /// The run is its own from now on.
+    Taken,
+    /// How the run ended.
+    Ended(Box<Outcome>),
 }
 
 impl Job {
@@ -114,38 +125,63 @@ impl Keeper {
 
     /// As [`run`], of a program without a [`Spec::result`]: such a one is a guardian's.
     pub fn run(&mut self, spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Outcome {
-        let start = |launcher: &Launcher| Companion::start(launcher, KEEP_WORD).ok();
-        let ready = self.companion.take().and_then(|mut ready| (!ready.has_ended()).then_some(ready));
-        let Some(mut companion) = ready.or_else(|| self.launcher.as_ref().and_then(start)) else {
-            return run(spec, tick);
-        };
-        if let Some(outcome) = kept(&mut companion, spec, tick) {
-            self.companion = Some(companion).filter(|_| outcome.survivors.is_empty());
-            return outcome;
+        for _ in 0..STARTS_MAX {
+            let Some(mut companion) = self.ready() else { break };
+            match kept(&mut companion, spec, tick) {
+                Kept::Ended(outcome) => {
+                    self.companion = Some(companion).filter(|_| outcome.survivors.is_empty());
+                    return *outcome;
+                }
+                Kept::NotTaken => companion.kill(),
+                Kept::Lost => {
+                    companion.kill();
+                    return lost(spec);
+                }
+            }
         }
-        companion.kill();
-        lost(spec)
+        run(spec, tick)
+    }
+
+    /// The process that is there, or a new one.
+    fn ready(&mut self) -> Option<Companion> {
+        let there = self.companion.take().and_then(|mut there| (!there.has_ended()).then_some(there));
+        there.or_else(|| Companion::start(self.launcher.as_ref()?, KEEP_WORD).ok())
     }
 }
 
-/// What a keeper said of a run; none where it is gone, or says nothing in its time.
-fn kept(companion: &mut Companion, spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Option<Outcome> {
+/// What became of a run that was ordered.
+enum Kept {
+    Ended(Box<Outcome>),
+    /// Its keeper is gone and had not begun it: nothing ran.
+    NotTaken,
+    /// Its keeper is gone, or says nothing in its time.
+    Lost,
+}
+
+fn kept(companion: &mut Companion, spec: &Spec, tick: &mut dyn FnMut(Tick) -> Control) -> Kept {
     let channel = &mut companion.channel;
     let started_ms = boot_ms();
     let until_ms = started_ms.saturating_add(spec.wall_ms).saturating_add(spec.grace_ms + MORE_MS);
-    channel.send(&Word::Run(Box::new(Job::of(spec)))).ok()?;
-    let mut stopped = false;
-    while boot_ms() < until_ms {
+    // A keeper that is stopped amid what it says must not stop us.
+    let told = channel.within(Some(MORE_MS)).and_then(|()| channel.send(&Word::Run(Box::new(Job::of(spec)))));
+    let (mut is_taken, mut is_stopped) = (false, false);
+    let mut is_heard = told.is_ok();
+    while is_heard && boot_ms() < until_ms {
         let elapsed_ms = boot_ms().saturating_sub(started_ms);
-        if tick(Tick::of(elapsed_ms, stopped)) != Control::Continue && !stopped {
-            stopped = true;
-            channel.send(&Word::Stop).ok()?;
+        if tick(Tick::of(elapsed_ms, is_stopped)) != Control::Continue && !is_stopped {
+            is_stopped = true;
+            // One that is gone is heard of below.
+            let _ = channel.send(&Word::Stop);
         }
         if channel.is_due(spec.tick_ms) {
-            return channel.receive().ok()?;
+            match channel.receive() {
+                Ok(Some(Said::Taken)) => is_taken = true,
+                Ok(Some(Said::Ended(outcome))) => return Kept::Ended(outcome),
+                Ok(None) | Err(_) => is_heard = false,
+            }
         }
     }
-    None
+    if is_heard || is_taken { Kept::Lost } else { Kept::NotTaken }
 }
 
 /// What a run comes to whose keeper is gone: what it left is ended, and how it ended nobody knows.
@@ -177,23 +213,34 @@ pub fn keep() -> u8 {
 pub fn keep_on(channel: &mut Channel, is_over: &dyn Fn() -> bool) {
     let prepare = || Charge::prepare(&Launcher::this_binary(), None);
     let mut ready = prepare().ok();
-    while !is_over() {
+    // Whoever ordered a run may be stopped for long, and how it ended is known nowhere else.
+    let mut goes_on = channel.sends_within(None).is_ok();
+    while goes_on && !is_over() {
         if !channel.is_due(IDLE_MS) {
             continue;
         }
-        let job = match channel.receive::<Word>() {
-            Ok(Some(Word::Run(job))) => job,
+        match channel.receive::<Word>() {
+            Ok(Some(Word::Run(job))) => {
+                let outcome = channel.send(&Said::Taken).map(|()| {
+                    match ready.take().map_or_else(prepare, Ok).and_then(Charge::ready) {
+                        Ok(charge) => {
+                            run_below(&job.spec(), charge, &mut |tick| wish(channel, is_over, tick))
+                        }
+                        Err(error) => nothing(NotStarted::Other(error.raw_os_error())),
+                    }
+                });
+                // Nobody may be there to hear it; then nothing of it is left either.
+                let told = outcome.and_then(|outcome| {
+                    let is_clean = outcome.survivors.is_empty();
+                    channel.send(&Said::Ended(Box::new(outcome))).map(|()| is_clean)
+                });
+                goes_on = told.unwrap_or(false);
+            }
             // The run that it meant has ended.
-            Ok(Some(Word::Stop)) => continue,
-            Ok(None) | Err(_) => break,
-        };
-        let outcome = match ready.take().map_or_else(prepare, Ok) {
-            Ok(charge) => run_below(&job.spec(), charge, &mut |tick| wish(channel, is_over, tick)),
-            Err(error) => nothing(NotStarted::Other(error.raw_os_error())),
-        };
-        // Nobody may be there to hear it; then nothing of it is left either.
-        if channel.send(&outcome).is_err() || !outcome.survivors.is_empty() {
-            break;
+            Ok(Some(Word::Stop)) => {}
+            // So has the guardian that this was, to whom it was said.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            Ok(None) | Err(_) => goes_on = false,
         }
     }
     ready.iter_mut().for_each(Charge::give_up);

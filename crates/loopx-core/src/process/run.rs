@@ -351,6 +351,7 @@ impl Run<'_> {
             self.read(now_ms);
         }
         self.tree.note_exit();
+        self.tree.end_move();
         self.tree.collect();
         let overflowed = self.stdout.overflowed() || self.stderr.overflowed();
         let ended = match (self.cause, self.tree.exit()) {

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     process::Child,
-    thread::JoinHandle,
+    thread::{self, JoinHandle},
 };
 
 use rustix::{
@@ -171,12 +171,8 @@ impl Tree {
 
     /// Whether all of it is in its control group.
     pub(super) fn is_confined(&mut self) -> bool {
-        if let Inside::Moving(confining) = &self.inside
-            && confining.is_finished()
-            && let Inside::Moving(confining) = std::mem::replace(&mut self.inside, Inside::Part)
-            && confining.join().unwrap_or(false)
-        {
-            self.inside = Inside::Whole;
+        if matches!(&self.inside, Inside::Moving(mover) if mover.is_finished()) {
+            self.end_move();
         }
         self.leaf.is_some() && matches!(self.inside, Inside::Whole)
     }
@@ -185,7 +181,21 @@ impl Tree {
     pub(super) fn confine(&mut self) {
         let Some(leaf) = self.leaf.clone().filter(|_| matches!(self.inside, Inside::Outside)) else { return };
         let leader = self.pid();
-        self.inside = Inside::Moving(std::thread::spawn(move || leaf.confine(leader)));
+        let mover = thread::Builder::new().spawn(move || leaf.confine(leader));
+        // A host may have used up what threads there are; then it stays with whoever adopts.
+        self.inside = mover.map_or(Inside::Part, Inside::Moving);
+    }
+
+    /// Waits for a move that has begun: the leader's number is its own until it is collected, and nobody else is moved in
+    /// its place.
+    pub(super) fn end_move(&mut self) {
+        self.inside = match std::mem::replace(&mut self.inside, Inside::Part) {
+            Inside::Moving(mover) => match mover.join() {
+                Ok(true) => Inside::Whole,
+                Ok(false) | Err(_) => Inside::Part,
+            },
+            inside @ (Inside::Outside | Inside::Whole | Inside::Part) => inside,
+        };
     }
 
     /// Where it is, as far as its control group goes.

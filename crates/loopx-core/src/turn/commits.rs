@@ -106,7 +106,7 @@ pub(super) fn last_receipt(site: &mut Site<'_>, base: &OperationId, turn: &Turn)
     let mut last: Option<Receipt> = None;
     for commit in Commit::all(turn) {
         let mut found = site.receipt(&commit.of(base)?)?;
-        for time in 2..AGAIN_MAX {
+        for time in 2..=AGAIN_MAX {
             let Some(receipt) = found else { break };
             let is_later =
                 last.as_ref().is_none_or(|last| last.accepted_revision() < receipt.accepted_revision());

@@ -21,7 +21,7 @@ use crate::{
     failpoint,
     kernel::Step,
     model::{Attempt, Candidate, Guarantee, HostFailure, ShortText, Timestamp, TodoKind, Turn, Wake},
-    process::{Containment, Ended, Outcome},
+    process::{Containment, Ended},
 };
 
 /// Why an attempt left nothing.
@@ -280,31 +280,34 @@ fn is_proved_empty(remains: &Remains) -> bool {
 /// By what an attempt was held together after all, where that is less than was recorded.
 pub(super) fn weaker(site: &Site<'_>, turn: &Turn, number: u8, remains: &Remains) -> Option<Guarantee> {
     let recorded = turn.attempts.iter().find(|attempt| attempt.number == number)?.guarantee?;
-    let held_by = match remains {
-        Remains::Ended(outcome) | Remains::Abandoned(outcome) => held_by(outcome),
-        // Its guardian adopted what it had not seen in the group yet.
-        Remains::Unkept | Remains::Unknown => Guardian::noted(&site.machine.locks, turn.turn_id, number)
-            .filter(|left| left.has_told(Told::Began) && !left.has_told(Told::Confined))
-            .map(|_| Guarantee::SubReaper),
-        Remains::NeverStarted => None,
-    };
-    held_by.filter(|held_by| recorded < *held_by)
+    let noted = || Guardian::noted(&site.machine.locks, turn.turn_id, number);
+    weakened(recorded, remains, noted)
 }
 
-/// By what a run was held together; none where its end does not say that.
-fn held_by(outcome: &Outcome) -> Option<Guarantee> {
-    if matches!(outcome.ended, Ended::NotStarted(_)) {
+fn weakened(
+    recorded: Guarantee,
+    remains: &Remains,
+    noted: impl FnOnce() -> Option<Guardian>,
+) -> Option<Guarantee> {
+    let outcome = match remains {
+        Remains::Ended(outcome) | Remains::Abandoned(outcome) => Some(&**outcome),
+        Remains::Unkept | Remains::Unknown => None,
+        Remains::NeverStarted => return None,
+    };
+    if outcome.is_some_and(|outcome| matches!(outcome.ended, Ended::NotStarted(_))) {
         return None;
     }
-    match outcome.containment {
-        Containment::Leaf => Some(Guarantee::Cgroup),
-        Containment::Adopted => Some(Guarantee::SubReaper),
+    let held_by = match outcome.map(|outcome| outcome.containment) {
+        Some(Containment::Leaf) => Some(Guarantee::Cgroup),
+        Some(Containment::Adopted) => Some(Guarantee::SubReaper),
         // A guardian that was shown no process table has seen the group alone.
-        Containment::Group => Some(Guarantee::GroupOnly),
-        // No guardian says so: nobody guarded it, or nobody saw its end, and then a recovery proves that by what is on
-        // record.
-        Containment::Token | Containment::Children => None,
-    }
+        Some(Containment::Group) => Some(Guarantee::GroupOnly),
+        // Nobody saw its end: a guardian that is gone adopted what it had not seen in the group yet.
+        Some(Containment::Token | Containment::Children) | None => noted()
+            .filter(|left| left.has_told(Told::Began) && !left.has_told(Told::Confined))
+            .map(|_| Guarantee::SubReaper),
+    };
+    held_by.filter(|held_by| recorded < *held_by)
 }
 
 /// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.
@@ -330,7 +333,7 @@ pub(super) fn unchanged(site: &mut Site<'_>, around: &Around, attempt: &Attempt)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::NotStarted;
+    use crate::process::{Identity, NotStarted, Outcome};
 
     fn run(ended: Ended, containment: Containment) -> Outcome {
         Outcome {
@@ -350,8 +353,11 @@ mod tests {
     #[test]
     fn each_guarantee_that_did_not_hold_is_put_right() {
         use Guarantee::{Cgroup, GroupOnly, SubReaper};
-        let weakened = |recorded: Guarantee, ended, containment| {
-            held_by(&run(ended, containment)).filter(|held_by| recorded < *held_by)
+        let of = |recorded, ended, containment| {
+            let outcome = Box::new(run(ended, containment));
+            let remains =
+                if ended == Ended::Abandoned { Remains::Abandoned(outcome) } else { Remains::Ended(outcome) };
+            weakened(recorded, &remains, || None)
         };
         for (recorded, containment, put_right) in [
             (Cgroup, Containment::Leaf, None),
@@ -362,14 +368,25 @@ mod tests {
             (SubReaper, Containment::Group, Some(GroupOnly)),
             (GroupOnly, Containment::Group, None),
             (GroupOnly, Containment::Adopted, None),
-            // of one whose end nobody saw
+            // of one whose end nobody saw, and whose guardian left no word
             (Cgroup, Containment::Token, None),
         ] {
             for ended in [Ended::Exited(0), Ended::Abandoned, Ended::WallDeadline] {
-                assert_eq!(weakened(recorded, ended, containment), put_right, "{recorded:?} {containment:?}");
+                assert_eq!(of(recorded, ended, containment), put_right, "{recorded:?} {containment:?}");
             }
             let ended = Ended::NotStarted(NotStarted::Missing);
-            assert_eq!(weakened(recorded, ended, containment), None);
+            assert_eq!(of(recorded, ended, containment), None);
+        }
+        let noted = |told: &[Told]| {
+            let process = Identity { pid: 7, started: 7 };
+            Some(Guardian { told: told.iter().copied().collect(), ..Guardian::new(process, None) })
+        };
+        let unseen = || Remains::Ended(Box::new(run(Ended::ExitUnknown, Containment::Token)));
+        for remains in [Remains::Unknown, Remains::Unkept, unseen()] {
+            let left = |told: &[Told]| weakened(Cgroup, &remains, || noted(told));
+            assert_eq!(left(&[Told::Began]), Some(SubReaper), "{remains:?}");
+            assert_eq!(left(&[Told::Began, Told::Confined]), None, "{remains:?}");
+            assert_eq!(left(&[]), None, "{remains:?}: it let nothing go");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Owns the guardian process: it starts a host when it is told to, watches it, ends all that descends from it, and keeps
-//! what it said.
+//! what it said; then it keeps the validators of that attempt, where its driver lives.
 //!
 //! Knows no rule and writes no fact. It lives in a session of its own, so that no terminal's signal reaches it, and does
 //! one attempt. Invariant: it lets go of its lock when its tree has ended and how is kept; what the system would not let
 //! it end, and what it could not keep within its time, it leaves with its lock's file, for whoever comes next.
 
 use std::{
-    fs::DirBuilder,
+    fs::{DirBuilder, remove_dir_all},
     io,
     os::unix::fs::DirBuilderExt as _,
     sync::{
@@ -132,18 +132,18 @@ fn guard(
     let spec = Spec { tick_ms: TICK_MS, ..spec };
     let current = ledger.and_then(|mut ledger| is_current(&mut ledger, order));
     let may_begin = current.map(|current| current && !ended.load(Ordering::SeqCst));
-    let spool = may_begin.and_then(|may_begin| if may_begin { spool(order, &spec) } else { Err(late()) });
-    let (spool, charge) = match (spool, charge.take()) {
-        (Ok(spool), Some(charge)) => (spool, charge),
-        (spool, left) => {
-            *charge = left;
+    let began = Guardian { told: [Told::Began].into(), ..own.clone() };
+    let begun = may_begin.and_then(|may_begin| match charge.take_if(|_| may_begin) {
+        Some(charge) => begin(order, &spec, charge, || lock.note(&began)),
+        None => Err(late()),
+    });
+    let (spool, charge) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
             lock.close();
-            return spool.and_then(|_| Err(late()));
+            return Err(error);
         }
     };
-    // From here on, that there is no folder says nothing any more.
-    let began = Guardian { told: [Told::Began].into(), ..own.clone() };
-    lock.note(&began)?;
     let now_ms = boot_ms();
     let mut said = Said { lock: &lock, noted: began };
     let mut watch = Watch {
@@ -172,6 +172,29 @@ fn guard(
     // A driver that is gone finds it out by itself.
     let told = channel.send(&if kept.is_ok() { Report::Ended { keeps } } else { Report::Lost });
     Ok(keeps && kept.is_ok() && told.is_ok())
+}
+
+/// Makes all ready for a program, and has it noted that it begins; where that fails, nothing is left of it.
+fn begin(
+    order: &Order,
+    spec: &Spec,
+    charge: Charge,
+    note: impl FnOnce() -> Result<()>,
+) -> Result<(Spool, Charge)> {
+    let mut charge = charge.ready().map_err(unstarted)?;
+    // From the note on, that there is no folder says nothing any more.
+    let spool = spool(order, spec).and_then(|spool| {
+        // A folder without a note says that a host may have run.
+        let folder = || record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
+        note().map(|()| spool).inspect_err(|_| drop(remove_dir_all(folder())))
+    });
+    match spool {
+        Ok(spool) => Ok((spool, charge)),
+        Err(error) => {
+            charge.give_up();
+            Err(error)
+        }
+    }
 }
 
 /// Who kept how a tree ended.

@@ -1,4 +1,5 @@
-//! Owns the guardian of an attempt: a process between a driver and its host, which outlives the one and ends the other.
+//! Owns the guardian of an attempt: a process between a driver and its host, which outlives the one and ends the other,
+//! and afterwards keeps what else the driver runs.
 //!
 //! `order` is what they say to each other, `guardian` the process itself, `ward` the driver's and the recovery's side of
 //! it, `record` what it leaves behind. None of them knows a rule or a host. Invariant: no host is let go before the row

@@ -1,4 +1,5 @@
-//! Owns a folder for what is looked at once: nobody else enters it, and it is gone with its value.
+//! Owns a folder for what is looked at once: nobody else enters it, and it is gone with its value, unless its
+//! process is killed.
 //!
 //! Knows nothing of what is put there.
 

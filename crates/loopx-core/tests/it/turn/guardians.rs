@@ -430,6 +430,9 @@ fn a_guarantee_that_did_not_hold_is_not_left_on_record() {
                     kill_process(pid, Signal::CONT).unwrap();
                 }
             }
+            if place.root().join("began").exists() && noted(&place, "/told").is_some() && !has_group(&place) {
+                fs::write(place.root().join("go"), "").unwrap();
+            }
             state(Pid::from_child(&run)).is_none()
         });
         answer(&run.wait_with_output().unwrap());
@@ -452,14 +455,15 @@ fn a_guarantee_that_did_not_hold_is_not_left_on_record_where_nobody_saw_the_end_
     let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "leaf.move=stop")]);
     let driver = Pid::from_child(&run).as_raw_nonzero();
     let mut removed = None;
-    until("the host began, and was not moved", || {
+    until("the host began, and is not moved", || {
         let listed = fs::read_to_string(format!("/proc/{driver}/task/{driver}/children")).unwrap_or_default();
         let stopped = listed.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
         for pid in stopped.filter(|pid| is_stopped(*pid)) {
             removed = leaf_of(pid).map(|leaf| fs::remove_dir(leaf).is_ok());
             kill_process(pid, Signal::CONT).unwrap();
         }
-        place.root().join("began").exists()
+        let has_begun = place.root().join("began").exists() && has_told(&place, "began");
+        has_begun && (removed.is_some() || !has_group(&place))
     });
     kill(guardian(&place).unwrap());
     let lost = answer(&run.wait_with_output().unwrap());

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
-    guardians::{is_stopped, kill, over},
+    guardians::{is_stopped, kill, over, state},
     place::{Place, answer, until},
 };
 
@@ -41,7 +41,7 @@ fn one_keeper_serves_all_validators_of_an_attached_result() {
     place.call("agent:a", &["todo", "done", "g.1", "--own", &own]).ok();
     let parents = parents(&place);
     assert!(parents.len() == 2 && parents[0] == parents[1], "{parents:?}");
-    assert!(!fs::exists(format!("/proc/{}", parents[0].as_raw_nonzero())).unwrap(), "it is gone");
+    until("it is gone", || state(parents[0]).is_none());
 }
 
 #[test]
@@ -52,6 +52,7 @@ fn a_keeper_that_died_before_a_validator_is_replaced() {
     until("the driver stopped before it validates", || is_stopped(driver));
     let guardian = parents(&place)[0];
     kill(guardian);
+    until("its guardian is gone", || state(guardian).is_none());
     kill_process(driver, Signal::CONT).unwrap();
     let done = answer(&run.wait_with_output().unwrap());
     assert_eq!(done.exit, Some(0), "{}", done.json);
