@@ -45,20 +45,30 @@ fn one_keeper_serves_all_validators_of_an_attached_result() {
 }
 
 #[test]
-fn a_keeper_that_died_before_a_validator_is_replaced() {
-    let place = noting("");
-    let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "turn.candidate=stop")]);
-    let driver = Pid::from_child(&run);
-    until("the driver stopped before it validates", || is_stopped(driver));
-    let guardian = parents(&place)[0];
-    kill(guardian);
-    until("its guardian is gone", || state(guardian).is_none());
-    kill_process(driver, Signal::CONT).unwrap();
-    let done = answer(&run.wait_with_output().unwrap());
-    assert_eq!(done.exit, Some(0), "{}", done.json);
-    let parents = parents(&place);
-    assert!(parents.len() == 3 && parents[1] == parents[2] && parents[1] != guardian, "{parents:?}");
-    over(&place, "replaced");
+fn a_keeper_that_dies_before_it_took_a_validator_is_replaced() {
+    for is_stopped_first in [false, true] {
+        let place = noting("");
+        let run = place.start("user:ana", &place.run("op"), &[("LOOPX_FAILPOINT", "turn.candidate=stop")]);
+        let driver = Pid::from_child(&run);
+        until("the driver stopped before it validates", || is_stopped(driver));
+        let guardian = parents(&place)[0];
+        if is_stopped_first {
+            kill_process(guardian, Signal::STOP).unwrap();
+            until("its guardian takes nothing any more", || is_stopped(guardian));
+            kill_process(driver, Signal::CONT).unwrap();
+            until("its driver has asked it, and waits", || state(driver) == Some('S'));
+            kill(guardian);
+        } else {
+            kill(guardian);
+            until("its guardian is gone", || state(guardian).is_none());
+            kill_process(driver, Signal::CONT).unwrap();
+        }
+        let done = answer(&run.wait_with_output().unwrap());
+        assert_eq!(done.exit, Some(0), "{}", done.json);
+        let parents = parents(&place);
+        assert!(parents.len() == 3 && parents[1] == parents[2] && parents[1] != guardian, "{parents:?}");
+        over(&place, "replaced");
+    }
 }
 
 #[test]
