@@ -48,6 +48,12 @@ impl Launcher {
         Self { program }
     }
 
+    /// Another program in its place.
+    #[cfg(test)]
+    pub(super) const fn of(program: PathBuf) -> Self {
+        Self { program }
+    }
+
     fn command(&self, word: &str) -> Command {
         #[expect(clippy::disallowed_methods, reason = "this module starts LoopX's own processes")]
         let mut command = Command::new(&self.program);

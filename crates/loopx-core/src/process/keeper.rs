@@ -258,3 +258,31 @@ fn wish(channel: &mut Channel, is_over: &dyn Fn() -> bool, tick: Tick) -> Contro
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+    use super::*;
+
+    /// What a run comes to below a keeper that is this script, and whether its program began.
+    fn below(folder: &Path, script: &str) -> (Outcome, bool) {
+        let keeper = folder.join("keeper");
+        fs::write(&keeper, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&keeper, fs::Permissions::from_mode(0o700)).unwrap();
+        let argv = ["/bin/sh", "-c", "touch began"].map(OsString::from).to_vec();
+        let spec = Spec { wall_ms: 20_000, ..Spec::new(argv, folder.to_owned()) };
+        let outcome = Keeper::of(Some(&Launcher::of(keeper))).run(&spec, &mut |_| Control::Continue);
+        (outcome, folder.join("began").exists())
+    }
+
+    #[test]
+    fn what_no_keeper_took_runs_all_the_same_and_what_one_took_never_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let hears = "dd bs=1 count=1 > /dev/null 2>&1";
+        let (outcome, began) = below(dir.path(), &format!("{hears}; printf '\\0\\0\\0\\7\"Taken\"' >&0"));
+        assert_eq!((outcome.ended, began), (Ended::ExitUnknown, false));
+        let (outcome, began) = below(dir.path(), hears);
+        assert_eq!((outcome.ended, began), (Ended::Exited(0), true));
+    }
+}
