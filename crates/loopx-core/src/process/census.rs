@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of which process belongs to whom; `tree` decides that.
 
-use std::io;
+use std::{collections::BTreeSet, io};
 
 /// One process.
 #[derive(Debug, Clone)]
@@ -42,13 +42,15 @@ mod table {
     /// No environment is larger: the kernel's own limit for arguments and environment is 6 MiB at usual stacks.
     const ENVIRONMENT_MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-    pub(in crate::process) fn living() -> io::Result<Vec<Row>> {
-        let mut rows = Vec::new();
+    pub(in crate::process) fn listed() -> io::Result<(Vec<Row>, bool)> {
+        let (mut rows, mut missed) = (Vec::new(), false);
         for entry in read_dir("/proc")? {
-            let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-            rows.extend(pid.and_then(any).filter(|row| !row.dead));
+            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let row = any(pid);
+            missed |= row.is_none();
+            rows.extend(row);
         }
-        Ok(rows)
+        Ok((rows, missed))
     }
 
     pub(in crate::process) fn any(pid: i32) -> Option<Row> {
@@ -153,7 +155,7 @@ mod table {
 
     use super::{Mark, Row};
 
-    pub(in crate::process) fn living() -> io::Result<Vec<Row>> {
+    pub(in crate::process) fn listed() -> io::Result<(Vec<Row>, bool)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -180,7 +182,9 @@ mod table {
 
 /// All processes that are alive; an error where the system shows no table.
 pub(super) fn living() -> io::Result<Vec<Row>> {
-    table::living()
+    let (mut rows, _) = table::listed()?;
+    rows.retain(|row| !row.dead);
+    Ok(rows)
 }
 
 /// One process, alive or not yet collected.
@@ -198,15 +202,50 @@ pub(super) fn children(pid: u32) -> Option<Vec<i32>> {
     table::children(pid)
 }
 
-/// The processes that descend from one, where the system lists children; without those that have ended.
-pub(super) fn below(pid: u32) -> Vec<i32> {
-    let (mut found, mut next) = (children(pid).unwrap_or_default(), 0);
-    while let Some(pid) = found.get(next).and_then(|pid| u32::try_from(*pid).ok()) {
-        next += 1;
-        found.extend(children(pid).unwrap_or_default());
+/// What descends from one process, in one look at all there are.
+#[derive(Debug)]
+pub(super) struct Below {
+    /// Those that live.
+    pub(super) alive: BTreeSet<i32>,
+    /// Those that have ended and were not collected.
+    dead: BTreeSet<(i32, u64)>,
+    /// Whether somebody had gone between the list of all and his own row.
+    missed: bool,
+}
+
+impl Below {
+    /// Whether nobody can have been overlooked, given the look before: one that ends during a look may have started
+    /// another that is on no list yet. Numbers are listed in their order, and a child's is the higher one, unless they
+    /// begin anew.
+    pub(super) fn is_whole(&self, before: Option<&Self>) -> bool {
+        let had_ended = |row| before.is_some_and(|before| before.dead.contains(row));
+        !self.missed && self.dead.iter().all(had_ended)
     }
-    found.retain(|pid| any(*pid).is_some_and(|row| !row.dead));
-    found
+}
+
+/// What descends from a process; an error where the system shows no table.
+pub(super) fn below(pid: u32) -> io::Result<Below> {
+    let (mut rest, missed) = table::listed()?;
+    let mut parents: BTreeSet<i32> = i32::try_from(pid).into_iter().collect();
+    let mut below = Below { alive: BTreeSet::new(), dead: BTreeSet::new(), missed };
+    loop {
+        let before = parents.len();
+        rest.retain(|row| {
+            let descends = parents.contains(&row.parent);
+            if descends {
+                parents.insert(row.pid);
+                if row.dead {
+                    below.dead.insert((row.pid, row.started));
+                } else {
+                    below.alive.insert(row.pid);
+                }
+            }
+            !descends
+        });
+        if parents.len() == before {
+            return Ok(below);
+        }
+    }
 }
 
 /// Whether the environment a process was started with holds this entry; absent where it may not be read.

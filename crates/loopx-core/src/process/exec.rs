@@ -78,6 +78,23 @@ pub fn die_with_parent(dies: bool) -> io::Result<()> {
     Ok(set_parent_process_death_signal(dies.then_some(Signal::KILL))?)
 }
 
+/// Has this process woken when the thread that started it ends, should it be stopped then: its channel tells the rest.
+///
+/// Errors: those of the system.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn wake_with_parent() -> io::Result<()> {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    Ok(set_parent_process_death_signal(Some(Signal::CONT))?)
+}
+
+/// Elsewhere nobody is woken.
+///
+/// Errors: none.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn wake_with_parent() -> io::Result<()> {
+    Ok(())
+}
+
 /// Elsewhere nothing dies with its parent: a guardian that is killed leaves the group, which whoever recovers ends.
 ///
 /// Errors: none.

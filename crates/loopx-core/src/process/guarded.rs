@@ -217,8 +217,8 @@ impl Charge {
     pub fn ready(mut self) -> io::Result<Self> {
         let heard = self.channel.within(Some(READY_MS)).and_then(|()| self.channel.receive::<Ready>());
         let ready = heard.and_then(|ready| ready.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()));
-        match ready.and_then(|Ready| self.channel.within(None)) {
-            Ok(()) => Ok(self),
+        match ready {
+            Ok(Ready) => Ok(self),
             Err(error) => {
                 self.give_up();
                 Err(error)
@@ -236,6 +236,8 @@ impl Charge {
     /// Errors: what the system says of the program.
     pub(super) fn go(&mut self, go: &Go) -> io::Result<()> {
         self.channel.send(go)?;
+        // One that is stopped says nothing, and would hold up all that its guardian has to look at.
+        self.channel.within(Some(READY_MS))?;
         // When it has become the program, its end of the channel is closed.
         match self.channel.receive::<Refused>()? {
             None => Ok(()),

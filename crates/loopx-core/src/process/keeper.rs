@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     channel::Channel,
     clock::boot_ms,
+    exec::wake_with_parent,
     guarded::{Charge, Companion, Launcher},
     recover::end_by_token,
     run::{nothing, run, run_below},
@@ -215,6 +216,8 @@ pub fn keep_on(channel: &mut Channel, is_over: &dyn Fn() -> bool) {
     let mut ready = prepare().ok();
     // Whoever ordered a run may be stopped for long, and how it ended is known nowhere else.
     let mut goes_on = channel.sends_within(None).is_ok();
+    // A stopped one would stay for ever, since nobody else knows of it.
+    let _ = wake_with_parent();
     while goes_on && !is_over() {
         if !channel.is_due(IDLE_MS) {
             continue;

@@ -22,8 +22,8 @@ use crate::{error::Result, failpoint};
 const PREFIX: &str = "loopx-";
 /// How long what died may keep its group.
 const BUSY_MS: u64 = 100;
-/// How often is looked for what was started before its parent was moved; each look moves all that is there.
-const CONFINE_MAX: usize = 100;
+/// How long is looked for what was started before its parent was moved, in milliseconds; each look moves all that is there.
+const CONFINE_MS: u64 = 2000;
 /// Where a group's processes are listed, and joined.
 const PROCS: &str = "cgroup.procs";
 
@@ -89,17 +89,20 @@ impl Leaf {
         if begins().is_err() || !self.take(leader) {
             return false;
         }
-        for _ in 0..CONFINE_MAX {
+        let until_ms = boot_ms().saturating_add(CONFINE_MS);
+        let mut before = None;
+        while boot_ms() < until_ms {
+            let Ok(below) = census::below(std::process::id()) else { return false };
             let inside = self.members();
-            let mut outside = census::below(std::process::id());
-            outside.retain(|pid| !inside.contains(pid));
-            if outside.is_empty() {
+            let outside: Vec<i32> = below.alive.iter().copied().filter(|pid| !inside.contains(pid)).collect();
+            if outside.is_empty() && below.is_whole(before.as_ref()) {
                 return true;
             }
             // One that has ended meanwhile cannot be moved, and need not be.
             for pid in outside {
                 self.take(pid);
             }
+            before = Some(below);
         }
         false
     }
@@ -125,7 +128,7 @@ impl Leaf {
         let below = census::below(std::process::id());
         let inside = self.members();
         let lives = |pid: &i32| census::any(*pid).is_some_and(|row| !row.dead);
-        below.iter().any(|pid| !inside.contains(pid) && lives(pid))
+        below.is_ok_and(|below| below.alive.iter().any(|pid| !inside.contains(pid) && lives(pid)))
     }
 
     /// Kills all of it in one step, where the kernel can; a member that forks meanwhile cannot get away.

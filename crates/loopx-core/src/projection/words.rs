@@ -43,7 +43,7 @@ pub fn plain(code: &str) -> &str {
         GOAL_STOPPED => "the Goal is stopped",
         "scopes_taken" => "it ran out, and its write scopes were taken",
         // Why it is unresolved.
-        "lost" => "its executor is gone",
+        "lost" => "its executor was lost",
         "inconclusive" => "its validators could not tell",
         "incarnation" => "it is of an earlier life of the ledger",
         // Why it failed.

@@ -115,7 +115,10 @@ impl Site<'_> {
     pub(super) fn open_attached(&mut self, around: &Around) -> Result<()> {
         let turn = &around.turn;
         let is_over = turn.is_driven() || turn.is_terminal();
+        // Without either nothing is ever compared with it, and a claim waits for no look at a tree.
+        let is_of_use = !around.validators().is_empty() || !declared(around)?.is_empty();
         if is_over
+            || !is_of_use
             || is_late(turn, SystemClock::new().read()?.wall_ms)
             || self.private.latest(Kind::Opening, &turn.turn_id.to_string())?.is_some()
         {

@@ -197,7 +197,10 @@ fn unresolved(done: &Done) -> Error {
     let turn = done.turn();
     let note = turn.verdict.as_ref().and_then(|verdict| verdict.note.as_ref());
     let why = note.map_or_else(
-        || "its executor is gone, and what it did cannot be told".to_owned(),
+        || {
+            "its executor was lost: what it did, and whether something of it lives on, cannot be told"
+                .to_owned()
+        },
         ToString::to_string,
     );
     Error::new(Code::TurnUnresolved, format!("the Turn {} is unresolved: {why}", turn.turn_id))

@@ -334,6 +334,32 @@ fn what_leaves_its_group_without_its_mark_cannot_be_found_and_nothing_is_started
 }
 
 #[test]
+fn no_guardian_says_that_it_holds_what_runs_away_from_the_move_into_its_group() {
+    // Each of a long row starts the next and ends at once; the last one lives on, without a mark.
+    let row = "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)) & exit 0; fi; \
+               exec env -i sh -c 'echo $$ > ../last.new; mv ../last.new ../last; exec sleep 600'; }; \
+               (f 400) < /dev/null > /dev/null 2>&1 &";
+    for _ in 0..4 {
+        let place = Place::new("test -f answer");
+        place.host(&format!("{row}\n{}", until_let_go("touch answer")));
+        let run = place.start("user:ana", &place.run("op"), &[]);
+        until("the row has ended", || place.root().join("last").exists());
+        let last = fs::read_to_string(place.root().join("last")).unwrap().trim().to_owned();
+        let guardian = guardian(&place).unwrap().as_raw_nonzero();
+        // It moves what it holds in a thread of its own.
+        let has_moved = || fs::read_dir(format!("/proc/{guardian}/task")).unwrap().count() == 1;
+        until("its guardian has moved what it could", || has_told(&place, "confined") || has_moved());
+        if has_told(&place, "confined") && !has_told(&place, "escaped") {
+            let group = fs::read_to_string(format!("/proc/{last}/cgroup")).unwrap();
+            assert!(group.contains("/loopx-"), "{group}");
+        }
+        fs::write(place.root().join("go"), "").unwrap();
+        assert_eq!(answer(&run.wait_with_output().unwrap()).exit, Some(0));
+        until("no process is left", || !fs::exists(format!("/proc/{last}")).unwrap());
+    }
+}
+
+#[test]
 fn a_result_is_there_from_its_last_byte_on() {
     // The host reports and goes on; then driver and guardian are killed.
     let place = Place::new("test -f answer");

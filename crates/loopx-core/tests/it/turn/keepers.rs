@@ -72,6 +72,21 @@ fn a_keeper_that_dies_before_it_took_a_validator_is_replaced() {
 }
 
 #[test]
+fn a_keeper_that_is_stopped_ends_with_its_driver() {
+    let place = noting("touch ../checked; sleep 600");
+    let mut run = place.start("user:ana", &place.run("op"), &[]);
+    until("a validator runs", || place.root().join("checked").exists());
+    let keeper = parents(&place)[0];
+    kill_process(keeper, Signal::STOP).unwrap();
+    until("its keeper is stopped", || is_stopped(keeper));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    until("it ends all the same, with what it kept", || {
+        state(keeper).is_none() && place.survivors().is_empty()
+    });
+}
+
+#[test]
 fn a_validator_that_kills_its_keeper_says_nothing_and_is_run_again_on_request() {
     for host in [true, false] {
         let place = noting("if ! [ -e ../once ]; then touch ../once; kill -9 $PPID; sleep 600; fi");
