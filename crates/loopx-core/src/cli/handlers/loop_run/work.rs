@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use super::{
     super::{progress, turn::is_lost},
     Loop, Onward,
-    used::Share,
+    used::{Ran, Share},
 };
 use crate::{
     error::{Code, Error, Result},
@@ -19,6 +19,17 @@ use crate::{
         controller::{Ended, mark, next_of, past},
     },
 };
+
+/// Whose a Turn is that a loop drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The loop's own, begun now; it is not counted yet.
+    New,
+    /// The loop's own, that an earlier start of it began.
+    Own,
+    /// Another call's, to which what would follow belongs too: under the loop's id nobody would find it again.
+    Others,
+}
 
 /// Watches one Turn of a loop: shows it, and says whether the loop goes on from there.
 struct Watch<'w> {
@@ -119,7 +130,7 @@ impl Loop<'_, '_, '_> {
         let of = self.used.declared().turns;
         self.say(&format!("Turn {} of at most {of}: {todo_id}", self.used.next_number()));
         let done =
-            self.watched(true, |site, host, watch| turn::drive(site, &start, admitted, host, watch))?;
+            self.watched(Whose::New, |site, host, watch| turn::drive(site, &start, admitted, host, watch))?;
         self.last = Some(mark(&done.receipt)?);
         self.take_in(&done, Share::Begun)
     }
@@ -176,8 +187,10 @@ impl Loop<'_, '_, '_> {
         self.say(&format!("bringing on the Turn {turn_id} from where it was left"));
         let base = turn::minted_id()?;
         let attempts = super::super::names::turn_row(&mut self.desk, turn_id)?.attempts.len();
+        let is_own = self.used.ran(turn_id).is_some_and(Ran::is_begun);
+        let whose = if is_own { Whose::Own } else { Whose::Others };
         let went =
-            self.watched(false, |site, host, watch| turn::resume(site, turn_id, &base, Some(host), watch));
+            self.watched(whose, |site, host, watch| turn::resume(site, turn_id, &base, Some(host), watch));
         match went {
             Ok(done) => {
                 let has_worked = done.turn().attempts.len() > attempts;
@@ -203,10 +216,10 @@ impl Loop<'_, '_, '_> {
         }
     }
 
-    /// Lets a Turn be driven, shown and listened to; `is_new` is one that is not counted yet.
+    /// Lets a Turn be driven, shown and listened to.
     fn watched(
         &mut self,
-        is_new: bool,
+        whose: Whose,
         drive: impl FnOnce(&mut turn::Site<'_>, &dyn turn::Host, &dyn Watcher) -> Result<Done>,
     ) -> Result<Done> {
         let Self { context, who, desk, bench, host, signals, used, .. } = self;
@@ -223,9 +236,9 @@ impl Loop<'_, '_, '_> {
         let goes_on = || {
             let mut budget = used.budget();
             if let turn::controller::Left::Some(left) = &mut budget.turns {
-                *left = left.saturating_sub(u64::from(is_new));
+                *left = left.saturating_sub(u64::from(whose == Whose::New));
             }
-            signals.count() == 0 && budget.spent().is_none()
+            whose != Whose::Others && signals.count() == 0 && budget.spent().is_none()
         };
         let watch = Watch { progress: &progress, warns: &warns, goes_on: &goes_on, next: RefCell::new(None) };
         let done = drive(&mut bench.site(desk), host.as_ref(), &watch);
