@@ -11,8 +11,8 @@ use super::{Asker, Facts, Read, Reason, UserWhy, Wanted, gate::answer_command, g
 use crate::{
     error::{Code, Error, Result, shell_line},
     model::{
-        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoState, Turn, TurnId, TurnState,
-        Unresolved, gathered,
+        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoId, TodoState, Turn, TurnId,
+        TurnState, Unresolved, gathered,
     },
 };
 
@@ -150,6 +150,24 @@ pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>
         asks.extend(found.into_iter().map(|ask| (Some(cause), ask)));
     }
     Ok(asks)
+}
+
+/// What [`todo_asks`] must read of Todos that is not loaded yet, beside what their reasons look at; asked once.
+pub fn todo_ask_reads<'i>(todos: impl IntoIterator<Item = &'i TodoId>, facts: &Facts) -> BTreeSet<Read> {
+    let mut wanted = Wanted { facts, missing: BTreeSet::new() };
+    for todo in todos.into_iter().filter_map(|id| facts.rows().todos.get(id)) {
+        if todo.counters.blocking_gates > 0 {
+            wanted.want(Read::TodoGates(todo.todo_id.clone()));
+        }
+        if todo.counters.cancelled_deps > 0 {
+            wanted.want(Read::CancelledDeps(todo.todo_id.clone()));
+        }
+        let turn = todo.turn_id.and_then(|turn_id| facts.rows().turns.get(&turn_id));
+        if let Some(turn) = turn.filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
+            want_held(turn, &mut wanted);
+        }
+    }
+    wanted.missing
 }
 
 /// What frees a Todo from one reason, for the agent that has it; nothing where no person is waited for.

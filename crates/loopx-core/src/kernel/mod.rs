@@ -32,7 +32,7 @@ pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
     ASKS_MAX, Ask, abandon_command, close_asks, close_reads, gate_ask, held_asks, held_reads, may_be_told,
-    person_ask, recover_command, todo_asks, unresolved_ask,
+    person_ask, recover_command, todo_ask_reads, todo_asks, unresolved_ask,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};

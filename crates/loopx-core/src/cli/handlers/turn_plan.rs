@@ -15,8 +15,11 @@ use super::{
 };
 use crate::{
     authority::{self, TurnFilter},
-    cli::{Args, Block, Context, Document, Rendered},
-    error::{Code, Error, Result},
+    cli::{
+        Args, Block, Context, Document, Origin, Rendered, Value as Given, parse::show_duration_ms,
+        render::is_printable,
+    },
+    error::{Code, Error, Result, shell_line},
     kernel::{
         Action, Ask, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
         claim::{self, Claim, admissible_reads},
@@ -180,7 +183,7 @@ pub(super) fn decide(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking
 }
 
 /// The unresolved Turns of a Goal that were looked into in vain.
-fn tried(desk: &mut Desk, goal: &GoalId) -> Result<BTreeSet<TurnId>> {
+pub(super) fn tried(desk: &mut Desk, goal: &GoalId) -> Result<BTreeSet<TurnId>> {
     let live = TurnFilter { goal, todo: None, agent: None, live: true };
     let turns = desk.look(|view, _| view.turns(&live, None, Facts::PAGE))?;
     turn::tried(&mut PrivateStore::at(&desk.profile.place().private_db()), &turns)
@@ -245,6 +248,32 @@ fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<String>, Vec<St
     })
 }
 
+/// What a run is to be given beside its Todo and its agent, as this call was given it; a place for a host that was not.
+fn flags(args: &Args) -> String {
+    const OF_A_RUN: [&str; 5] = ["host", "endpoint", "workspace", "deadline", "attempts"];
+    let takes = |id: &&str| args.command().args.iter().any(|arg| arg.id == *id);
+    let given = |id: &&str| args.origin(id) == Some(Origin::Flag);
+    let shown = |id| Some(format!("--{id} {}", typed(args.values(id).first()?)?));
+    let mut flags: Vec<_> = OF_A_RUN.into_iter().filter(takes).filter(given).filter_map(shown).collect();
+    if !flags.iter().any(|flag| flag.starts_with("--host ")) {
+        flags.insert(0, "--host COMMAND".to_owned());
+    }
+    flags.join(" ")
+}
+
+/// A value as a shell reads it back; none that cannot be shown as it is.
+fn typed(value: &Given) -> Option<String> {
+    let word = match value {
+        Given::Text(text) => text.clone(),
+        Given::Number(number) => number.to_string(),
+        Given::Millis(millis) => show_duration_ms(*millis),
+        Given::Argv(words) => shell_line(words.iter().map(String::as_str))?,
+        Given::Path(path) => path.to_str()?.to_owned(),
+        Given::On | Given::When(_) | Given::Wake(_) | Given::NumberedArgv(..) => return None,
+    };
+    shell_line([word.as_str()]).filter(|line| is_printable(line))
+}
+
 /// What an agent should do, for programs and in words.
 struct Plan<'t> {
     action: &'static str,
@@ -277,7 +306,7 @@ fn shown(
                 if proofs.is_empty() { "nothing: a person is asked".to_owned() } else { proofs.join("; ") },
             )
             .list("writes below", &todo.requires.write_scopes)
-            .add("ends at the latest after", crate::cli::parse::show_duration_ms(deadline_ms));
+            .add("ends at the latest after", show_duration_ms(deadline_ms));
         if let Value::Object(fields) = &mut body {
             fields.insert("title".to_owned(), todo.title.as_str().into());
             fields.insert("validators".to_owned(), validators.len().into());
@@ -288,7 +317,7 @@ fn shown(
         fields.insert("action".to_owned(), action.into());
     }
     let mut document = Document::new().with(facts.block());
-    let run = todo.map(|todo| format!("turn run --todo {} --agent {agent} --host COMMAND", todo.todo_id));
+    let run = todo.map(|todo| format!("turn run --todo {} --agent {agent} {}", todo.todo_id, flags(args)));
     let reader = Reader::of(context, args, desk);
     let mut commands =
         run.into_iter().chain(commands).map(|command| reader.command(&names::commanded(&command)));

@@ -156,6 +156,20 @@ pub enum ReplanWhy {
     Asked,
 }
 
+/// What is to be repaired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Broken {
+    /// What the last Turn did: it failed, or was fenced.
+    Turn(TurnId),
+    /// A Todo whose last result was refused, whoever brought that.
+    Todo {
+        /// Which.
+        todo_id: TodoId,
+        /// What went wrong.
+        failure: Option<ShortText>,
+    },
+}
+
 /// What a loop does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
@@ -167,6 +181,8 @@ pub enum Disposition {
     UserActionRequired(Vec<Ask>),
     /// Something is to be repaired: here and now, or by somebody else.
     Repair {
+        /// What.
+        broken: Broken,
         /// The Todo that one more Turn may work on; none where no Turn can help, or may.
         work: Option<TodoId>,
     },
@@ -217,8 +233,9 @@ pub fn disposition(last: Option<&Mark>, fresh: &Fresh, budget: &Budget) -> Dispo
     if let Some(refusal) = last.and_then(|last| mismatch(last, fresh.after.as_ref())) {
         return Disposition::Refused(refusal);
     }
-    let ended = last.and(fresh.after.as_ref()).map(|past| &past.ended);
-    let seen = Seen { ended, next: &fresh.next, budget };
+    let past = last.and(fresh.after.as_ref());
+    let ended = past.map(|past| &past.ended);
+    let seen = Seen { turn_id: past.map(|past| past.mark.turn_id), ended, next: &fresh.next, budget };
     Seen::ROWS.iter().find_map(|row| row(&seen)).unwrap_or_else(|| seen.by_decision())
 }
 
@@ -236,6 +253,8 @@ fn mismatch(last: &Mark, after: Option<&Past>) -> Option<Refusal> {
 
 /// What the rows look at.
 struct Seen<'a> {
+    /// The last Turn; none for a loop that begins.
+    turn_id: Option<TurnId>,
     /// How the last Turn ended; none for a loop that begins.
     ended: Option<&'a Ended>,
     next: &'a Next,
@@ -288,7 +307,9 @@ impl Seen<'_> {
 
     /// Failed or fenced; any: repair.
     fn broken(&self) -> Option<Disposition> {
-        matches!(self.ended, Some(Ended::Failed(_) | Ended::Fenced)).then(|| self.repair())
+        let turn_id =
+            self.turn_id.filter(|_| matches!(self.ended, Some(Ended::Failed(_) | Ended::Fenced)))?;
+        Some(self.repair(Broken::Turn(turn_id)))
     }
 
     /// Unresolved; any: reconcile.
@@ -363,7 +384,9 @@ impl Seen<'_> {
     fn by_decision(&self) -> Disposition {
         match self.next {
             Next::Run { todo_id, turn_id } => self.run(todo_id, *turn_id),
-            Next::Repair { .. } => self.repair(),
+            Next::Repair { todo_id, failure } => {
+                self.repair(Broken::Todo { todo_id: todo_id.clone(), failure: failure.clone() })
+            }
             Next::Reconcile { turn_id } => Disposition::Reconcile { look: Some(*turn_id) },
             Next::Wait { why, until } => Disposition::Wait { why, until: *until },
             Next::AskUser { asks, .. } => Disposition::UserActionRequired(asks.clone()),
@@ -382,7 +405,7 @@ impl Seen<'_> {
     }
 
     /// A repair: by one more Turn while one is decided, the budget lasts and the failure is not always the same.
-    fn repair(&self) -> Disposition {
+    fn repair(&self, broken: Broken) -> Disposition {
         let work = match self.next {
             Next::Run { todo_id, .. } | Next::Repair { todo_id, .. } => Some(todo_id.clone()),
             Next::Reconcile { .. }
@@ -393,7 +416,7 @@ impl Seen<'_> {
             | Next::Interrupted => None,
         };
         let may = self.budget.spent().is_none() && self.budget.alike < FAILURES_MAX;
-        Disposition::Repair { work: work.filter(|_| may) }
+        Disposition::Repair { broken, work: work.filter(|_| may) }
     }
 }
 

@@ -35,6 +35,8 @@ fn repair(n: u32) -> Next {
     Next::Repair { todo_id: todo(n), failure: None }
 }
 
+/// The Turn that the last receipt is of.
+const BROKEN: Broken = Broken::Turn(TurnId::from_bytes([LAST; 16]));
 const RECONCILE: Next = Next::Reconcile { turn_id: TurnId::from_bytes([9; 16]) };
 const WAIT: Next = Next::Wait { why: "time", until: None };
 
@@ -63,6 +65,11 @@ fn spent(meter: Meter) -> Budget {
         Meter::Wall => Budget { wall_ms: Left::Some(0), ..FULL },
         Meter::Cost => Budget { cost_micros: Left::Unknown, ..FULL },
     }
+}
+
+/// What is decided to be repaired.
+fn refused(n: u32) -> Broken {
+    Broken::Todo { todo_id: todo(n), failure: None }
 }
 
 fn run_now(n: u32) -> Disposition {
@@ -157,16 +164,18 @@ fn row_04_what_failed_or_was_fenced_is_to_be_repaired_whatever_is_decided() {
     ] {
         for next in [RECONCILE, WAIT, Next::Stopped, Next::Closed, Next::Interrupted] {
             let then = follows(Some(ended.clone()), next.clone(), &FULL);
-            assert_eq!(then, Disposition::Repair { work: None }, "{next:?}");
+            assert_eq!(then, Disposition::Repair { broken: BROKEN, work: None }, "{next:?}");
         }
         // by one more Turn where one is decided
         for next in [run(1), repair(1)] {
             let then = |budget: &Budget| follows(Some(ended.clone()), next.clone(), budget);
-            assert_eq!(then(&FULL), Disposition::Repair { work: Some(todo(1)) });
+            let one_more = Disposition::Repair { broken: BROKEN, work: Some(todo(1)) };
+            let no_more = Disposition::Repair { broken: BROKEN, work: None };
+            assert_eq!(then(&FULL), one_more);
             // but not without budget, and not for the same failure again and again
-            assert_eq!(then(&spent(Meter::Turns)), Disposition::Repair { work: None });
-            assert_eq!(then(&Budget { alike: 2, ..FULL }), Disposition::Repair { work: Some(todo(1)) });
-            assert_eq!(then(&Budget { alike: 3, ..FULL }), Disposition::Repair { work: None });
+            assert_eq!(then(&spent(Meter::Turns)), no_more);
+            assert_eq!(then(&Budget { alike: 2, ..FULL }), one_more);
+            assert_eq!(then(&Budget { alike: 3, ..FULL }), no_more);
         }
     }
 }
@@ -241,7 +250,11 @@ fn row_11_a_decided_repair_or_reconciliation_is_made_and_a_wish_to_replan_heard(
         [None, Some(completed(Continuation::ActiveGoal)), Some(Ended::RepairRequired), Some(Ended::Held)];
     for ended in ends {
         let then = |next| follows(ended.clone(), next, &FULL);
-        assert_eq!(then(repair(2)), Disposition::Repair { work: Some(todo(2)) });
+        let one_more = Disposition::Repair { broken: refused(2), work: Some(todo(2)) };
+        assert_eq!(then(repair(2)), one_more);
+        // and where none can be, it is said of what was decided, whatever the last Turn did
+        let spent = follows(ended.clone(), repair(2), &spent(Meter::Turns));
+        assert_eq!(spent, Disposition::Repair { broken: refused(2), work: None });
         assert_eq!(then(RECONCILE), Disposition::Reconcile { look: Some(turn_id(9)) });
     }
     for next in [run(1), repair(1), RECONCILE, WAIT, Next::Closed] {
@@ -369,7 +382,9 @@ proptest! {
         prop_assert_eq!(then.name(), second_reading(last.as_ref(), &fresh, &budget), "{:?}", then);
         // No Turn is begun without budget, nor anything but what is decided.
         let begun = match &then {
-            Disposition::RunNow { todo_id, .. } | Disposition::Repair { work: Some(todo_id) } => Some(todo_id),
+            Disposition::RunNow { todo_id, .. } | Disposition::Repair { work: Some(todo_id), .. } => {
+                Some(todo_id)
+            },
             _ => None,
         };
         if let Some(todo_id) = begun {

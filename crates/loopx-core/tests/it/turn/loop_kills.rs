@@ -197,3 +197,22 @@ fn regress_what_a_loop_only_brought_on_uses_none_of_its_ids() {
     let (_, last) = go(&place, &more, &[]);
     assert_eq!((last.exit, place.head()), (Some(11), head), "{}", last.json);
 }
+
+#[test]
+fn regress_what_follows_a_turn_that_a_loop_only_brought_on_counts_under_its_id() {
+    // given a Turn that another verb began, that was killed, and that brings progress alone
+    let place = place();
+    let run = ["turn", "run", "--agent", "a", "--host", "sh host.sh"];
+    let killed =
+        place.command("user:ana", &run, &[("LOOPX_FAILPOINT", "turn.candidate=kill")]).output().unwrap();
+    assert_eq!(killed.status.signal(), Some(Signal::KILL.as_raw()));
+    // when a loop of one Turn brings it on, then it begins one more, whose host is the second to run
+    let more = ["--op-id", "op", "--turns", "1"];
+    let runs = || fs::read_to_string(place.root().join("runs")).unwrap().lines().count();
+    let used = |ended: &Answer| ended.json.pointer("/error/details/loop/used/turns").cloned();
+    let (_, first) = go(&place, &more, &[]);
+    assert_eq!((used(&first), runs()), (Some(1.into()), 2), "{}", first.json);
+    // and under the same id no other
+    let (_, again) = go(&place, &more, &[]);
+    assert_eq!((used(&again), runs()), (Some(1.into()), 2), "{}", again.json);
+}

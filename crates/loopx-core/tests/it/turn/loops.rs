@@ -25,17 +25,17 @@ fn host(place: &Place, work: &str, prints: &str) {
 const LOOP: &[&str] = &["loop", "run", "--agent", "a", "--host", "sh host.sh"];
 
 /// A loop of these tests never waits for long, unless it says so.
-fn words<'w>(more: &[&'w str]) -> Vec<&'w str> {
+pub(super) fn words<'w>(more: &[&'w str]) -> Vec<&'w str> {
     let bound: &[&str] = if more.contains(&"--wall") { &[] } else { &["--wall", "2m"] };
     [LOOP, more, bound].concat()
 }
 
-fn looped(place: &Place, more: &[&str]) -> Answer {
+pub(super) fn looped(place: &Place, more: &[&str]) -> Answer {
     place.call("user:ana", &words(more))
 }
 
 /// Starts a loop whose stderr can be read while it runs.
-fn start(place: &Place, more: &[&str]) -> Child {
+pub(super) fn start(place: &Place, more: &[&str]) -> Child {
     start_with(place, more, &[])
 }
 
@@ -45,11 +45,11 @@ fn start_with(place: &Place, more: &[&str], env: &[(&str, &str)]) -> Child {
 }
 
 /// What the loop has said so far.
-fn told(place: &Place) -> String {
+pub(super) fn told(place: &Place) -> String {
     fs::read_to_string(place.root().join("told")).unwrap_or_default()
 }
 
-fn states(answer: &Answer) -> Vec<String> {
+pub(super) fn states(answer: &Answer) -> Vec<String> {
     let account =
         answer.json.pointer("/loop").or_else(|| answer.json.pointer("/error/details/loop")).unwrap();
     let turns = account["turns"].as_array().unwrap();
@@ -59,12 +59,12 @@ fn states(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
-fn account<'a>(answer: &'a Answer, name: &str) -> &'a Value {
+pub(super) fn account<'a>(answer: &'a Answer, name: &str) -> &'a Value {
     let at = |start: &str| answer.json.pointer(&format!("{start}/{name}"));
     at("/loop").or_else(|| at("/error/details/loop")).unwrap_or(&Value::Null)
 }
 
-fn add(place: &Place, title: &str) {
+pub(super) fn add(place: &Place, title: &str) {
     place.call("user:ana", &["todo", "add", title]).ok();
 }
 

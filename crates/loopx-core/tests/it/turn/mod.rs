@@ -19,6 +19,7 @@ mod keepers;
 mod kills;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod locks;
+mod loop_ends;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod loop_kills;
 mod loops;

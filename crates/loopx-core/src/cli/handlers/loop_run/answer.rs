@@ -3,21 +3,26 @@
 //! Knows no rule. What only waits, for a moment or a person, is an answer with its own exit code; what went wrong, or was
 //! cut short, is an error of its class with the same account among its details.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use super::{
-    super::{names, schema, show, turn_end, turn_output},
+    super::{names, schema, show, turn_end, turn_output, turn_plan},
     Loop,
     used::Ran,
 };
 use crate::{
     authority::TodoFilter,
-    cli::{Document, Look, Rendered, parse::show_duration_ms, render::text},
+    cli::{Block, Document, Look, Rendered, parse::show_duration_ms, render::text},
     error::{Code, Error, Result},
-    kernel::{Ask, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, reason_reads, recover_command},
+    kernel::{
+        ASKS_MAX, Ask, Asker, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, reason_reads,
+        recover_command, todo_ask_reads, todo_asks,
+    },
     model::{FailedBy, TodoId, json_value},
     projection::{plain, word},
-    turn::controller::{Disposition, Ended, FAILURES_MAX, Meter, Refusal, ReplanWhy, StopWhy},
+    turn::controller::{Broken, Disposition, Ended, FAILURES_MAX, Meter, Refusal, ReplanWhy, StopWhy},
 };
 
 /// The exit code of a loop that ends where it would wait.
@@ -32,6 +37,8 @@ struct Open {
     todo_id: TodoId,
     title: String,
     reason: Reason,
+    /// What frees it, where a person has to.
+    asks: Vec<Ask>,
 }
 
 /// How a loop ends: in words, with what leads on, and with the code where it is an error.
@@ -61,7 +68,7 @@ impl Loop<'_, '_, '_> {
         let open = self.open()?;
         let account = self.account(disposition, &end, &open);
         let Some(code) = end.code else {
-            let lines = self.summary(Document::new().line(end.why.clone()), &open);
+            let lines = self.summary(Document::new().line(end.why.clone()), &open, &end);
             let lines = lines.lines(self.onward_lines(&end));
             let mut body = json!({ "loop": account });
             if let (Value::Object(fields), Some(receipt)) = (&mut body, &self.receipt) {
@@ -80,7 +87,7 @@ impl Loop<'_, '_, '_> {
 
     /// The error that cut the loop short, after the same account as of any other end, where it has run anything.
     pub(super) fn cut_short(&mut self, error: Error) -> Error {
-        if self.used.ran().is_empty() {
+        if self.used.all().is_empty() {
             return error;
         }
         let hint = error.hint_args().map(str::to_owned);
@@ -110,7 +117,7 @@ impl Loop<'_, '_, '_> {
         let again = self.again();
         let is_said = end.command.as_ref() == Some(&again);
         let goes_on = (!is_said).then(|| format!("afterwards: {}", self.reader.command(&again)));
-        let document = self.summary(Document::new(), open).lines(goes_on);
+        let document = self.summary(Document::new(), open, end).lines(goes_on);
         let look = Look {
             colour: self.context.look.colour_err,
             columns: self.context.look.columns_err,
@@ -174,7 +181,7 @@ impl Loop<'_, '_, '_> {
                 "the last Turn says that the plan does not hold",
                 self.last_turn().unwrap_or(plan),
             ),
-            Disposition::Repair { .. } => self.broken(),
+            Disposition::Repair { broken, .. } => self.broken(broken),
             Disposition::Reconcile { .. } => self.unresolved()?,
             Disposition::Refused(refusal) => End::bad(Code::StaleRevision, refused(refusal), plan),
             Disposition::RunNow { .. } => return Err(Error::from(Code::Internal)),
@@ -199,45 +206,51 @@ impl Loop<'_, '_, '_> {
     }
 
     fn last_turn(&self) -> Option<String> {
-        self.used.ran().last().map(|ran| format!("turn show {}", ran.turn_id))
+        self.last.map(|last| format!("turn show {}", last.turn_id))
     }
 
-    /// The last Turn failed, and no further one is begun.
-    fn broken(&self) -> End {
-        let plan = format!("turn plan --agent {} --goal {}", self.agent, self.goal);
-        let Some(last) = self.used.ran().last() else {
-            return End::bad(
-                Code::NotReady,
-                "what is to be done next is a repair, and nothing is left for it",
-                plan,
-            );
-        };
+    /// Something is to be repaired, and no further Turn is begun for it.
+    fn broken(&self, broken: &Broken) -> End {
         let budget = self.used.budget();
+        let spent = budget.spent().map(|meter| self.spent(meter));
+        let rest = spent.unwrap_or_else(|| "no other can be begun now".to_owned());
+        if let Some(last) = self.used.all().last().filter(|_| budget.alike >= FAILURES_MAX) {
+            let (code, why) = failed(&last.ended);
+            let said = self.alike(last, budget.alike);
+            return End::bad(code, format!("{said}: {why}"), turn_output::command(last.turn_id));
+        }
+        match broken {
+            Broken::Turn(turn_id) => {
+                let last = self.used.ran(*turn_id);
+                let (code, why) =
+                    last.map_or_else(|| failed(&Ended::RepairRequired), |ran| failed(&ran.ended));
+                let todo = last.and_then(|ran| ran.todo_id.as_ref()).map(|todo| format!(", on {todo},"));
+                let todo = todo.unwrap_or_default();
+                let why = format!("the last Turn{todo} failed: {why}; and {rest}");
+                End::bad(code, why, turn_output::command(*turn_id))
+            }
+            Broken::Todo { todo_id, failure } => {
+                let note = failure.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+                let why =
+                    format!("{rest}; {todo_id} is to be repaired next, its last result was refused{note}");
+                End::bad(Code::NotReady, why, self.again())
+            }
+        }
+    }
+
+    /// That the last Turns failed in the same way, and on what.
+    fn alike(&self, last: &Ran, count: u8) -> String {
         let todo = last.todo_id.as_ref().map(ToString::to_string).unwrap_or_default();
-        let (code, why) = match &last.ended {
-            Ended::Failed(how) => (failure_code(*how), plain(failure_word(*how)).to_owned()),
-            Ended::Fenced => (Code::OwnershipSuperseded, "another ownership took over".to_owned()),
-            Ended::Completion { .. }
-            | Ended::Progress
-            | Ended::RepairRequired
-            | Ended::ReplanRequired
-            | Ended::Stopped(_)
-            | Ended::Unresolved
-            | Ended::Held
-            | Ended::AtWork => (Code::NotReady, "its result has to be repaired".to_owned()),
-        };
-        let said = if budget.alike >= FAILURES_MAX {
-            format!("{} Turns in a row on {todo} failed alike: {why}", budget.alike)
+        let mut row = self.used.all().iter().rev().take(usize::from(count));
+        if row.all(|ran| ran.todo_id == last.todo_id) {
+            format!("{count} Turns in a row on {todo} failed alike")
         } else {
-            let spent = budget.spent().map(|meter| self.spent(meter));
-            let rest = spent.unwrap_or_else(|| "no other can be begun now".to_owned());
-            format!("the last Turn, on {todo}, failed: {why}; and {rest}")
-        };
-        End::bad(code, said, turn_output::command(last.turn_id))
+            format!("{count} Turns in a row failed alike, the last on {todo}")
+        }
     }
 
     fn unresolved(&mut self) -> Result<End> {
-        let last = self.used.ran().iter().rev().find(|ran| ran.ended == Ended::Unresolved);
+        let last = self.used.all().iter().rev().find(|ran| ran.ended == Ended::Unresolved);
         let Some(turn_id) = last.map(|ran| ran.turn_id) else {
             let plan = format!("turn plan --agent {} --goal {}", self.agent, self.goal);
             return Ok(End::bad(Code::TurnUnresolved, "what a Turn did is not known", plan));
@@ -247,27 +260,46 @@ impl Loop<'_, '_, '_> {
         Ok(End::bad(Code::TurnUnresolved, format!("what the Turn {turn_id} did is not known"), command))
     }
 
-    /// The open Todos, and what each waits for.
+    /// The open Todos, what each waits for, and what frees it; what its own Turns wait with is always among them.
     fn open(&mut self) -> Result<Vec<Open>> {
+        let tried = turn_plan::tried(&mut self.desk, &self.goal)?;
+        let waits = |ran: &&Ran| matches!(ran.ended, Ended::Held | Ended::Unresolved);
+        let waiting: Vec<_> =
+            self.used.all().iter().filter(waits).filter_map(|ran| ran.todo_id.clone()).collect();
         let (goal, agent, workspace) = (&self.goal, &self.agent, &self.workspace);
+        let (endpoint, machine_id) = (&self.endpoint, &self.bench.machine.machine_id);
         self.desk.look(|view, terms| {
             let filter = TodoFilter { goal, live: true, bucket: None };
-            let ids: Vec<_> =
+            let mut ids: Vec<_> =
                 view.todos(&filter, 0, OPEN_MAX)?.into_iter().map(|todo| todo.todo_id).collect();
+            for id in &waiting {
+                if !ids.contains(id) {
+                    ids.push(id.clone());
+                }
+            }
             let mut facts = Facts::new(terms.clone());
             view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
             let row = facts.agent(&(goal.clone(), agent.clone()))?;
             let capabilities = row.map(|row| row.capabilities.clone()).unwrap_or_default();
             let viewer = Viewer { agent_id: agent, capabilities, own_id: None, workspace: Some(workspace) };
-            for _ in 0..READ_ROUNDS {
-                let missing = reason_reads(&ids, &viewer, &facts);
+            let asker = Asker {
+                viewer,
+                endpoint,
+                machine_id: Some(machine_id),
+                seen: BTreeMap::new(),
+                tried: tried.clone(),
+            };
+            for _ in 0..=READ_ROUNDS {
+                let mut missing = reason_reads(&ids, &asker.viewer, &facts);
+                missing.extend(todo_ask_reads(&ids, &facts));
                 view.load(&missing, &mut facts)?;
             }
             let mut open = Vec::new();
             for id in &ids {
-                let Some(todo) = facts.todo(id)? else { continue };
-                let (todo_id, title) = (id.clone(), todo.title.to_string());
-                open.push(Open { todo_id, title, reason: reason(&facts, todo, &viewer)? });
+                let Some(todo) = facts.todo(id)?.filter(|todo| todo.is_live()) else { continue };
+                let reason = reason(&facts, todo, &asker.viewer)?;
+                let asks = todo_asks(&facts, &asker, todo, &reason)?;
+                open.push(Open { todo_id: id.clone(), title: todo.title.to_string(), reason, asks });
             }
             Ok(open)
         })
@@ -290,18 +322,25 @@ impl Loop<'_, '_, '_> {
         account
     }
 
-    fn account_of(&self, disposition: &'static str, end: &End, open: &[Open]) -> Value {
+    fn account_of(&self, disposition: &'static str, end: &End, all: &[Open]) -> Value {
         let turns: Vec<_> = self
             .used
-            .ran()
+            .all()
             .iter()
-            .map(|ran| json!({"turn_id": ran.turn_id, "todo_id": ran.todo_id, "state": ran.state}))
+            .map(|ran| {
+                json!({
+                    "turn_id": ran.turn_id,
+                    "todo_id": ran.todo_id,
+                    "state": ran.state,
+                    "brought_on": !ran.is_begun(),
+                })
+            })
             .collect();
-        let open: Vec<_> = open
+        let rows: Vec<_> = all
             .iter()
             .map(|one| json!({"todo_id": one.todo_id, "title": one.title, "waits_for": one.reason.name()}))
             .collect();
-        let settled = self.used.ran().iter().filter(|ran| ran.state == "settled").count();
+        let settled = self.used.all().iter().filter(|ran| ran.state == "settled").count();
         let mut account = json!({
             "goal_id": self.goal,
             "agent_id": self.agent,
@@ -312,18 +351,22 @@ impl Loop<'_, '_, '_> {
             "settled": settled,
             "used": self.used.object(),
             "budget": self.used.declared().object(),
-            "open": open,
+            "open": rows,
             "again": self.again(),
         });
         if let (Value::Object(fields), Some(command)) = (&mut account, &end.command) {
             fields.insert("next".to_owned(), command.as_str().into());
         }
+        let asks: Vec<_> = asks_of(all).collect();
+        if let (Value::Object(fields), false) = (&mut account, asks.is_empty()) {
+            fields.insert("asks".to_owned(), serde_json::to_value(asks).unwrap_or_default());
+        }
         account
     }
 
     /// What was done, what is left, and what was used: the same of every end.
-    fn summary(&self, mut document: Document, open: &[Open]) -> Document {
-        let ran = self.used.ran();
+    fn summary(&self, mut document: Document, open: &[Open], end: &End) -> Document {
+        let ran = self.used.all();
         if !ran.is_empty() {
             let row = |ran: &Ran| {
                 let todo = ran.todo_id.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -337,13 +380,35 @@ impl Loop<'_, '_, '_> {
                 .map(|one| vec![one.todo_id.to_string(), waits_for(&one.reason), one.title.clone()]);
             document = document.table(&["LEFT", "WAITS FOR", "TITLE"], rows.collect());
         }
-        document.line(self.used.line())
+        document = document.line(self.used.line());
+        let waits = self.waiting(open, end);
+        if waits.is_empty() {
+            return document;
+        }
+        document.with(Block::Heading(2, "Waits for a person".to_owned())).code(waits)
+    }
+
+    /// What a person has to do, each as its command; what leads on from here is said by itself.
+    fn waiting(&self, open: &[Open], end: &End) -> Vec<String> {
+        let mut said: BTreeSet<&str> = end.command.as_deref().into_iter().collect();
+        let mut lines = Vec::new();
+        for one in open {
+            let asks: Vec<_> = one.asks.iter().filter(|ask| said.insert(&ask.command)).collect();
+            if asks.is_empty() {
+                continue;
+            }
+            lines.push(format!("{} ({})", one.todo_id, waits_for(&one.reason)));
+            let commands = asks.iter().map(|ask| names::commanded(&ask.command));
+            lines.extend(commands.map(|command| format!("    {}", self.reader.command(&command))));
+        }
+        lines
     }
 }
 
 /// How a Turn of the loop ended, in words.
 fn ended(ran: &Ran) -> String {
-    match &ran.ended {
+    let more = if ran.is_begun() { "" } else { ", brought on" };
+    let ended = match &ran.ended {
         Ended::Failed(how) => format!("{}: {}", ran.state, plain(failure_word(*how))),
         Ended::Stopped(why) => format!("{}: {}", ran.state, plain(&word(why))),
         Ended::Completion { .. }
@@ -354,6 +419,29 @@ fn ended(ran: &Ran) -> String {
         | Ended::Unresolved
         | Ended::Held
         | Ended::AtWork => ran.state.to_owned(),
+    };
+    ended + more
+}
+
+/// What each person has to do about the open Todos, once.
+fn asks_of(open: &[Open]) -> impl Iterator<Item = &Ask> {
+    let mut said = BTreeSet::new();
+    open.iter().flat_map(|one| &one.asks).filter(move |ask| said.insert(&ask.command)).take(ASKS_MAX)
+}
+
+/// With which code a Turn failed, and why in words.
+fn failed(ended: &Ended) -> (Code, String) {
+    match ended {
+        Ended::Failed(how) => (failure_code(*how), plain(failure_word(*how)).to_owned()),
+        Ended::Fenced => (Code::OwnershipSuperseded, "another ownership took over".to_owned()),
+        Ended::Completion { .. }
+        | Ended::Progress
+        | Ended::RepairRequired
+        | Ended::ReplanRequired
+        | Ended::Stopped(_)
+        | Ended::Unresolved
+        | Ended::Held
+        | Ended::AtWork => (Code::NotReady, "its result has to be repaired".to_owned()),
     }
 }
 

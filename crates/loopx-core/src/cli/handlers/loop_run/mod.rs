@@ -81,7 +81,7 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     };
     let went = looping.look_back().and_then(|()| looping.go());
     let left = looping.give_back();
-    match went.and_then(|end| left.map(|()| end)) {
+    match went.and_then(|end| left.map(|_| end)) {
         Ok(end) => looping.answer(&end),
         Err(error) => Err(looping.cut_short(error)),
     }
@@ -145,7 +145,7 @@ impl Loop<'_, '_, '_> {
             let budget = self.used.budget();
             match disposition(self.last.as_ref(), &fresh, &budget) {
                 Disposition::RunNow { todo_id, turn_id: _ } => self.turn(&todo_id)?,
-                Disposition::Repair { work: Some(todo_id) } => {
+                Disposition::Repair { work: Some(todo_id), .. } => {
                     if self.rest(backoff(u32::from(budget.alike)))? {
                         self.turn(&todo_id)?;
                     }

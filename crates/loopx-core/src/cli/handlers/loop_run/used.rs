@@ -34,6 +34,17 @@ impl Declared {
     }
 }
 
+/// What a loop has done for a Turn; the more it has, the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Share {
+    /// It brought on what another call had begun, with the result that was there.
+    BroughtOn,
+    /// The same, and its own host worked on it.
+    Worked,
+    /// It began it.
+    Begun,
+}
+
 /// One Turn of a loop, as it was left.
 #[derive(Debug, Clone)]
 pub(super) struct Ran {
@@ -41,19 +52,26 @@ pub(super) struct Ran {
     pub(super) todo_id: Option<TodoId>,
     pub(super) state: &'static str,
     pub(super) ended: Ended,
+    share: Share,
     /// What its host says that it cost, with the currency; none where it said nothing.
     cost: Option<(u64, String)>,
 }
 
 impl Ran {
-    pub(super) fn of(turn: &Turn) -> Self {
+    fn of(turn: &Turn, share: Share) -> Self {
         Self {
+            share,
             turn_id: turn.turn_id,
             todo_id: turn.todo_id().cloned(),
             state: turn.state.as_str(),
             ended: Ended::of(turn),
             cost: cost(turn),
         }
+    }
+
+    /// Whether the loop began it; what it only brought on counts for the call that did.
+    pub(super) fn is_begun(&self) -> bool {
+        self.share == Share::Begun
     }
 }
 
@@ -90,13 +108,20 @@ impl Used {
     }
 
     /// Takes note of a Turn, which counts once, however often it is brought on.
-    pub(super) fn note(&mut self, turn: &Turn) {
+    pub(super) fn note(&mut self, turn: &Turn, share: Share) {
+        let before = self.ran(turn.turn_id).map_or(share, |ran| ran.share);
         self.ran.retain(|ran| ran.turn_id != turn.turn_id);
-        self.ran.push(Ran::of(turn));
+        self.ran.push(Ran::of(turn, share.max(before)));
     }
 
-    pub(super) fn ran(&self) -> &[Ran] {
+    /// The Turns that it began or brought on, as they came to rest.
+    pub(super) fn all(&self) -> &[Ran] {
         &self.ran
+    }
+
+    /// One of them.
+    pub(super) fn ran(&self, turn_id: TurnId) -> Option<&Ran> {
+        self.ran.iter().find(|ran| ran.turn_id == turn_id)
     }
 
     /// How much time is left.
@@ -105,16 +130,22 @@ impl Used {
     }
 
     /// The number of the next Turn, from 1.
-    pub(super) fn next_number(&self) -> usize {
-        self.ran.len().saturating_add(1)
+    pub(super) fn next_number(&self) -> u64 {
+        self.turns().saturating_add(1)
     }
 
     pub(super) fn declared(&self) -> &Declared {
         &self.declared
     }
 
+    /// How many Turns it began.
     fn turns(&self) -> u64 {
-        u64::try_from(self.ran.len()).unwrap_or(u64::MAX)
+        u64::try_from(self.ran.iter().filter(|ran| ran.is_begun()).count()).unwrap_or(u64::MAX)
+    }
+
+    /// How many more it brought on.
+    fn brought_on(&self) -> usize {
+        self.ran.iter().filter(|ran| !ran.is_begun()).count()
     }
 
     fn wall_left_ms(&self) -> u64 {
@@ -130,7 +161,8 @@ impl Used {
     fn cost(&self) -> Option<(u64, Option<&str>)> {
         let mut of = None;
         let mut sum = 0_u64;
-        for ran in &self.ran {
+        // What another call's host has cost already is that call's.
+        for ran in self.ran.iter().filter(|ran| ran.share > Share::BroughtOn) {
             let (cost, currency) = ran.cost.as_ref()?;
             if *of.get_or_insert(currency.as_str()) != currency.as_str() {
                 return None;
@@ -144,8 +176,12 @@ impl Used {
     pub(super) fn line(&self) -> String {
         let wall = self.declared.wall_ms.saturating_sub(self.wall_left_ms());
         let turns = if self.declared.turns == 1 { "Turn" } else { "Turns" };
+        let more = match self.brought_on() {
+            0 => String::new(),
+            n => format!(" and {n} brought on"),
+        };
         format!(
-            "used: {} of {} {turns}, {} of {}, {}",
+            "used: {} of {} {turns}{more}, {} of {}, {}",
             self.turns(),
             self.declared.turns,
             show_duration_ms(wall / 1000 * 1000),

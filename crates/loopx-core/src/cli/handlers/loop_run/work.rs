@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use super::{
     super::{progress, turn::is_lost},
     Loop, Onward,
+    used::{Ran, Share},
 };
 use crate::{
     error::{Code, Error, Result},
@@ -15,9 +16,20 @@ use crate::{
     projection::plain,
     turn::{
         self, Admitted, Done, DriverLock, Phase, Start, Watcher,
-        controller::{Ended, mark, next_of},
+        controller::{Ended, mark, next_of, past},
     },
 };
+
+/// Whose a Turn is that a loop drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The loop's own, begun now; it is not counted yet.
+    New,
+    /// The loop's own, that an earlier start of it began.
+    Own,
+    /// Another call's, to which what would follow belongs too: under the loop's id nobody would find it again.
+    Others,
+}
 
 /// Watches one Turn of a loop: shows it, and says whether the loop goes on from there.
 struct Watch<'w> {
@@ -71,7 +83,7 @@ impl Loop<'_, '_, '_> {
             let Some(turn_id) = turn_id else { return Ok(()) };
             self.begun += 1;
             let turn = super::super::names::turn_row(&mut self.desk, turn_id)?;
-            self.used.note(&turn);
+            self.used.note(&turn, Share::Begun);
             before = Some(turn);
         }
     }
@@ -99,7 +111,10 @@ impl Loop<'_, '_, '_> {
         let admitted = if let Some(Onward { receipt, lock, .. }) = onward {
             Admitted::next(receipt, lock)
         } else {
-            self.give_back()?;
+            if self.give_back()? {
+                // What it held last is not its agent's last Turn any more.
+                self.last = None;
+            }
             match self.admit(&start) {
                 Ok(admitted) => admitted,
                 Err(refused) => {
@@ -114,7 +129,10 @@ impl Loop<'_, '_, '_> {
         self.told = None;
         let of = self.used.declared().turns;
         self.say(&format!("Turn {} of at most {of}: {todo_id}", self.used.next_number()));
-        self.watched(|site, host, watch| turn::drive(site, &start, admitted, host, watch))
+        let done =
+            self.watched(Whose::New, |site, host, watch| turn::drive(site, &start, admitted, host, watch))?;
+        self.last = Some(mark(&done.receipt)?);
+        self.take_in(&done, Share::Begun)
     }
 
     fn start(&self, todo_id: &TodoId) -> Result<Start> {
@@ -134,8 +152,32 @@ impl Loop<'_, '_, '_> {
         let (agent, todo_id) = (&self.agent, &start.todo_id);
         let concerns = |turn: &Turn| turn.agent_id == *agent || turn.todo_id() == Some(todo_id);
         let mut site = self.bench.site(&mut self.desk);
-        turn::prove_before(&mut site, &start.goal_id, &concerns)?;
-        turn::admit(&mut site, start)
+        let proved = turn::prove_before(&mut site, &start.goal_id, &concerns)?;
+        let admitted = turn::admit(&mut site, start);
+        self.keep_up(&proved)?;
+        admitted
+    }
+
+    /// Holds the last move of a Turn that it brought on, where that is its agent's last one; else what it held.
+    fn hold(&mut self, done: &Done) -> Result<()> {
+        let (goal, agent) = (&self.goal, &self.agent);
+        let past = self.desk.look(|view, _| past(view, goal, agent))?;
+        let mark = mark(&done.receipt)?;
+        if past.is_some_and(|past| past.mark == mark) {
+            self.last = Some(mark);
+        }
+        Ok(())
+    }
+
+    /// Holds on to the Turn that it holds, where its own proof has moved that.
+    fn keep_up(&mut self, proved: &[Done]) -> Result<()> {
+        for done in proved {
+            let mark = mark(&done.receipt)?;
+            if self.last.is_some_and(|last| last.turn_id == mark.turn_id) {
+                self.last = Some(mark);
+            }
+        }
+        Ok(())
     }
 
     /// Brings a Turn on from where a crash left it; no, where that cannot be told from here.
@@ -144,16 +186,25 @@ impl Loop<'_, '_, '_> {
     pub(super) fn recover(&mut self, turn_id: TurnId) -> Result<bool> {
         self.say(&format!("bringing on the Turn {turn_id} from where it was left"));
         let base = turn::minted_id()?;
-        let went = self.watched(|site, host, watch| turn::resume(site, turn_id, &base, Some(host), watch));
+        let attempts = super::super::names::turn_row(&mut self.desk, turn_id)?.attempts.len();
+        let is_own = self.used.ran(turn_id).is_some_and(Ran::is_begun);
+        let whose = if is_own { Whose::Own } else { Whose::Others };
+        let went =
+            self.watched(whose, |site, host, watch| turn::resume(site, turn_id, &base, Some(host), watch));
         match went {
-            Ok(()) => {
+            Ok(done) => {
+                let has_worked = done.turn().attempts.len() > attempts;
+                self.hold(&done)?;
+                self.take_in(&done, if has_worked { Share::Worked } else { Share::BroughtOn })?;
                 // What is brought on again and again comes to no end by itself.
-                self.lost += 1;
+                self.lost = if done.turn().is_terminal() { 0 } else { self.lost + 1 };
                 Ok(self.lost < super::LOST_MAX)
             }
             Err(error) => match error.code() {
                 Code::TurnUnresolved => {
-                    self.note_turn(turn_id)?;
+                    let turn = super::super::names::turn_row(&mut self.desk, turn_id)?;
+                    let has_worked = turn.attempts.len() > attempts;
+                    self.used.note(&turn, if has_worked { Share::Worked } else { Share::BroughtOn });
                     Ok(false)
                 }
                 // Another recovery has it, or had it.
@@ -165,17 +216,12 @@ impl Loop<'_, '_, '_> {
         }
     }
 
-    fn note_turn(&mut self, turn_id: TurnId) -> Result<()> {
-        let turn = super::super::names::turn_row(&mut self.desk, turn_id)?;
-        self.used.note(&turn);
-        Ok(())
-    }
-
-    /// Lets a Turn be driven, shown and listened to, and takes in where it ended.
+    /// Lets a Turn be driven, shown and listened to.
     fn watched(
         &mut self,
+        whose: Whose,
         drive: impl FnOnce(&mut turn::Site<'_>, &dyn turn::Host, &dyn Watcher) -> Result<Done>,
-    ) -> Result<()> {
+    ) -> Result<Done> {
         let Self { context, who, desk, bench, host, signals, used, .. } = self;
         // The first signal lets the Turn come to its end, the second ends it.
         let progress = progress::watch(context, who, || signals.count() > 1);
@@ -187,13 +233,12 @@ impl Loop<'_, '_, '_> {
             }
         };
         let used = &*used;
-        // What this Turn takes is not counted yet.
         let goes_on = || {
             let mut budget = used.budget();
             if let turn::controller::Left::Some(left) = &mut budget.turns {
-                *left = left.saturating_sub(1);
+                *left = left.saturating_sub(u64::from(whose == Whose::New));
             }
-            signals.count() == 0 && budget.spent().is_none()
+            whose != Whose::Others && signals.count() == 0 && budget.spent().is_none()
         };
         let watch = Watch { progress: &progress, warns: &warns, goes_on: &goes_on, next: RefCell::new(None) };
         let done = drive(&mut bench.site(desk), host.as_ref(), &watch);
@@ -203,36 +248,36 @@ impl Loop<'_, '_, '_> {
             Err(_) => drop(progress),
         }
         let done = done?;
-        self.take_in(&done, next)
-    }
-
-    fn take_in(&mut self, done: &Done, next: Option<DriverLock>) -> Result<()> {
-        let turn = done.turn();
-        self.used.note(turn);
-        self.last = Some(mark(&done.receipt)?);
-        self.receipt = Some(done.receipt.clone());
-        if let (Some(lock), Some(todo_id)) = (next, turn.todo_id()) {
+        if let (Some(lock), Some(todo_id)) = (next, done.turn().todo_id()) {
             let own_id = done.receipt.outcome::<Outcome>()?.own_id;
             let (receipt, todo_id) = (done.receipt.clone(), todo_id.clone());
             self.onward = Some(Onward { receipt, lock, own_id, todo_id });
         }
-        let line = said(done);
-        self.say(&line);
-        turn::prove_after(&mut self.bench.site(&mut self.desk), &done.receipt)?;
-        Ok(())
+        Ok(done)
     }
 
-    /// Stops the Turn that was admitted to go on with, and is not gone on with; its slot is given back.
+    /// Takes in where a Turn ended, and settles what that has freed.
+    fn take_in(&mut self, done: &Done, share: Share) -> Result<()> {
+        self.used.note(done.turn(), share);
+        self.receipt = Some(done.receipt.clone());
+        let line = said(done);
+        self.say(&line);
+        let freed = turn::prove_after(&mut self.bench.site(&mut self.desk), &done.receipt)?;
+        self.keep_up(&freed)
+    }
+
+    /// Stops the Turn that was admitted to go on with, and is not gone on with; its slot is given back. Whether there was
+    /// one.
     ///
     /// Errors: `store_*`.
-    pub(super) fn give_back(&mut self) -> Result<()> {
-        let Some(Onward { receipt, lock, todo_id, .. }) = self.onward.take() else { return Ok(()) };
+    pub(super) fn give_back(&mut self) -> Result<bool> {
+        let Some(Onward { receipt, lock, todo_id, .. }) = self.onward.take() else { return Ok(false) };
         let start = Start { operation_id: turn::minted_id()?, ..self.start(&todo_id)? };
         let admitted = Admitted::next(receipt, lock);
         let mut site = self.bench.site(&mut self.desk);
         let done = turn::drive(&mut site, &start, admitted, self.host.as_ref(), &|| true)?;
         self.receipt = Some(done.receipt);
-        Ok(())
+        Ok(true)
     }
 }
 
