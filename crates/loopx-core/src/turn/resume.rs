@@ -182,7 +182,8 @@ impl Recovery<'_> {
         let tree = present_tree(site, around)?;
         let step = Step::Prove { turn_id, executor_gone: self.known == Emptied::Proved, tree };
         let operation = around.proof(unused(site, &self.driver.base, Commit::Prove)?, step);
-        self.driver.last = Some(site.authority.submit_step(&self.lock, operation)?);
+        let receipt = site.authority.submit_step(&self.lock, operation);
+        self.driver.last = Some(receipt.map_err(|refused| again::with_causes(refused, around))?);
         Ok(())
     }
 

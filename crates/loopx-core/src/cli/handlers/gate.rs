@@ -42,11 +42,9 @@ pub(in crate::cli) fn open(context: &mut Context<'_, '_>, args: &Args) -> Result
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let gate_id = done.outcome.gate_id.ok_or_else(|| Error::from(Code::Internal))?;
     let answers = answer_command(&names::short(&gate_id), kind, &options, false);
-    let reader = Reader::of(context, args, &desk);
     let document = Document::new()
         .line(format!("asked; gate {gate_id}"))
-        .line(format!("a person answers: {}", reader.command(&answers)))
-        .lines(reader.refusal(&answers));
+        .line(format!("a person answers: {}", Reader::of(context, args, &desk).command(&answers)));
     answer(gate_id, &done, document)
 }
 
