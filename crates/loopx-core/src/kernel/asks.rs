@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Asker, Facts, Read, Reason, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
+use super::{Asker, Facts, Read, Reason, Seen, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
 use crate::{
-    error::{Code, Error, Result, shell_line},
+    error::{Code, Error, Result, echo, shell_line},
     model::{
-        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Todo, TodoId, TodoState, Turn, TurnId,
-        TurnState, Unresolved, gathered,
+        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Stopped, Todo, TodoId, TodoState, Turn,
+        TurnId, TurnState, Unresolved, gathered,
     },
 };
 
@@ -28,6 +28,9 @@ pub struct Ask {
     pub about: String,
     /// The command that moves it.
     pub command: String,
+    /// What is asked, in one line, where that is a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
 }
 
 impl Ask {
@@ -38,14 +41,67 @@ impl Ask {
 }
 
 fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
-    Ask { why, about: about.to_string(), command }
+    Ask { why, about: about.to_string(), command, question: None }
 }
 
 /// What answers a gate that blocks.
 pub fn gate_ask(gate: &Gate) -> Ask {
     let id = gate.gate_id;
     let is_denied = matches!(gate.state, GateState::Denied { .. });
-    ask("gate", &id, answer_command(&id.to_string(), gate.kind, &gate.options, is_denied))
+    let command = answer_command(&id.to_string(), gate.kind, &gate.options, is_denied);
+    Ask { question: Some(echo(gate.question.as_str()).into_owned()), ..ask("gate", &id, command) }
+}
+
+/// The questions with which the executor of a Turn ended it, as far as they are not answered.
+pub fn end_asks(facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
+    let (TurnState::Stopped { why: Stopped::UserAction }, Some(todo_id)) = (&turn.state, turn.todo_id())
+    else {
+        return Ok(Vec::new());
+    };
+    // They were opened in the commit of its end.
+    let is_its = |gate: &&Gate| Some(gate.opened_at) == turn.ended_at;
+    Ok(facts.todo_gates(todo_id)?.into_iter().filter(is_its).map(gate_ask).collect())
+}
+
+/// What an edge sees beside the ledger: its machine, the drivers on it, and what was looked into in vain.
+#[derive(Clone, Copy)]
+pub struct Sight<'s> {
+    /// This machine.
+    pub machine_id: Option<&'s MachineId>,
+    /// What its locks say of whoever drives, or proves, a Turn; none: unknown.
+    pub driver: &'s dyn Fn(TurnId) -> Option<Seen>,
+    /// Unresolved Turns whose readback was tried as they stand now, and led nowhere.
+    pub tried: &'s BTreeSet<TurnId>,
+}
+
+impl std::fmt::Debug for Sight<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sight").field("machine_id", &self.machine_id).finish_non_exhaustive()
+    }
+}
+
+/// The command that brings on a Turn which nobody holds; none while somebody brings it on, or where nobody here can.
+pub fn onward_command(turn: &Turn, sight: &Sight<'_>) -> Option<String> {
+    let is_elsewhere =
+        turn.is_driven() && turn.machine_id.is_some() && turn.machine_id.as_ref() != sight.machine_id;
+    let is_left = !is_elsewhere && (sight.driver)(turn.turn_id) == Some(Seen::Gone);
+    match &turn.state {
+        TurnState::Unresolved { .. } => {
+            Some(unresolved_ask(turn, may_be_told(turn, sight.machine_id, sight.tried)).command)
+        }
+        TurnState::Candidate if is_left => Some(recover_command(turn.turn_id)),
+        TurnState::Admitted | TurnState::Dispatched if is_left && turn.is_driven() => {
+            Some(recover_command(turn.turn_id))
+        }
+        TurnState::Candidate
+        | TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Held { .. }
+        | TurnState::Settled
+        | TurnState::Stopped { .. }
+        | TurnState::Failed { .. }
+        | TurnState::Fenced => None,
+    }
 }
 
 /// What answers the gates that block a whole Goal.
@@ -100,6 +156,7 @@ pub fn held_reads(turn: &Turn, facts: &Facts) -> BTreeSet<Read> {
 /// Asks for what [`held_asks`] looks at beside the Turn.
 pub(super) fn want_held(turn: &Turn, wanted: &mut Wanted<'_>) {
     turn::want_causes(turn, wanted);
+    turn::want_tree(turn, wanted);
     wanted.want(Read::GoalGates(turn.goal_id.clone()));
     if let Some(todo_id) = turn.todo_id() {
         wanted.want(Read::CancelledDeps(todo_id.clone()));
@@ -107,14 +164,16 @@ pub(super) fn want_held(turn: &Turn, wanted: &mut Wanted<'_>) {
 }
 
 /// What frees a held Turn, cause by cause; nothing left means that a proof settles it. What ends by itself is not named,
-/// nor what comes after a pause.
-pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>> {
+/// nor what comes after a pause. Where other work is in the way, that is brought on, and nothing proves the Turn before.
+pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(Option<Cause>, Ask)>> {
     let id = turn.turn_id;
     let held = |command: String| ask(Code::Held.as_str(), &id, command);
     let causes = turn::causes(facts, turn)?;
-    if turn::is_provable(&causes) {
+    let beside = turn::waits_for(facts, turn, &causes)?;
+    if turn::is_provable(&causes) && beside.is_none() {
         return Ok(vec![(causes.first().copied(), held(prove_command(id)))]);
     }
+    let beside = beside.and_then(|other| Some((other.turn_id, onward_command(other, sight)?)));
     let mut asks = Vec::new();
     // What a person paused is asked about before anything else of it, as its reason has it.
     let paused = causes.contains(&Cause::Hold);
@@ -136,16 +195,19 @@ pub fn held_asks(facts: &Facts, turn: &Turn) -> Result<Vec<(Option<Cause>, Ask)>
                 gates
             }
             (Cause::Acceptance, _) => {
-                let answer =
-                    |gate_id| ask(Code::Held.as_str(), &gate_id, format!("gate resolve {gate_id} --approve"));
-                turn.acceptance_gate.map(answer).into_iter().collect()
+                let gate = turn.acceptance_gate.and_then(|gate_id| facts.rows().gates.get(&gate_id));
+                gate.map(|gate| Ask { why: Code::Held.as_str(), ..gate_ask(gate) }).into_iter().collect()
             }
             (Cause::Hold, Some(todo_id)) => vec![held(format!("todo unhold {todo_id}"))],
             (Cause::Deps, Some(todo_id)) => {
                 let cut = |dep| held(format!("todo unlink {todo_id} --depends-on {dep}"));
                 facts.cancelled_dep(todo_id).map(cut).into_iter().collect()
             }
-            (Cause::Hold | Cause::Deps, None) | (Cause::TreeBusy | Cause::AgentBusy, _) => Vec::new(),
+            (Cause::TreeBusy | Cause::AgentBusy, _) => {
+                let other = |(other, command)| ask(Code::Held.as_str(), &other, command);
+                beside.clone().map(other).into_iter().collect()
+            }
+            (Cause::Hold | Cause::Deps, None) => Vec::new(),
         };
         asks.extend(found.into_iter().map(|ask| (Some(cause), ask)));
     }
@@ -190,7 +252,7 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
             facts.turn(turn_id)?.map(|turn| unresolved_ask(turn, told(turn))).into_iter().collect()
         }
         Reason::Held(turn_id, _) => match facts.turn(turn_id)?.filter(|turn| turn.goal_id == *id.goal()) {
-            Some(turn) => held_asks(facts, turn)?.into_iter().map(|(_, ask)| ask).collect(),
+            Some(turn) => asker.held_asks(facts, turn)?,
             // What another Goal holds is shown there.
             None => vec![ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))],
         },

@@ -31,8 +31,9 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, abandon_command, close_asks, close_reads, gate_ask, held_asks, held_reads, may_be_told,
-    person_ask, recover_command, todo_ask_reads, todo_asks, unresolved_ask,
+    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, end_asks, gate_ask, held_asks,
+    held_reads, may_be_told, onward_command, person_ask, recover_command, todo_ask_reads, todo_asks,
+    unresolved_ask,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
@@ -40,7 +41,7 @@ pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Depth, Facts, IdList, Read, Rows, Terms, Used, Writes};
-pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command};
+pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command, deny_command};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
@@ -50,8 +51,8 @@ pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
-    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around, busy_with,
-    causes as turn_causes, is_provable,
+    Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around,
+    causes as turn_causes, is_approved, is_provable, waits_for,
 };
 
 use crate::{

@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use super::{
     ASKS_MAX, Ask, Depth, Facts, Read, Reason, Viewer, Wanted,
-    asks::{close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask},
+    asks::{
+        Sight, close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask,
+    },
     claim, quota, reason, turn,
 };
 use crate::{
@@ -35,6 +37,15 @@ pub struct Asker<'a> {
     pub seen: BTreeMap<TurnId, Seen>,
     /// Unresolved Turns whose readback was tried as they stand now, and led nowhere.
     pub tried: BTreeSet<TurnId>,
+}
+
+impl Asker<'_> {
+    /// What frees a held Turn, as is seen from here.
+    pub(super) fn held_asks(&self, facts: &Facts, turn: &Turn) -> Result<Vec<Ask>> {
+        let driver = |turn_id| self.seen.get(&turn_id).copied();
+        let sight = Sight { machine_id: self.machine_id, driver: &driver, tried: &self.tried };
+        Ok(held_asks(facts, turn, &sight)?.into_iter().map(|(_, ask)| ask).collect())
+    }
 }
 
 /// What an edge saw of an executor.
@@ -164,6 +175,9 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
         wanted.want(Read::CancelledDeps(todo.todo_id.clone()));
     }
     turn::asked_reads(|turn| turn.goal_id == *goal, &mut wanted);
+    for turn in wanted.rows().turns.values().filter(|turn| turn.goal_id == *goal) {
+        turn::want_tree(turn, &mut wanted);
+    }
     wanted.missing
 }
 
@@ -391,7 +405,7 @@ fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) ->
     let mut asks = Vec::new();
     for turn in quota::holders(facts, goal_id, asker.viewer.agent_id)? {
         match turn.state {
-            TurnState::Held { .. } => asks.extend(held_asks(facts, turn)?.into_iter().map(|(_, ask)| ask)),
+            TurnState::Held { .. } => asks.extend(asker.held_asks(facts, turn)?),
             TurnState::Unresolved { .. } => {
                 asks.push(unresolved_ask(turn, may_be_told(turn, asker.machine_id, &asker.tried)));
             }

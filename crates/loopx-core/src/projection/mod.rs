@@ -31,8 +31,8 @@ pub use status::{
 };
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
-pub use turn::{TurnQuery, TurnRow, last_ended, left, turns, word};
-pub use words::{mend, plain, should};
+pub use turn::{TurnQuery, TurnRow, last_ended, left, left_of, turns, word};
+pub use words::{asked, mend, plain, question, should};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,10 @@
 //!
 //! Programs get the codes; nothing here is compared.
 
-use crate::error::Code;
+use crate::{
+    error::Code,
+    kernel::{Ask, deny_command},
+};
 
 const GOAL_CLOSED: &str = Code::GoalClosed.as_str();
 const GOAL_STOPPED: &str = Code::GoalStopped.as_str();
@@ -88,6 +91,19 @@ pub fn plain(code: &str) -> &str {
         "acceptance_gap" => "a criterion is not shown yet",
         other => other,
     }
+}
+
+/// What is asked, where that is a question, and how it is refused, where its command approves.
+pub fn question(ask: &Ask) -> Option<String> {
+    let question = ask.question.as_ref()?;
+    let refused = deny_command(&ask.command).map(|_| " (`--deny` in place of `--approve` says no)");
+    Some(format!("\u{ab}{question}\u{bb}{}", refused.unwrap_or_default()))
+}
+
+/// What a person is asked for, in words: why, about what, and the question.
+pub fn asked(ask: &Ask, about: &str) -> String {
+    let question = ask.question.as_ref().map(|question| format!(": \u{ab}{question}\u{bb}"));
+    format!("{} ({about}){}", plain(ask.why), question.unwrap_or_default())
 }
 
 /// What a person can do about a failure of a host, in words that follow what happened.

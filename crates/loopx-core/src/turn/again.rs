@@ -9,10 +9,13 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{self, Outcome},
-    model::{Cause, OperationId, Receipt, Turn, TurnState},
+    kernel::Outcome,
+    model::{Cause, OperationId, Receipt, Turn, TurnState, json_value},
     projection,
 };
+
+/// How many questions a message repeats.
+const QUESTIONS_MAX: usize = 3;
 
 /// Whether a changed requirement alone holds the result, so that its host is given the new one, attempts being left.
 pub(super) fn may_try_again(around: &Around, host: Option<&dyn Host>) -> bool {
@@ -54,22 +57,41 @@ pub(super) fn nothing_to_do(around: &Around) -> Error {
     let turn = &around.turn;
     let (id, state) = (turn.turn_id, turn.state.as_str());
     let error = match turn.state {
-        TurnState::Held { .. } => {
-            let words: Vec<_> = around.causes.iter().map(projection::word).collect();
-            let said: Vec<_> = words.iter().map(|word| projection::plain(word)).collect();
-            Error::new(Code::Held, format!("the result of the Turn {id} is held: {}", said.join(", ")))
-                .detail("causes", words)
-        }
+        TurnState::Held { .. } => held(around),
         _ => {
             Error::new(Code::NotReady, format!("nothing is left to do about the Turn {id}, which is {state}"))
+                .hint(around.onward().unwrap_or_else(|| format!("turn show {id}")))
         } // wildcard: no other state waits for somebody
     };
-    let error = error.detail("turn_id", id.to_string()).detail("state", state);
-    match (around.asks.first(), kernel::busy_with(&around.facts, turn)) {
-        (Some(ask), _) => error.hint(ask.command.clone()),
-        (None, Ok(Some(other))) => {
-            error.detail("busy_with", other.turn_id.to_string()).hint(format!("turn show {}", other.turn_id))
-        }
-        (None, Ok(None) | Err(_)) => error.hint(format!("turn show {id}")),
+    error.detail("turn_id", id.to_string()).detail("state", state)
+}
+
+/// That a result is held, by what, what is asked, and what leads on.
+pub fn held(around: &Around) -> Error {
+    let turn = &around.turn;
+    let id = turn.turn_id;
+    let words: Vec<_> = around.causes.iter().map(projection::word).collect();
+    let error = Error::new(Code::Held, format!("the result of the Turn {id} is held: {}", held_by(around)))
+        .detail("causes", words)
+        .hint(around.onward().unwrap_or_else(|| format!("turn show {id}")));
+    let error = match around.waits_for() {
+        Some(other) => error.detail("busy_with", other.turn_id.to_string()),
+        None => error,
+    };
+    if around.asks.iter().any(|ask| ask.question.is_some()) {
+        return error.detail("asks", json_value(&around.asks).unwrap_or_default());
     }
+    error
+}
+
+/// What holds a result, in words: each cause, the Turn that is in the way, and the questions.
+pub(super) fn held_by(around: &Around) -> String {
+    let plain = |cause| projection::plain(&projection::word(cause)).to_owned();
+    let mut said = around.causes.iter().map(plain).collect::<Vec<_>>().join(", ");
+    if let Some(other) = around.waits_for() {
+        let todo = other.todo_id().map(|todo| format!(" on {todo}")).unwrap_or_default();
+        said = format!("{said} (the Turn {}{todo})", other.turn_id);
+    }
+    let questions: Vec<_> = around.asks.iter().filter_map(projection::question).take(QUESTIONS_MAX).collect();
+    if questions.is_empty() { said } else { format!("{said}: {}", questions.join("; ")) }
 }

@@ -146,6 +146,11 @@ impl GuardLock {
         }
     }
 
+    /// Whether the guardian of an attempt of this machine lives; looked at, never taken.
+    pub(super) fn seen(locks: &Path, turn_id: TurnId, attempt: u8) -> Option<Seen> {
+        seen(&guard_path(locks, turn_id, attempt))
+    }
+
     /// Writes into the file who holds it; whoever comes later reads it there. Said again, it says more.
     pub(super) fn note(&self, guardian: &Guardian) -> Result<()> {
         let text = serde_json::to_vec(guardian).map_err(|e| Error::from(Code::Internal).internal(e))?;

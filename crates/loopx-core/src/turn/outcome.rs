@@ -178,7 +178,7 @@ impl Driver<'_> {
 
     /// Whether the host may be started again after this attempt.
     fn has_attempts_after(&self, number: u8) -> bool {
-        self.host.is_some_and(|host| number < host.hosting().attempts_max)
+        has_attempts_after(self.host, number)
     }
 
     /// Records what a host's end means.
@@ -308,6 +308,11 @@ fn weakened(
             .map(|_| Guarantee::SubReaper),
     };
     held_by.filter(|held_by| recorded < *held_by)
+}
+
+/// Whether a host may be started again after an attempt.
+pub(super) fn has_attempts_after(host: Option<&dyn Host>, number: u8) -> bool {
+    host.is_some_and(|host| number < host.hosting().attempts_max)
 }
 
 /// What a guardian that is gone has left of an attempt of this machine; of one of an earlier boot, only what it wrote.

@@ -6,6 +6,7 @@ use super::{
     again,
     attached::{Done, Proving},
     commits::{Commit, ROUNDS, last_receipt, unused},
+    course::Course,
     driver::{Driver, Flow},
     examine::examine,
     guard::{Presence, Remains},
@@ -156,35 +157,23 @@ struct Recovery<'h> {
 impl Recovery<'_> {
     /// Settles what the crash left open; yes, when the driver can go on from there.
     fn settle_past(&mut self, site: &mut Site<'_>, around: &Around) -> Result<bool> {
-        let turn = &around.turn;
-        if turn.stop_wish.is_some()
-            && !matches!(turn.state, TurnState::Unresolved { .. } | TurnState::Held { .. })
-        {
-            self.prove(site, around)?;
-            return Ok(false);
-        }
-        match &turn.state {
-            TurnState::Admitted if around.has_expired() => {
+        match Course::of(around, self.driver.host.is_some()) {
+            Course::Ends => {
                 self.prove(site, around)?;
                 Ok(false)
             }
-            // Nothing was started, and how to start it was never kept: it is given back, and can be run again.
-            TurnState::Admitted if self.driver.host.is_none() => {
+            Course::GivesBack => {
                 self.driver.stop(site, &self.lock, around)?;
                 Ok(false)
             }
-            TurnState::Admitted | TurnState::Candidate => Ok(true),
-            TurnState::Held { .. } => {
-                if kernel::is_provable(&around.causes) {
-                    self.prove(site, around)?;
-                }
+            Course::Starts | Course::Validates | Course::Holds => Ok(true),
+            Course::Proves => {
+                self.prove(site, around)?;
                 Ok(true)
             }
-            TurnState::Dispatched => self.dispatched(site, around),
-            TurnState::Unresolved { why, .. } => self.unresolved(site, around, *why),
-            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
-                Ok(false)
-            }
+            Course::Reads => self.dispatched(site, around),
+            Course::Looks(why) => self.unresolved(site, around, why),
+            Course::Over => Ok(false),
         }
     }
 
@@ -193,7 +182,8 @@ impl Recovery<'_> {
         let tree = present_tree(site, around)?;
         let step = Step::Prove { turn_id, executor_gone: self.known == Emptied::Proved, tree };
         let operation = around.proof(unused(site, &self.driver.base, Commit::Prove)?, step);
-        self.driver.last = Some(site.authority.submit_step(&self.lock, operation)?);
+        let receipt = site.authority.submit_step(&self.lock, operation);
+        self.driver.last = Some(receipt.map_err(|refused| again::with_causes(refused, around))?);
         Ok(())
     }
 
@@ -326,7 +316,7 @@ enum KeptOf {
 }
 
 /// The start of a host that is only asked to read, and never started.
-fn reader() -> Hosting {
+pub(super) fn reader() -> Hosting {
     Hosting { argv: vec!["-".to_owned()], folder: "/".into(), wall_ms: 0, attempts_max: 1 }
 }
 
@@ -396,7 +386,8 @@ fn resume_proving(
     Ok(Done { receipt, around: site.around(turn_id)?, left: Vec::new() })
 }
 
-fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host>>> {
+/// The host of a Turn, as it was kept, so that the same one is started again.
+pub(super) fn kept_host(site: &mut Site<'_>, turn_id: TurnId) -> Result<Option<Box<dyn Host>>> {
     let body = site.private.latest(Kind::Hosting, &turn_id.to_string())?;
     let Some(body) = body else { return Ok(None) };
     let KeptHost { name, hosting } = KeptHost::decode(&body.bytes)?;

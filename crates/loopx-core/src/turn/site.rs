@@ -12,7 +12,7 @@ use std::{
 use super::{
     guard::{self, Guarding, Presence},
     host::Hosts,
-    lock::{Guardian, Told},
+    lock::{DriverLock, Guardian, Told},
     snapshot::Keep,
     tree::{self, Tree},
     tries,
@@ -26,7 +26,7 @@ use crate::{
         profile::Profile,
     },
     error::{Code, Error, Result},
-    kernel::{self, Ask, Facts, READ_ROUNDS, Read},
+    kernel::{self, Ask, Facts, READ_ROUNDS, Read, Sight},
     model::{
         Actor, Assurance, Cause, Digest, Door, Expected, Goal, Label, MachineId, Operation, OperationId,
         Provenance, Receipt, Todo, Turn, TurnId, TurnState, Validator, Workspace,
@@ -162,6 +162,18 @@ impl Around {
         self.todo.as_ref().map_or(&self.goal.validators, |todo| kernel::validators(&self.goal, todo))
     }
 
+    /// The other Turn whose end this one waits for.
+    pub fn waits_for(&self) -> Option<&Turn> {
+        kernel::waits_for(&self.facts, &self.turn, &self.causes).ok().flatten()
+    }
+
+    /// The command that leads on from where the Turn is held, or stands unresolved; where it only waits, the one that shows
+    /// what for.
+    pub fn onward(&self) -> Option<String> {
+        let shown = || self.waits_for().map(|other| format!("turn show {}", other.turn_id));
+        self.asks.first().map(|ask| ask.command.clone()).or_else(shown)
+    }
+
     /// Whether the ownership of the Turn has run out.
     pub fn has_expired(&self) -> bool {
         let own = self.todo.as_ref().and_then(|todo| todo.ownership.as_ref());
@@ -218,9 +230,15 @@ impl Site<'_> {
         let mut around = read_around(self.authority, turn_id)?;
         around.asks = match around.turn.state {
             TurnState::Held { .. } => {
-                let asks = kernel::held_asks(&around.facts, &around.turn)?;
+                let beside = kernel::waits_for(&around.facts, &around.turn, &around.causes)?;
+                let tried = tries::tried(self.private, &Vec::from_iter(beside.cloned()))?;
+                let (driver, machine_id) =
+                    (|id| DriverLock::seen(&self.machine.locks, id), &self.machine.machine_id);
+                let sight = Sight { machine_id: Some(machine_id), driver: &driver, tried: &tried };
+                let asks = kernel::held_asks(&around.facts, &around.turn, &sight)?;
                 asks.into_iter().map(|(_, ask)| ask).collect()
             }
+            TurnState::Stopped { .. } => kernel::end_asks(&around.facts, &around.turn)?,
             TurnState::Unresolved { .. } => {
                 let tried = tries::tried(self.private, std::slice::from_ref(&around.turn))?;
                 let told = kernel::may_be_told(&around.turn, Some(&self.machine.machine_id), &tried);

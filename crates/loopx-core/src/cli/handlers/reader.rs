@@ -10,7 +10,7 @@ use super::{
 use crate::{
     cli::{Args, Context, Format, Origin, Var, config},
     error::{Error, shell_line},
-    kernel::{Person, Verb},
+    kernel::{Person, Verb, deny_command},
     model::Actor,
 };
 
@@ -61,6 +61,11 @@ impl Reader {
     /// A whole command; of one that waits for somebody's own words, a template.
     pub(super) fn command(&self, arguments: &str) -> String {
         format!("{} {}", self.program, self.arguments(arguments))
+    }
+
+    /// How to say no, beside a command that approves.
+    pub(super) fn refusal(&self, arguments: &str) -> Option<String> {
+        deny_command(arguments).map(|deny| format!("to say no: {}", self.command(&deny)))
     }
 
     /// What follows the program's name; of a person's command that its reader cannot run, that it is one.

@@ -101,7 +101,9 @@ fn of_goal(
     let mut document =
         document.heading(format!("{}{state}: {}", goal.goal_id, goal.objective)).with(facts.block());
     if let Some(next) = &goal.first {
-        document = document.line(format!("next: {}", reader.command(&names::commanded(&next.command))));
+        let command = names::commanded(&next.command);
+        document =
+            document.line(format!("next: {}", reader.command(&command))).lines(reader.refusal(&command));
     }
     let owners: Vec<_> = goal.owners.iter().map(|owned| owner(owned, now)).collect();
     if !owners.is_empty() {

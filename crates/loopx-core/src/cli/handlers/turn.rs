@@ -273,7 +273,12 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
     };
     let turn_id = names::turn(&mut desk, &word)?;
     if args.switch("dry-run") {
-        return super::turn_show::show_one(context, args, &mut desk, turn_id);
+        if !args.switch("resume") {
+            return super::turn_show::show_one(context, args, &mut desk, turn_id);
+        }
+        let host = host_given(context, args, &mut desk, &bench, turn_id)?;
+        let would = turn::would(&mut bench.site(&mut desk), turn_id, host.as_deref())?;
+        return turn_end::would(&names::turn_row(&mut desk, turn_id)?, &would);
     }
     let who = caller(context, args, &mut desk)?;
     let base = operation_id(args)?;
@@ -281,15 +286,7 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
     let done = if args.switch("resume") {
         let before = names::turn_row(&mut desk, turn_id)?.attempts.len();
         let stopped = interrupted()?;
-        let host = match args.argvs("host").next() {
-            Some(_) => {
-                let row = names::turn_row(&mut desk, turn_id)?;
-                let todo_id = row.todo_id().cloned().ok_or_else(|| Error::from(Code::Internal))?;
-                let (_, folder) = place(context, args, &mut desk, todo_id.goal())?;
-                Some(bench.host(CommandHost::NAME, hosting(context, args, &desk, &bench, folder)?)?)
-            }
-            None => None,
-        };
+        let host = host_given(context, args, &mut desk, &bench, turn_id)?;
         let progress = progress::watch(context, &who, stopped);
         let done = turn::resume(&mut bench.site(&mut desk), turn_id, &base, host.as_deref(), &progress)?;
         progress.over(done.turn().state.as_str());
@@ -305,6 +302,23 @@ pub(in crate::cli) fn recover(context: &mut Context<'_, '_>, args: &Args) -> Res
         context.note(&format!("the host was started again: {host}"));
     }
     turn_end::answer(&done, &base, &Reader::of(context, args, &desk))
+}
+
+/// The host that a recovery is given by a flag.
+fn host_given(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    bench: &Workbench,
+    turn_id: TurnId,
+) -> Result<Option<Box<dyn Host>>> {
+    if args.argvs("host").next().is_none() {
+        return Ok(None);
+    }
+    let row = names::turn_row(desk, turn_id)?;
+    let todo_id = row.todo_id().cloned().ok_or_else(|| Error::from(Code::Internal))?;
+    let (_, folder) = place(context, args, desk, todo_id.goal())?;
+    bench.host(CommandHost::NAME, hosting(context, args, desk, bench, folder)?).map(Some)
 }
 
 fn named(desk: &mut Desk, args: &Args) -> Result<(TurnId, Turn)> {

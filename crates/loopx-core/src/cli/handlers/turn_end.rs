@@ -11,14 +11,14 @@ use crate::{
     kernel::{Outcome, recover_command},
     model::json_value,
     model::{FailedBy, HostFailure, OperationId, Stopped, Todo, Turn, TurnState},
-    projection::{TurnRow, mend, plain},
-    turn::{Done, Proved},
+    projection::{TurnRow, mend, plain, question},
+    turn::{self, Done, Proved},
 };
 
 /// Answers a verb that left a Turn somewhere.
 ///
-/// Errors: `validation_failed`, `held`, `turn_unresolved`, `not_ready` for what was stopped on a wish, the class of a
-/// host's failure; with the receipt.
+/// Errors: `validation_failed`, `held`, `turn_unresolved`, `gate_opened` where a person is needed, `not_ready` for what was
+/// stopped on a wish, the class of a host's failure; with the receipt.
 pub(super) fn answer(done: &Done, verb: &OperationId, reader: &Reader) -> Result<Rendered> {
     let turn = done.turn();
     if let Some(error) = recorded(done)? {
@@ -46,7 +46,7 @@ pub(super) fn answer(done: &Done, verb: &OperationId, reader: &Reader) -> Result
                     .line(format!("prove it: {}", reader.command(&recover_command(turn.turn_id)))),
             )
         }
-        TurnState::Held { .. } => Err(with(done, verb, held(done))),
+        TurnState::Held { .. } => Err(with(done, verb, turn::held(&done.around))),
         TurnState::Unresolved { .. } => Err(with(done, verb, unresolved(done))),
         TurnState::Failed { how } => Err(with(done, verb, failed(done, *how))),
         TurnState::Fenced => Err(with(
@@ -149,7 +149,8 @@ fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
     let turn = done.turn();
     let id = turn.todo_id().map(ToString::to_string).unwrap_or_default();
     let mut document = match why {
-        Stopped::UserAction => Document::new().line(format!("{id} needs a person; a gate was opened")),
+        // Nothing was proved, and nothing goes on before a person has answered: a negative result.
+        Stopped::UserAction => return Err(with(done, verb, needs_person(done, &id))),
         Stopped::Wait => {
             Document::new().line(format!("{id} waits, and is claimable again when that is over"))
         }
@@ -175,22 +176,25 @@ fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
     rendered(done, Some(verb), document)
 }
 
-fn held(done: &Done) -> Error {
-    let turn = done.turn();
-    let causes = &done.around.causes;
-    let words: Vec<_> = causes.iter().map(crate::projection::word).collect();
-    let said: Vec<_> = words.iter().map(|word| plain(word)).collect();
-    Error::new(Code::Held, format!("the result of the Turn {} is held: {}", turn.turn_id, said.join(", ")))
-        .detail("causes", words)
-        .hint(first_ask(done))
+/// That an executor asked a person instead: the gate, the question, and the command that answers it.
+fn needs_person(done: &Done, todo: &str) -> Error {
+    let said = match done.around.asks.first() {
+        Some(ask) => {
+            let question = question(ask).map(|question| format!(": {question}")).unwrap_or_default();
+            format!("{todo} needs a person; the gate {} was opened{question}", ask.about)
+        }
+        None => format!("{todo} needed a person, whose gate is not open any more"),
+    };
+    let error = Error::new(Code::GateOpened, said).hint(first_ask(done));
+    match done.around.asks.first() {
+        Some(ask) => error.detail("gate_id", ask.about.clone()).detail("question", ask.question.clone()),
+        None => error,
+    }
 }
 
 /// What leads on from where the Turn is.
 fn first_ask(done: &Done) -> String {
-    done.around
-        .asks
-        .first()
-        .map_or_else(|| format!("turn show {}", done.turn().turn_id), |ask| ask.command.clone())
+    done.around.onward().unwrap_or_else(|| format!("turn show {}", done.turn().turn_id))
 }
 
 fn unresolved(done: &Done) -> Error {
@@ -249,6 +253,12 @@ fn with(done: &Done, verb: &OperationId, error: Error) -> Error {
         .detail("operation_id", verb.as_str())
         .detail("receipt", json_value(&done.receipt).unwrap_or_default())
         .detail("turn", object(done).unwrap_or_default())
+}
+
+/// Answers what a recovery would do.
+pub(super) fn would(turn: &Turn, would: &str) -> Result<Rendered> {
+    let body = json!({"turn": TurnRow::of(turn), "would": would});
+    Rendered::new(schema::TURN, &body, Document::new().line(would))
 }
 
 /// What a proof says that found nothing to do.

@@ -30,7 +30,7 @@ use crate::{
         AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace, gathered,
     },
     private::PrivateStore,
-    projection::{left, plain, should, with_units},
+    projection::{asked, left_of, plain, question, should, with_units},
     turn::{self, Commit, DriverLock},
 };
 
@@ -112,7 +112,7 @@ pub(super) fn todo_of(
     match decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
         Action::Reconcile { turn_id, command } => {
-            let left = left(&names::turn_row(desk, turn_id)?);
+            let left = desk.look(|view, terms| left_of(view, terms, turn_id))?;
             Err(Error::new(Code::ReconciliationRequired, format!("first {agent} ends what it began: {left}"))
                 .detail("turn_id", turn_id.to_string())
                 .hint(command))
@@ -127,7 +127,9 @@ pub(super) fn todo_of(
             })
         }
         Action::AskUser { asks } => {
-            let error = Error::new(Code::NotReady, format!("{agent} can do nothing until a person acts"))
+            let question = asks.first().and_then(question).map(|question| format!(": {question}"));
+            let said = format!("{agent} can do nothing until a person acts{}", question.unwrap_or_default());
+            let error = Error::new(Code::NotReady, said)
                 .detail("asks", serde_json::to_value(&asks).unwrap_or_default());
             Err(match asks.first() {
                 Some(ask) => error.hint(ask.command.clone()),
@@ -234,15 +236,15 @@ fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<String>, Vec<St
             (Some(why), Vec::new())
         }
         Action::Reconcile { turn_id, command } => {
-            (Some(left(&names::turn_row(desk, *turn_id)?)), vec![command.clone()])
+            let left = desk.look(|view, terms| left_of(view, terms, *turn_id))?;
+            (Some(left), vec![command.clone()])
         }
         Action::Wait { why, .. } => (Some(plain(why).to_owned()), Vec::new()),
         Action::AskUser { asks } => {
             // What was never begun is not offered as done.
             let is_begun = !asks.iter().any(|ask| ask.why == Ask::NO_TODO);
             let asks: Vec<_> = asks.iter().filter(|ask| is_begun || ask.why != Ask::READY_TO_CLOSE).collect();
-            let said: Vec<_> =
-                asks.iter().map(|ask| format!("{} ({})", plain(ask.why), names::shown(&ask.about))).collect();
+            let said: Vec<_> = asks.iter().map(|ask| asked(ask, &names::shown(&ask.about))).collect();
             (Some(said.join("; ")), asks.iter().map(|ask| ask.command.clone()).collect())
         }
     })

@@ -13,9 +13,9 @@ use crate::{
     boundary::OwnerView,
     cli::{Args, Block, Context, Document, Rendered},
     error::Result,
-    kernel::{Seen, recover_command},
+    kernel::{Seen, Sight, onward_command},
     model::json_value,
-    model::{AgentId, Attempt, GoalId, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
+    model::{AgentId, Attempt, GoalId, MachineId, Timestamp, TodoId, Turn, TurnId, TurnState, gathered},
     private::PrivateStore,
     projection::{self, Listed, LogQuery, LogRow, Slice, TurnQuery, TurnRow, plain, word},
     turn::{self, DriverLock},
@@ -42,7 +42,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let query = TurnQuery { goal: &goal, todo: todo.as_ref(), agent: agent.as_ref(), states: &states };
     let (page, last, now) = status::with_eyes(&mut desk, |view, terms, eyes| {
-        let page = projection::turns(view, &query, slice, eyes)?;
+        let page = projection::turns(view, terms, &query, slice, eyes)?;
         let last = if page.items.is_empty() { projection::last_ended(view, &goal)? } else { None };
         Ok((page, last, terms.now))
     })?;
@@ -84,7 +84,7 @@ pub(super) fn to_prove(desk: &mut Desk, goal: Option<&GoalId>) -> Result<Rendere
         for goal in goals(view, goal)? {
             let query = TurnQuery { goal: &goal, todo: None, agent: None, states: &states };
             let all = Slice { after: None, limit: None };
-            items.extend(projection::turns(view, &query, all, eyes)?.items);
+            items.extend(projection::turns(view, terms, &query, all, eyes)?.items);
         }
         Ok((items, terms.now))
     })?;
@@ -133,20 +133,20 @@ pub(super) fn show_one(
     let mut log: Vec<&LogRow> = of_turn.take(EVENTS_MAX).collect();
     log.reverse();
     let stuck = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
-    let (causes, asks) = if stuck {
-        let around = Workbench::of(context, desk)?.site(desk).around(turn_id)?;
-        (around.causes, around.asks)
-    } else {
-        (BTreeSet::new(), Vec::new())
-    };
+    let around = Workbench::of(context, desk)?.site(desk).around(turn_id)?;
+    let onward = around.onward().filter(|_| stuck || turn.is_terminal());
+    let causes = if stuck { around.causes } else { BTreeSet::new() };
+    let asked: Vec<_> = around.asks.iter().filter_map(|ask| ask.question.clone()).collect();
     let kept = kept(desk, &turn)?;
     let driver = DriverLock::seen(&desk.profile.place().locks(), turn_id);
-    let next = asks.into_iter().next().map(|ask| ask.command).or_else(|| next(&turn, driver));
+    let next = onward.or_else(|| next(desk, &turn, driver));
     let words = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
     let reader = Reader::of(context, args, desk);
     let snapshot = turn_trace::snapshot(&Workbench::of(context, desk)?.machine, &turn, now, &reader)?;
-    let document = page(&turn, words, &log, &kept, snapshot.1, now, context.program)
-        .lines(next.map(|command| format!("next: {}", reader.command(&command))));
+    let (held, is_asked) = ((words, asked), next.as_deref().and_then(|command| reader.refusal(command)));
+    let document = page(&turn, held, &log, &kept, snapshot.1, now, context.program)
+        .lines(next.map(|command| format!("next: {}", reader.command(&command))))
+        .lines(is_asked);
     let body = json_value(&turn)?;
     let mut body = projection::with_units(body);
     if let Value::Object(fields) = &mut body {
@@ -179,7 +179,7 @@ fn kept(desk: &Desk, turn: &Turn) -> Result<Vec<Value>> {
 
 fn page(
     turn: &Turn,
-    causes: Vec<String>,
+    (causes, asked): (Vec<String>, Vec<String>),
     log: &[&LogRow],
     kept: &[Value],
     tree: show::Facts,
@@ -194,6 +194,7 @@ fn page(
         .maybe("todo", turn.todo_id())
         .add("state", state)
         .list("held by", causes)
+        .list("asked", asked)
         .add("agent", format!("{} through {}", turn.agent_id, turn.endpoint))
         .add("executor", word(&turn.executor))
         .add("number", format!("Turn {} of the Todo, epoch {}", turn.turn_no, turn.epoch))
@@ -293,23 +294,10 @@ fn attempt_cells(attempt: &Attempt, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// The command that brings on a Turn that nobody is asked about; none while a driver of this machine does.
-fn next(turn: &Turn, driver: Option<Seen>) -> Option<String> {
-    if turn.is_driven() && driver == Some(Seen::Alive) {
-        return None;
-    }
-    match &turn.state {
-        TurnState::Candidate => Some(recover_command(turn.turn_id)),
-        TurnState::Admitted | TurnState::Dispatched if turn.is_driven() => {
-            Some(recover_command(turn.turn_id))
-        }
-        TurnState::Admitted
-        | TurnState::Dispatched
-        | TurnState::Held { .. }
-        | TurnState::Unresolved { .. }
-        | TurnState::Settled
-        | TurnState::Stopped { .. }
-        | TurnState::Failed { .. }
-        | TurnState::Fenced => None,
-    }
+/// The command that brings on a Turn that nobody is asked about; none while a driver of this machine does. A driver of
+/// which nothing can be told counts as gone.
+fn next(desk: &Desk, turn: &Turn, driver: Option<Seen>) -> Option<String> {
+    let machine_id: Option<MachineId> = desk.profile.machine_id().ok()?.parse().ok();
+    let (driver, tried) = (|_| Some(driver.unwrap_or(Seen::Gone)), BTreeSet::new());
+    onward_command(turn, &Sight { machine_id: machine_id.as_ref(), driver: &driver, tried: &tried })
 }

@@ -156,6 +156,7 @@ const RECOVER: Command = Command::verb(
     Code::ExecutorActive,
     Code::InvalidTransition,
     Code::TurnUnresolved,
+    Code::GateOpened,
     Code::Held,
 ]);
 

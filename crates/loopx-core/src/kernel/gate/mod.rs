@@ -125,6 +125,11 @@ pub fn answer_command(gate_id: &str, kind: GateKind, options: &[Label], is_denie
     }
 }
 
+/// The command that says no, where one approves; none for what is only answered.
+pub fn deny_command(command: &str) -> Option<String> {
+    command.strip_suffix(" --approve").map(|gate| format!("{gate} --deny"))
+}
+
 fn todo_reads(blocks: &Blocks, wanted: &mut Wanted<'_>) {
     match blocks {
         Blocks::Goal => {}

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Wanted, asks, quota},
-    model::{Cause, Turn, TurnId, TurnKind, TurnState, Unresolved},
+    model::{Cause, GateState, Turn, TurnId, TurnKind, TurnState, Unresolved},
 };
 
 /// What an edge must read to see a Turn whole: its rows, what blocks it, and the budget of its agent.
@@ -39,6 +39,17 @@ pub(in crate::kernel) fn want_causes(turn: &Turn, wanted: &mut Wanted<'_>) {
     wanted.want(Read::TodoGates(todo_id.clone()));
     if !wanted.rows().todos.contains_key(todo_id) {
         wanted.want(Read::Todo(todo_id.clone()));
+    }
+}
+
+/// Asks for what may be at work in the tree that moved under a Turn.
+pub(in crate::kernel) fn want_tree(turn: &Turn, wanted: &mut Wanted<'_>) {
+    if !matches!(turn.state, TurnState::Held { tree_busy: true }) {
+        return;
+    }
+    wanted.want(Read::LiveTurns(turn.goal_id.clone()));
+    if let Some(workspace) = &turn.workspace {
+        wanted.want(Read::Writers(workspace.tree()));
     }
 }
 
@@ -75,6 +86,12 @@ pub fn causes(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
 /// Whether nothing but a tree or an agent that may be free by now holds a Turn, so that a proof may lead it on.
 pub fn is_provable(causes: &BTreeSet<Cause>) -> bool {
     causes.iter().all(|cause| matches!(cause, Cause::TreeBusy | Cause::AgentBusy))
+}
+
+/// Whether a person has accepted the result of a Turn that no validator could prove.
+pub fn is_approved(facts: &Facts, turn: &Turn) -> bool {
+    let gate = turn.acceptance_gate.and_then(|gate_id| facts.rows().gates.get(&gate_id));
+    gate.is_some_and(|gate| matches!(gate.state, GateState::Approved { .. }))
 }
 
 /// What keeps the result of a Turn from being true.
@@ -125,8 +142,30 @@ pub(in crate::kernel) fn check_agent_free(facts: &Facts, turn: &Turn) -> Result<
     })
 }
 
+/// The other Turn whose end a Turn waits for, by what holds it: of its agent, or in its work tree.
+pub fn waits_for<'f>(facts: &'f Facts, turn: &Turn, causes: &BTreeSet<Cause>) -> Result<Option<&'f Turn>> {
+    let agents = if causes.contains(&Cause::AgentBusy) { busy_with(facts, turn)? } else { None };
+    if agents.is_none() && causes.contains(&Cause::TreeBusy) { writes_with(facts, turn) } else { Ok(agents) }
+}
+
+/// Another Turn that executes in the same work tree, of whatever Goal; of this one also a Turn whose ownership has ended
+/// while its executor may live.
+pub(super) fn writes_with<'f>(facts: &'f Facts, turn: &Turn) -> Result<Option<&'f Turn>> {
+    let mut others = facts.live_turns(&turn.goal_id)?;
+    if let Some(workspace) = &turn.workspace {
+        others.extend(facts.turns_in(workspace)?);
+    }
+    for other in others {
+        let same = turn.shares_tree(other) && other.turn_id != turn.turn_id;
+        if same && executes(facts, other)? {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
+}
+
 /// The other work that the agent of a Turn executes, so that this one cannot go back to its candidate.
-pub fn busy_with<'f>(facts: &'f Facts, turn: &Turn) -> Result<Option<&'f Turn>> {
+pub(super) fn busy_with<'f>(facts: &'f Facts, turn: &Turn) -> Result<Option<&'f Turn>> {
     for other in facts.agent_turns(&turn.goal_id, &turn.agent_id)? {
         let work = matches!(other.kind, TurnKind::Work { .. });
         if other.turn_id != turn.turn_id && work && executes(facts, other)? {

@@ -13,8 +13,8 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
-pub use causes::{around, busy_with, causes, is_provable};
-pub(super) use causes::{check_agent_free, want_causes};
+pub use causes::{around, causes, is_approved, is_provable, waits_for};
+pub(super) use causes::{check_agent_free, want_causes, want_tree};
 pub use event::Event;
 pub use steps::{Found, Step};
 

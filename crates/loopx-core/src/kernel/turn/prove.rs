@@ -65,7 +65,7 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
     let tree_busy = causes.remove(&Cause::TreeBusy);
     // What is as it was validated settles, whatever its agent does meanwhile.
     let agent_busy = causes.remove(&Cause::AgentBusy);
-    if tree_busy && workspace_busy(draft, turn)? {
+    if tree_busy && causes::writes_with(draft.facts(), turn)?.is_some() {
         causes.insert(Cause::TreeBusy);
     }
     if !causes.is_empty() {
@@ -90,23 +90,6 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
     }
     let expires_at = end::rearmed(draft.facts(), turn)?;
     draft.emit(Event::Returned { turn_id, renewed: false, expires_at })
-}
-
-/// Whether another Turn executes in the same work tree, of whatever Goal; of this one also a Turn whose ownership has
-/// ended while its executor may live.
-fn workspace_busy(draft: &Draft<'_>, turn: &Turn) -> Result<bool> {
-    let facts = draft.facts();
-    let mut others = facts.live_turns(draft.goal_id())?;
-    if let Some(workspace) = &turn.workspace {
-        others.extend(facts.turns_in(workspace)?);
-    }
-    for other in others {
-        let same = turn.shares_tree(other) && other.turn_id != turn.turn_id;
-        if same && end::executes(facts, other)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 pub(super) fn lose(

@@ -205,7 +205,6 @@ impl Step {
                     || turn.candidate.as_ref().is_some_and(|candidate| candidate.goes_on);
                 let by_holder = actor.agent() == Some((&turn.agent_id, &turn.endpoint));
                 let (agent, workspace) = (turn.agent_id.clone(), turn.workspace.clone());
-                let tree_busy = matches!(turn.state, TurnState::Held { tree_busy: true });
                 if let Some(reviewed) = todo.and_then(|todo| todo.reviews.clone()) {
                     wanted.want(Read::Todo(reviewed.clone()));
                     wanted.want(Read::TodoGates(reviewed));
@@ -214,12 +213,7 @@ impl Step {
                 {
                     claim::going_on_reads(goal_id, &agent, &todo_id, workspace.as_ref(), wanted);
                 }
-                if tree_busy {
-                    wanted.want(Read::LiveTurns(goal_id.clone()));
-                    if let Some(workspace) = workspace {
-                        wanted.want(Read::Writers(workspace.tree()));
-                    }
-                }
+                causes::want_tree(turn, wanted);
             }
             Self::Recover { found: Found::Result(candidate), .. } => {
                 todo::continuation_reads(&candidate.continuation, wanted);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attention, seen::Seen, waiting::Wait};
+use super::{Attention, Eyes, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
+        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask, waits_for,
         waits_for_person,
     },
     model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
@@ -15,18 +15,25 @@ use crate::{
 
 /// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a
 /// person has to move, work that is due.
-pub(super) fn rows(seen: &Seen<'_>, wait: &Wait) -> Result<Vec<Attention>> {
+pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<Attention>> {
     if matches!(seen.goal.state, GoalState::Closed { .. }) {
         return Ok(Vec::new());
     }
     let mut rows = Vec::new();
     rows.extend(clock(seen));
     rows.extend(seen.live.iter().filter_map(|turn| unresolved_row(seen, turn)));
-    rows.extend(seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(left_row));
+    rows.extend(
+        seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(|turn| left_row(seen, turn)),
+    );
     for turn in seen.live.iter().filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
-        rows.extend(held_rows(seen, turn)?);
+        rows.extend(held_rows(seen, turn, eyes)?);
     }
-    rows.extend(seen.live.iter().filter(|turn| seen.unproved.contains(&turn.turn_id)).map(left_row));
+    rows.extend(
+        seen.live
+            .iter()
+            .filter(|turn| seen.unproved.contains(&turn.turn_id))
+            .map(|turn| left_row(seen, turn)),
+    );
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
         let id = &seen.goal.goal_id;
@@ -70,16 +77,16 @@ fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
     if !matches!(turn.state, TurnState::Unresolved { .. }) {
         return None;
     }
-    let text = left(turn);
+    let text = left(&seen.facts, turn);
     let command = unresolved_ask(turn, seen.told.contains(&turn.turn_id)).command;
     let row = row(Code::TurnUnresolved.as_str(), &turn.turn_id, text, command);
     Some(Attention { since_ms: Some(turn.admitted_at), ..row })
 }
 
 /// A Turn at work that nobody brings on.
-fn left_row(turn: &Turn) -> Attention {
+fn left_row(seen: &Seen<'_>, turn: &Turn) -> Attention {
     let kind = if matches!(turn.state, TurnState::Candidate) { "turn_unproved" } else { "driver_gone" };
-    let row = row(kind, &turn.turn_id, left(turn), recover_command(turn.turn_id));
+    let row = row(kind, &turn.turn_id, left(&seen.facts, turn), recover_command(turn.turn_id));
     Attention { since_ms: Some(turn.admitted_at), ..row }
 }
 
@@ -87,17 +94,20 @@ fn about(turn: &Turn) -> String {
     turn.todo_id().map_or_else(|| turn.turn_id.to_string(), ToString::to_string)
 }
 
-fn held_rows(seen: &Seen<'_>, turn: &Turn) -> Result<Vec<Attention>> {
+fn held_rows(seen: &Seen<'_>, turn: &Turn, eyes: &Eyes<'_>) -> Result<Vec<Attention>> {
     let todo = about(turn);
     let held = |text: String, command: String| Attention {
         since_ms: Some(turn.admitted_at),
         ..row("turn_held", &turn.turn_id, text, command)
     };
-    let asks = held_asks(&seen.facts, turn)?;
+    let asks = held_asks(&seen.facts, turn, &eyes.sight(&seen.tried))?;
+    let beside = waits_for(&seen.facts, turn, &turn::causes(&seen.facts, turn)?)?;
+    let waits = |other: &Turn| {
+        format!("the result on {todo} waits until {} has ended its work on {}", other.agent_id, about(other))
+    };
     if asks.is_empty() {
-        if let Some(other) = turn::busy_with(&seen.facts, turn)? {
-            let text = format!("the result on {todo} waits until {} has ended other work", turn.agent_id);
-            return Ok(vec![held(text, format!("turn show {}", other.turn_id))]);
+        if let Some(other) = beside {
+            return Ok(vec![held(waits(other), format!("turn show {}", other.turn_id))]);
         }
         // What it waits for is asked about there.
         let text = format!("the result on {todo} waits for what it depends on");
@@ -109,12 +119,17 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn) -> Result<Vec<Attention>> {
         Some(Cause::Gate) => format!("a question holds the result on {todo}"),
         Some(Cause::Hold) => format!("the result on {todo} is on hold"),
         Some(Cause::Deps) => format!("the result on {todo} waits for what was cancelled"),
-        Some(Cause::TreeBusy | Cause::AgentBusy) => {
-            format!("the result on {todo} waits for other work to end")
-        }
+        Some(Cause::TreeBusy | Cause::AgentBusy) => match beside {
+            Some(other) => waits(other),
+            None => format!("the result on {todo} is to be proved, now that its work tree is still"),
+        },
         None => format!("the result on {todo} is to be proved"),
     };
-    Ok(asks.into_iter().map(|(cause, ask)| held(text(cause), ask.command)).collect())
+    let whole = |cause, ask: &Ask| match &ask.question {
+        Some(question) => format!("{}: \u{ab}{question}\u{bb}", text(cause)),
+        None => text(cause),
+    };
+    Ok(asks.into_iter().map(|(cause, ask)| held(whole(cause, &ask), ask.command)).collect())
 }
 
 /// Ownerships that ran out.
@@ -197,7 +212,10 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
             None => ("goal", format!("{about} cannot be closed yet")),
         },
         "capability" => ("agent", format!("{about} needs what no agent has")),
-        "gate" => ("gate", format!("{about} waits for an approval")),
+        "gate" => match &ask.question {
+            Some(question) => ("gate", format!("asked: {question}")),
+            None => ("gate", format!("{about} waits for an approval")),
+        },
         "user" => ("todo", format!("{about} waits for a person")),
         why => ("todo", format!("{about}: {}", plain(why))),
     };

@@ -16,7 +16,7 @@ use super::{gate::GateRow, goal::named, todo::OwnerRow, turn::TurnRow};
 use crate::{
     authority::{Count, View},
     error::Result,
-    kernel::{Decided, Seen as Sighted, Terms},
+    kernel::{Decided, Seen as Sighted, Sight, Terms},
     model::{AgentId, Cause, Goal, GoalId, GoalState, MachineId, Timestamp, TodoId, Turn, TurnId, TurnState},
 };
 use seen::Seen;
@@ -207,6 +207,11 @@ impl Eyes<'_> {
         if here { (self.driver)(turn.turn_id) } else { None }
     }
 
+    /// What is seen of whoever drives, or proves, any Turn of this machine.
+    fn sight<'s>(&'s self, tried: &'s BTreeSet<TurnId>) -> Sight<'s> {
+        Sight { machine_id: self.machine_id, driver: self.driver, tried }
+    }
+
     /// What of a Turn is left that should be at work, as is seen from here; none where it is, or nothing can be told.
     pub(super) fn left(&self, turn: &Turn) -> Option<Left> {
         if !is_running(turn) {
@@ -292,7 +297,7 @@ fn of_goal(
         (Some(agent), Some(decision)) => waiting::for_agent(&seen, agent, decision),
         (None, _) | (_, None) => waiting::for_all(view, &seen, eyes)?,
     };
-    let attention = attention::rows(&seen, &wait)?;
+    let attention = attention::rows(&seen, &wait, eyes)?;
     let first = attention::first(&attention, &wait);
     let first = first.map(|row| Next { text: row.text.clone(), command: row.command.clone() });
     Ok(GoalStatus {

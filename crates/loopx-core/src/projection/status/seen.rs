@@ -6,7 +6,7 @@ use super::{Eyes, LastRun, Left, Owned, Stuck, is_running};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Facts, Read, Terms, held_reads, may_be_told, turn, waits_for_person},
+    kernel::{Facts, Read, Terms, held_reads, is_approved, may_be_told, turn, waits_for_person},
     model::{
         Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnKind, TurnState, VerdictOutcome,
         Workspace, gathered,
@@ -14,7 +14,7 @@ use crate::{
     projection::{
         gate,
         todo::OwnerRow,
-        turn::{TurnRow, word},
+        turn::{TurnRow, is_out_of_bounds, word},
         words::plain,
     },
 };
@@ -55,6 +55,8 @@ pub(super) struct Seen<'a> {
     pub(super) open: Vec<Todo>,
     /// The unresolved Turns of which a look from here may still tell something.
     pub(super) told: Vec<TurnId>,
+    /// Those that were looked into in vain.
+    pub(super) tried: BTreeSet<TurnId>,
 }
 
 impl<'a> Seen<'a> {
@@ -92,12 +94,16 @@ impl<'a> Seen<'a> {
             });
         }
         let tried = (eyes.tried)(&live)?;
-        let told =
-            live.iter().filter(|turn| may_be_told(turn, eyes.machine_id, &tried)).map(|turn| turn.turn_id);
+        let told: Vec<_> = live
+            .iter()
+            .filter(|turn| may_be_told(turn, eyes.machine_id, &tried))
+            .map(|turn| turn.turn_id)
+            .collect();
         Ok(Self {
             goal,
             terms,
-            told: told.collect(),
+            told,
+            tried,
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
             beside: beside(
                 view,
@@ -149,9 +155,20 @@ impl<'a> Seen<'a> {
         self.live.iter().filter(is_left)
     }
 
+    /// A result that a person has approved, and whose proof is to be renewed, which nobody does.
+    pub(super) fn renewal(&self) -> Option<&Turn> {
+        self.live.iter().find(|turn| self.is_renewal(turn))
+    }
+
+    /// Whether a Turn is such a result.
+    pub(super) fn is_renewal(&self, turn: &Turn) -> bool {
+        let is_left = self.gone.contains(&turn.turn_id) || self.unproved.contains(&turn.turn_id);
+        is_left && matches!(turn.state, TurnState::Candidate) && is_approved(&self.facts, turn)
+    }
+
     /// Whether a live Turn is at work as far as is known: what is unresolved may be, and is told apart.
     pub(super) fn is_at_work(&self, turn: &Turn) -> Result<bool> {
-        let running = is_running(turn) && !self.gone.contains(&turn.turn_id);
+        let running = is_running(turn) && !self.gone.contains(&turn.turn_id) && !self.is_renewal(turn);
         Ok(running && turn::executes(&self.facts, turn)?)
     }
 
@@ -248,6 +265,8 @@ fn load<'t>(
     let mut reads: BTreeSet<_> =
         gathered(live.iter().filter_map(|turn| turn.todo_id().cloned().map(Read::Todo)));
     reads.extend(live.iter().filter(|turn| is_stuck(turn)).flat_map(|turn| held_reads(turn, &facts)));
+    let candidates = live.iter().filter(|turn| matches!(turn.state, TurnState::Candidate));
+    reads.extend(candidates.filter_map(|turn| turn.acceptance_gate).map(Read::Gate));
     let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
     reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));
     view.load(&reads, &mut facts)?;
@@ -274,7 +293,7 @@ fn said(turn: &Turn) -> String {
         TurnState::Failed { how: crate::model::FailedBy::Host(failure) } => {
             format!("{about} failed: {}", plain(failure.as_str()))
         }
-        TurnState::Failed { how: crate::model::FailedBy::Validate } if verdict.is_none() => {
+        TurnState::Failed { .. } if is_out_of_bounds(turn) => {
             format!("{about} failed: {}", plain(Code::BoundaryViolation.as_str()))
         }
         TurnState::Failed { how: crate::model::FailedBy::Validate } => format!("{about} failed"),

@@ -12,6 +12,7 @@ use crate::{
         Action, Ask, Decided, Facts, READ_ROUNDS, close_asks, close_reads, recover_command, waits_for_person,
     },
     model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
+    projection::turn::left,
 };
 
 /// Why a Goal waits for what an agent of it left behind; which Turn that is stands first.
@@ -46,6 +47,8 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
         GoalState::Stopped => return Ok(Wait::new(WaitingOn::User, "it is stopped")),
         GoalState::Active => {}
     }
+    let renewal = seen.renewal();
+    let recover = renewal.map(|turn| recover_command(turn.turn_id));
     let mut running = 0;
     for turn in &seen.live {
         running += usize::from(seen.is_at_work(turn)?);
@@ -55,10 +58,14 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
             1 => "an agent works".to_owned(),
             n => format!("{n} agents work"),
         };
-        return Ok(Wait { may_continue: true, ..Wait::new(WaitingOn::Agent, because) });
+        return Ok(Wait { may_continue: true, recover, ..Wait::new(WaitingOn::Agent, because) });
     }
     if seen.goal.goal_gates > 0 {
         return Ok(Wait::new(WaitingOn::User, "a question blocks the whole Goal"));
+    }
+    // Whoever approved it waits for it, whatever else could be taken.
+    if let Some(turn) = renewal {
+        return Ok(Wait { recover, ..Wait::new(WaitingOn::User, left(&seen.facts, turn)) });
     }
     let (until, waits, asks) = match can(view, seen, eyes)? {
         Can::Take(agent, todo) => {
@@ -152,9 +159,14 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             take: Some((agent.clone(), todo_id.clone())),
             ..Wait::new(WaitingOn::Repair, format!("{todo_id} is to be repaired"))
         },
-        Action::Reconcile { command, .. } => {
+        Action::Reconcile { turn_id, command } => {
             let recover = Some(command.clone());
-            Wait { may_continue: true, recover, ..Wait::new(WaitingOn::Repair, LEFT) }
+            let renewal = seen.live.iter().find(|turn| turn.turn_id == *turn_id && seen.is_renewal(turn));
+            let wait = match renewal {
+                Some(turn) => Wait::new(WaitingOn::User, left(&seen.facts, turn)),
+                None => Wait::new(WaitingOn::Repair, LEFT),
+            };
+            Wait { may_continue: true, recover, ..wait }
         }
         Action::Wait { why, until } => {
             let (on, because) = match *why {

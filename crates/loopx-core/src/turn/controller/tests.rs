@@ -24,7 +24,7 @@ fn named() -> Mark {
 }
 
 fn ask(why: &'static str) -> Ask {
-    Ask { why, about: "g".to_owned(), command: "goal show g".to_owned() }
+    Ask { why, about: "g".to_owned(), command: "goal show g".to_owned(), question: None }
 }
 
 fn run(n: u32) -> Next {

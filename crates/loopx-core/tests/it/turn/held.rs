@@ -335,13 +335,17 @@ fn a_tree_that_moved_twice_is_tried_again_when_no_other_turn_executes_there_of_w
         let claim = place.plain("agent:b", &["todo", "claim", beside, "--json"]).output().unwrap();
         let claim: Value = serde_json::from_slice(&claim.stdout).unwrap();
         let own = claim["own_id"].as_str().unwrap_or_else(|| panic!("{claim}"));
+        let other = claim["turn_id"].as_str().unwrap();
         let held = place.call("user:ana", &place.run("r1"));
         assert_eq!(told(&held), (Some(6), "held", vec!["tree_busy"]), "{}", held.json);
         assert_eq!((place.events("turn.tree_moved").len(), proofs(&place)), (2, 2));
         let turn_id = place.turn_id();
-        assert_eq!(hint(&held), format!("turn recover {turn_id} --prove"));
-        let refused = literally(&place, &hint(&held));
+        // A proof is refused while who else writes there is at work, so that is what is named.
+        assert_eq!(hint(&held), format!("turn show {other}"), "{beside}");
+        assert!(held.text("/error/message").contains(other), "{}", held.json);
+        let refused = literally(&place, &format!("turn recover {turn_id} --prove"));
         assert_eq!(told(&refused), (Some(6), "held", vec!["tree_busy"]), "{}", refused.json);
+        assert_eq!(hint(&refused), hint(&held));
         // Whoever leaves the tree tries it again, from whichever Goal.
         let release = place.plain("agent:b", &["todo", "release", beside, "--own", own]).output().unwrap();
         assert!(release.status.success(), "{}", String::from_utf8_lossy(&release.stderr));

@@ -10,6 +10,7 @@ mod boundary;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod elsewhere;
 mod folders;
+mod gates;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
 mod held;

@@ -203,7 +203,7 @@ fn ctrl_c_ends_the_group_and_the_turn() {
 }
 
 #[test]
-fn a_result_that_nobody_proves_is_called_that_everywhere() {
+fn an_approved_result_whose_proof_is_to_be_renewed_is_called_that_everywhere() {
     // given a held result, whose tree changes before a person accepts it
     let place = Place::bare().with_git();
     place.host("");
@@ -215,15 +215,15 @@ fn a_result_that_nobody_proves_is_called_that_everywhere() {
     assert_eq!(place.turns()[0]["state"], "candidate");
     // then status, for all and for the agent, the plan and a run say the same of it, with one command
     let (said, command) = (
-        "the result on g.1 is there, and nobody proves it",
+        "the result on g.1 was approved, and its proof is to be renewed",
         format!("turn recover {} --resume", place.turn_id()),
     );
     for words in [&["status"][..], &["status", "--agent", "a"]] {
         let status = place.call("user:ana", words).ok();
         assert_eq!(status.text("/goals/0/first/text"), said, "{words:?} {}", status.json);
         assert_eq!(status.text("/goals/0/first/command"), command, "{words:?}");
-        assert_eq!(status.text("/goals/0/waiting_on"), "repair", "{words:?}");
-        assert_eq!(status.text("/goals/0/because"), "a Turn is to be brought to its end", "{words:?}");
+        assert_eq!(status.text("/goals/0/waiting_on"), "user", "{words:?}");
+        assert_eq!(status.text("/goals/0/because"), said, "{words:?}");
     }
     let plan = place.plain("user:ana", &["turn", "plan", "--agent", "a", "--goal", "g"]).output().unwrap();
     assert!(String::from_utf8(plan.stdout).unwrap().contains(said));

@@ -21,7 +21,7 @@ use crate::{
         recover_command, todo_ask_reads, todo_asks,
     },
     model::{FailedBy, TodoId, json_value},
-    projection::{plain, word},
+    projection::{asked, plain, word},
     turn::controller::{Broken, Disposition, Ended, FAILURES_MAX, Meter, Refusal, ReplanWhy, StopWhy},
 };
 
@@ -151,8 +151,7 @@ impl Loop<'_, '_, '_> {
                 End::good(format!("{agent} waits: {}{until}", plain(why)), WAITS, Some(plan))
             }
             Disposition::UserActionRequired(asks) => {
-                let about: Vec<_> =
-                    asks.iter().map(|ask| format!("{} ({})", plain(ask.why), ask.about)).collect();
+                let about: Vec<_> = asks.iter().map(|ask| asked(ask, &ask.about)).collect();
                 End::good(format!("a person has to act: {}", about.join("; ")), ASKS, by_ask(asks))
             }
             Disposition::Stop(StopWhy::Interrupted) => {
