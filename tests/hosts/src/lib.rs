@@ -156,6 +156,14 @@ impl Place {
         names.filter(|name| name.starts_with("turn-")).collect()
     }
 
+    /// Whether the guardian at work has said that all of its host is in a group, or works without one.
+    pub fn is_held(&self) -> bool {
+        let folder = self.root().join("home/profiles/default/locks");
+        let guard = self.locks().into_iter().find(|name| name.ends_with(".guard"));
+        let noted = guard.and_then(|name| fs::read_to_string(folder.join(name)).ok()).unwrap_or_default();
+        noted.contains("confined") || noted.contains("began") && !noted.contains("leaf")
+    }
+
     /// Living processes that this place started: by their working folder, their command line, their environment or what
     /// they have open, for each of them can be left behind by one who hides.
     pub fn living(&self) -> Vec<String> {

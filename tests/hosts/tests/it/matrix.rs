@@ -81,6 +81,7 @@ pub(crate) const ROWS: &[Row] = &[
     settled("good", "exit 0"),
     Row { todo: "open", ..settled("progress", "exit 0") },
     Row {
+        exit: 6,
         state: "stopped",
         why: "user_action",
         slot: "returned",

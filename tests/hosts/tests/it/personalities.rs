@@ -150,6 +150,8 @@ fn fault_e06_a_killed_driver_leaves_nothing_that_its_successor_does_not_end() {
         ]);
         let processes = if personality == "double-fork-then-hang" { 2 } else { 1 };
         until("the host runs", || running(&place, FAKE_HOST).len() == processes);
+        // What is killed before that leaves nobody who can tell.
+        until("its guardian holds it", || place.is_held());
         driver.kill().unwrap();
         driver.wait().unwrap();
         let guardians = running(&place, "__guard");
