@@ -159,7 +159,8 @@ impl Place {
     /// Whether the guardian at work has said that all of its host is in a group, or works without one.
     pub fn is_held(&self) -> bool {
         let folder = self.root().join("home/profiles/default/locks");
-        let guard = self.locks().into_iter().find(|name| name.ends_with(".guard"));
+        let is_guard = |name: &String| Path::new(name).extension().is_some_and(|kind| kind == "guard");
+        let guard = self.locks().into_iter().find(is_guard);
         let noted = guard.and_then(|name| fs::read_to_string(folder.join(name)).ok()).unwrap_or_default();
         noted.contains("confined") || noted.contains("began") && !noted.contains("leaf")
     }
