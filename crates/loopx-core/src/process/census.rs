@@ -192,7 +192,7 @@ pub(super) fn any(pid: i32) -> Option<Row> {
     table::any(pid)
 }
 
-/// Whether a process has a file of this name open, also one that was removed; no where that may not be seen.
+/// Whether a process has a file of this name locked, also one that was removed; no where that may not be seen.
 pub(super) fn has_locked(pid: i32, name: &[u8]) -> bool {
     table::has_locked(pid, name)
 }

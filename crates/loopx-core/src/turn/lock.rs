@@ -296,7 +296,7 @@ fn path_of(locks: &Path, turn_id: TurnId) -> PathBuf {
     locks.join(format!("{PREFIX}{turn_id}{SUFFIX}"))
 }
 
-/// Who has a lock file open, whatever became of its name.
+/// Who has a lock file locked, whatever became of its name.
 pub(super) fn holders(path: &Path) -> Vec<Identity> {
     path.file_name().map(process::holders).unwrap_or_default()
 }
