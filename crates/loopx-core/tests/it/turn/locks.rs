@@ -1,6 +1,6 @@
 //! The folder of locks taken away while a Turn is driven: nobody acts beside who holds one, whatever became of its name.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::Child};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -100,22 +100,28 @@ fn of_turns(place: &Place) -> Vec<PathBuf> {
         .collect()
 }
 
-#[test]
-fn clearing_up_makes_no_lock() {
-    let place = ready(&until_let_go("touch answer"));
+/// A driver that is stopped while its host works, and whose locks were taken away.
+fn stopped_without_its_lock(place: &Place) -> Child {
     let run = place.start("user:ana", &place.run("op"), &[]);
     until("the host began", || place.root().join("began").exists());
     let driver = Pid::from_child(&run);
     kill_process(driver, Signal::STOP).unwrap();
     until("the driver is stopped", || is_stopped(driver));
-    fs::remove_dir_all(locks(&place)).unwrap();
+    fs::remove_dir_all(locks(place)).unwrap();
+    run
+}
+
+#[test]
+fn clearing_up_makes_no_lock() {
+    let place = ready(&until_let_go("touch answer"));
+    let run = stopped_without_its_lock(&place);
     place.call("user:ana", &["turn", "recover", "--prove"]).ok();
     let made: Vec<_> = of_turns(&place)
         .into_iter()
         .filter(|file| file.extension().is_some_and(|one| one == "lock"))
         .collect();
     assert!(made.is_empty(), "{made:?}");
-    kill_process(driver, Signal::CONT).unwrap();
+    kill_process(Pid::from_child(&run), Signal::CONT).unwrap();
     fs::write(place.root().join("go"), "").unwrap();
     answer(&run.wait_with_output().unwrap()).ok();
     over(&place, "cleared up");
@@ -124,19 +130,14 @@ fn clearing_up_makes_no_lock() {
 #[test]
 fn a_stopped_driver_whose_lock_is_taken_away_is_not_taken_for_gone() {
     let place = ready("touch ../began; until [ -e ../go ]; do echo >> ../beats; sleep 1; done; touch answer");
-    let run = place.start("user:ana", &place.run("op"), &[]);
-    until("the host began", || place.root().join("began").exists());
-    let driver = Pid::from_child(&run);
-    kill_process(driver, Signal::STOP).unwrap();
-    until("the driver is stopped", || is_stopped(driver));
-    fs::remove_dir_all(locks(&place)).unwrap();
+    let run = stopped_without_its_lock(&place);
     // Its guardian waits half a minute for a driver that is gone.
     for beats in (3..=33).step_by(3) {
         until("the host works on", || {
             fs::metadata(place.root().join("beats")).is_ok_and(|file| file.len() > beats)
         });
     }
-    kill_process(driver, Signal::CONT).unwrap();
+    kill_process(Pid::from_child(&run), Signal::CONT).unwrap();
     fs::write(place.root().join("go"), "").unwrap();
     answer(&run.wait_with_output().unwrap()).ok();
     assert_eq!(place.runs(), 1);

@@ -318,9 +318,8 @@ fn a_peers_edits_in_the_same_tree_are_shared_and_never_undone() {
     assert_eq!(fs::read(place.tree().join("b")).unwrap(), b"2\n");
 }
 
-#[test]
-fn without_declared_scopes_a_shared_tree_is_not_undone() {
-    let place = place(&[("a", b"1\n")], &until_let_go("echo 2 > a"));
+/// Runs a Turn to its end in whose tree another agent claims and leaves a Todo meanwhile.
+pub(super) fn run_beside_another(place: &Place) {
     let other = place.call("user:ana", &["todo", "add", "two"]).ok().text("/todo/todo_id").to_owned();
     let mut running = place.start("user:ana", &place.run("op"), &[]);
     until("the host works", || place.root().join("began").exists());
@@ -328,6 +327,12 @@ fn without_declared_scopes_a_shared_tree_is_not_undone() {
     place.call("agent:b", &["todo", "release", &other, "--own", claimed.text("/own_id")]).ok();
     fs::write(place.root().join("go"), "").unwrap();
     running.wait().unwrap();
+}
+
+#[test]
+fn without_declared_scopes_a_shared_tree_is_not_undone() {
+    let place = place(&[("a", b"1\n")], &until_let_go("echo 2 > a"));
+    run_beside_another(&place);
     let refused = place.call("user:ana", &["turn", "undo", &place.turn_id()]);
     assert_eq!(refused.text("/error/details/why"), "shared", "{}", refused.json);
     assert!(refused.text("/error/message").contains("git worktree"), "{}", refused.json);

@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::symlink};
 
 use super::{
-    place::{until, until_let_go},
-    snapshots::{all, items, pairs, place as tree_with, run},
+    place::until_let_go,
+    snapshots::{all, items, pairs, place as tree_with, run, run_beside_another},
     words::{flat, said},
 };
 
@@ -70,13 +70,7 @@ fn an_undo_in_part_says_how_many_of_how_many_and_what_stayed() {
 #[test]
 fn a_turn_that_lost_its_undo_to_another_says_so_where_it_is_looked_at() {
     let place = tree_with(&[("a", b"1\n")], &until_let_go("echo 2 > a"));
-    let other = place.call("user:ana", &["todo", "add", "two"]).ok().text("/todo/todo_id").to_owned();
-    let mut running = place.start("user:ana", &place.run("op"), &[]);
-    until("the host works", || place.root().join("began").exists());
-    let claimed = place.call("agent:b", &["todo", "claim", &other]).ok();
-    place.call("agent:b", &["todo", "release", &other, "--own", claimed.text("/own_id")]).ok();
-    fs::write(place.root().join("go"), "").unwrap();
-    running.wait().unwrap();
+    run_beside_another(&place);
     let turn = place.turn_id();
     for verb in ["show", "diff"] {
         let text = flat(&said(&place, "user:ana", &["turn", verb, &turn, "--goal", "g"]));
