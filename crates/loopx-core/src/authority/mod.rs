@@ -17,8 +17,8 @@ mod submit;
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, OwnCommit, StoredReceipt, TodoFilter, TurnFilter,
-    Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, NounFilter, OwnCommit, StoredReceipt, TodoFilter,
+    TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};

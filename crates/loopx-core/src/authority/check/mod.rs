@@ -25,6 +25,7 @@ mod quota;
 mod random;
 mod replay;
 mod results;
+mod rewards;
 mod scopes;
 mod smoke;
 mod terms;
