@@ -21,7 +21,7 @@ const ADD: Command = Command::verb("add", Access::Writes, "Records what you thin
     .examples(&[
         example("reward add 'small and well tested' --good --todo importer.3", "praise for a Todo's work"),
         example(
-            "reward add 'it rewrote the parser' --bad --route big-bang --lesson 'one module at a time'",
+            "reward add 'too much at once' --bad --route big-bang --lesson 'in steps'",
             "a way of working that is not wanted again",
         ),
     ])
