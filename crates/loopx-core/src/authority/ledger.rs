@@ -20,7 +20,7 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Writes},
     model::{
-        Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, Noun,
+        Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, Limit, Noun,
         NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn, Workspace,
     },
 };
@@ -118,6 +118,8 @@ pub struct Meta {
     pub incarnation: IncarnationId,
     /// The time of the last commit.
     pub stamp: Stamp,
+    /// The schema of its file, or what it is as good as.
+    pub schema: i32,
 }
 
 /// One decision, as a ledger stores it.
@@ -152,6 +154,8 @@ pub struct OwnCommit<'a> {
     pub receipt: &'a StoredReceipt,
     /// The time of this commit.
     pub stamp: Stamp,
+    /// The limit of all Goals together, where it is changed; none within lifts it.
+    pub limit: Option<Option<Limit>>,
 }
 
 /// A receipt as it is stored.

@@ -3,18 +3,19 @@
 //! Knows no rule of a Goal. Invariant: as with every write, change, event and receipt land in one transaction.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Authority,
     chain::{self, Head, Record},
-    clock,
-    ledger::{OwnCommit, StoredReceipt, View},
+    clock::{self, Reading, Stamp},
+    ledger::{Meta, OwnCommit, StoredReceipt, View},
     submit::{conflict, ours},
 };
 use crate::{
     error::{Code, Error, Result},
-    model::{Actor, Assurance, Digest, OperationId, Provenance, Receipt, Timestamp},
+    kernel::check_limit,
+    model::{Actor, Assurance, Digest, Limit, OperationId, Provenance, Receipt, Timestamp},
 };
 
 /// How many events are read at once.
@@ -41,6 +42,12 @@ pub enum OwnEvent {
         before: Timestamp,
         /// The ledger's time from then on.
         now: Timestamp,
+    },
+    /// A person set, or lifted, the limit of all Goals together.
+    LimitSet {
+        /// The limit; none lifts it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Limit>,
     },
 }
 
@@ -69,6 +76,49 @@ impl Authority {
     /// Errors: `user_only`, `unauthenticated`, `operation_conflict`, `not_found` before the ledger was founded, `store_*`.
     pub fn accept_clock(&mut self, asked: &Asked) -> Result<Option<Receipt>> {
         let digest = Digest::of_value(&json!({"actor": asked.actor, "own": "accept_clock"}))?;
+        self.change(asked, "accept the clock", digest, &mut |meta, reading| {
+            let before = clock::advance(&meta.stamp, reading);
+            if !before.clock_jump {
+                return Ok(None);
+            }
+            let stamp = clock::accept(&meta.stamp, reading);
+            let [before, now] = [before.now_ms, stamp.now_ms].map(Timestamp::from_ms);
+            Ok(Some(Change {
+                event: OwnEvent::ClockAccepted { before, now },
+                outcome: json!({"clock_accepted": {"before_ms": before, "now_ms": now}}),
+                stamp,
+                limit: None,
+            }))
+        })
+    }
+
+    /// Sets, or lifts, the limit of all Goals together.
+    ///
+    /// Errors: `invalid_argument`, `user_only`, `unauthenticated`, `operation_conflict`, `schema_needs_migration`,
+    /// `not_found` before the ledger was founded, `store_*`.
+    pub fn set_limit(&mut self, asked: &Asked, limit: Option<Limit>) -> Result<Receipt> {
+        let digest = Digest::of_value(&json!({"actor": asked.actor, "own": "set_limit", "limit": limit}))?;
+        let set = self.change(asked, "limit all Goals together", digest, &mut |meta, reading| {
+            limit.as_ref().map_or(Ok(()), check_limit)?;
+            Ok(Some(Change {
+                event: OwnEvent::LimitSet { limit },
+                outcome: json!({"limit": limit}),
+                stamp: clock::advance(&meta.stamp, reading),
+                limit: Some(limit),
+            }))
+        })?;
+        set.ok_or_else(|| Error::from(Code::Internal))
+    }
+
+    /// Writes one change of the ledger itself, or returns what the same operation returned before. None where there is
+    /// nothing to change.
+    fn change(
+        &mut self,
+        asked: &Asked,
+        verb: &str,
+        digest: Digest,
+        job: &mut dyn FnMut(&Meta, &Reading) -> Result<Option<Change>>,
+    ) -> Result<Option<Receipt>> {
         let Self { ledger, clock, ours: of, .. } = self;
         let mut receipt = None;
         ledger.write(&mut |tx| {
@@ -82,16 +132,13 @@ impl Authority {
                 return Ok(());
             }
             // A replay returns what was returned before; there is nothing to agree to.
-            authorize(asked)?;
-            let reading = clock.read()?;
-            let before = clock::advance(&meta.stamp, &reading);
-            if !before.clock_jump {
+            authorize(asked, verb)?;
+            let Some(Change { event, outcome, stamp, limit }) = job(&meta, &clock.read()?)? else {
                 return Ok(());
-            }
-            let stamp = clock::accept(&meta.stamp, &reading);
-            let [before, now] = [before.now_ms, stamp.now_ms].map(Timestamp::from_ms);
+            };
+            let now = Timestamp::from_ms(stamp.now_ms);
             let head = tx.own_head()?.unwrap_or(Head::START);
-            let record = linked(&head, asked, now, OwnEvent::ClockAccepted { before, now })?;
+            let record = linked(&head, asked, now, event)?;
             let stored = StoredReceipt {
                 digest,
                 actor: asked.actor.clone(),
@@ -100,9 +147,9 @@ impl Authority {
                 at: now,
                 seq: record.seq,
                 negative: None,
-                outcome: json!({"clock_accepted": {"before_ms": before, "now_ms": now}}),
+                outcome,
             };
-            tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp })?;
+            tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp, limit })?;
             receipt = Some(stored.into_receipt(id.clone(), false));
             Ok(())
         })?;
@@ -110,18 +157,23 @@ impl Authority {
     }
 }
 
-/// The time is a person's to vouch for, and never stated alone.
-fn authorize(asked: &Asked) -> Result<()> {
+/// A change of the ledger itself that is to be written.
+struct Change {
+    event: OwnEvent,
+    outcome: Value,
+    stamp: Stamp,
+    limit: Option<Option<Limit>>,
+}
+
+/// What is the whole ledger's is a person's to change, and never stated alone.
+fn authorize(asked: &Asked, verb: &str) -> Result<()> {
     if !asked.actor.is_user() || asked.provenance.contained.is_some() {
-        return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
+        return Err(Error::new(Code::UserOnly, format!("only a person may {verb}")));
     }
     if asked.provenance.assurance == Assurance::Proven {
         return Ok(());
     }
-    Err(Error::new(
-        Code::Unauthenticated,
-        format!("accepting the clock needs proof that {} asks", asked.actor),
-    ))
+    Err(Error::new(Code::Unauthenticated, format!("to {verb} needs proof that {} asks", asked.actor)))
 }
 
 fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {

@@ -236,6 +236,7 @@ impl Authority {
             authority_id: AuthorityId::from_bytes(uuid_v7(at, random::bytes()?)),
             incarnation: IncarnationId::from_bytes(uuid_v7(at, random::bytes()?)),
             stamp: Stamp::first(&reading),
+            schema: NEWEST,
         };
         let mut made = false;
         let expects = self.ours.expects;
@@ -296,6 +297,7 @@ fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
         now: Timestamp::from_ms(stamp.now_ms),
         clock_jump: stamp.clock_jump,
         strict,
+        schema: meta.schema,
     }
 }
 
@@ -336,6 +338,9 @@ pub(super) fn conflict(operation_id: &OperationId) -> Error {
     )
     .detail("operation_id", operation_id.as_str())
 }
+
+/// What a ledger that has no file is as good as; a file says it itself.
+const NEWEST: i32 = super::sqlite::LEDGER.newest;
 
 /// Loads what a command asks for, in at most two rounds.
 pub(super) fn load(view: &mut dyn View, operation: &Operation<Input>, facts: &mut Facts) -> Result<()> {

@@ -72,6 +72,8 @@ verbs! {
     AgentAdd "agent add": Stated;
     AgentRetire "agent retire": Proven;
     QuotaSet "quota set": Proven;
+    QuotaUsage "quota usage": Proven agent;
+    QuotaVoid "quota void": Proven;
     TodoAdd "todo add": Stated agent;
     TodoUpdate "todo update": Stated agent;
     TodoLink "todo link": Stated agent;

@@ -40,7 +40,8 @@ impl Ask {
     pub const NO_TODO: &str = "no_todo";
 }
 
-fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
+/// One thing a person has to do, beside questions that were asked in words.
+pub(super) fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
     Ask { why, about: about.to_string(), command, question: None }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Bucket, GateId, MeterScope, Timestamp, Todo, TodoId, TodoState, Wake};
+use crate::model::{Amounts, Bucket, GateId, MeterScope, Timestamp, Todo, TodoId, TodoState, Wake};
 
 /// A change of many rows at once, applied by the ledger with one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,17 @@ pub enum Delta {
         bucket: Bucket,
         /// What is added.
         by: i64,
+    },
+    /// Moves what else a meter holds: what counted of a Turn before, and what counts of it now.
+    Amounts {
+        /// The meter.
+        scope: MeterScope,
+        /// The bucket of the Turn's admission.
+        bucket: Bucket,
+        /// What is taken away.
+        before: Amounts,
+        /// What is added.
+        after: Amounts,
     },
 }
 

@@ -9,9 +9,9 @@ use super::delta::{Delta, Target};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Agent, AgentId, AuthorityId, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, IncarnationId,
-        MeterScope, Noun, NounKey, NounKind, OneNoun, Ownership, Timestamp, Todo, TodoId, TodoText, Turn,
-        TurnId, Wake, Workspace,
+        Agent, AgentId, Amounts, AuthorityId, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId,
+        IncarnationId, Limit, MeterScope, Noun, NounKey, NounKind, OneNoun, Ownership, Timestamp, Todo,
+        TodoId, TodoText, Turn, TurnId, Wake, Workspace,
     },
 };
 
@@ -67,8 +67,10 @@ pub enum Read {
     Ready(GoalId, AgentId, Depth),
     /// The agent of the last Turn on a Todo that did not merely stop; no row is loaded.
     Author(TodoId),
-    /// How many slots a meter holds since a bucket.
+    /// How much a meter holds since a bucket.
     Used(MeterScope, Bucket),
+    /// The limit of all Goals together; no row is loaded.
+    AuthorityLimit,
 }
 
 /// How far a page of candidates goes.
@@ -103,6 +105,8 @@ pub struct Terms {
     pub clock_jump: bool,
     /// Whether a person's every verb needs proof.
     pub strict: bool,
+    /// The schema of the ledger, which says what it can hold.
+    pub schema: i32,
 }
 
 impl Terms {
@@ -121,6 +125,7 @@ pub struct Facts {
     asked: BTreeSet<Read>,
     pub(super) rows: Rows,
     pub(super) used: BTreeMap<(MeterScope, Bucket), Used>,
+    authority_limit: Option<Limit>,
     authors: BTreeMap<TodoId, AgentId>,
     listed: BTreeMap<Read, IdList>,
     dependants: BTreeMap<TodoId, BTreeSet<TodoId>>,
@@ -135,7 +140,9 @@ pub struct Facts {
 pub struct Used {
     /// Slots reserved or spent.
     pub slots: u64,
-    /// The oldest bucket that holds one.
+    /// Of what else is metered.
+    pub amounts: Amounts,
+    /// The oldest bucket that holds anything.
     pub oldest: Option<Bucket>,
 }
 
@@ -252,6 +259,7 @@ impl Facts {
             asked: BTreeSet::new(),
             rows: Rows::default(),
             used: BTreeMap::new(),
+            authority_limit: None,
             authors: BTreeMap::new(),
             listed: BTreeMap::new(),
             dependants: BTreeMap::new(),
@@ -346,6 +354,16 @@ impl Facts {
     /// Takes in a meter's sum.
     pub fn load_used(&mut self, scope: MeterScope, since: Bucket, used: Used) {
         self.used.insert((scope, since), used);
+    }
+
+    /// Takes in the limit of all Goals together.
+    pub fn load_authority_limit(&mut self, limit: Option<Limit>) {
+        self.authority_limit = limit;
+    }
+
+    /// The limit of all Goals together, if there is one and it was asked for.
+    pub fn authority_limit(&self) -> Option<Limit> {
+        self.authority_limit
     }
 
     /// Takes in who last worked on a Todo.
@@ -461,6 +479,13 @@ impl Facts {
                 for ((held, since), used) in &mut self.used {
                     if held == scope && since <= bucket {
                         used.slots = used.slots.saturating_add_signed(*by);
+                    }
+                }
+            }
+            Delta::Amounts { scope, bucket, before, after } => {
+                for ((held, since), used) in &mut self.used {
+                    if held == scope && since <= bucket {
+                        used.amounts = used.amounts.replacing(*before, *after);
                     }
                 }
             }

@@ -48,7 +48,10 @@ pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
 pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
-pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
+pub(crate) use quota::check_limit;
+pub use quota::{
+    Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,
+};
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
@@ -122,7 +125,7 @@ impl Input {
             Self::Command(command) => match command {
                 Command::Goal(command) => command.verb(),
                 Command::Agent(command) => command.verb(),
-                Command::Quota(quota::Command::Set { .. }) => Verb::QuotaSet,
+                Command::Quota(command) => command.verb(),
                 Command::Todo(command) => command.verb(),
                 Command::Claim(command) => command.verb(),
                 Command::Turn(command) => command.verb(),
@@ -135,8 +138,19 @@ impl Input {
     }
 }
 
+/// The oldest schema that can hold an event: that of its domain, or as the event says.
+macro_rules! since {
+    (within $event:ident) => {
+        $event.since()
+    };
+    ($since:literal $event:ident) => {{
+        let _ = $event;
+        $since
+    }};
+}
+
 macro_rules! events {
-    ($($name:ident $module:ident since $since:literal;)*) => {
+    ($($name:ident $module:ident since $since:tt;)*) => {
         /// Everything that can have happened.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -161,7 +175,7 @@ macro_rules! events {
 
             /// The oldest schema of a ledger that can hold it.
             pub const fn since(&self) -> i32 {
-                match self { $(Self::$name(_) => $since,)* }
+                match self { $(Self::$name(event) => { let since: i32 = since!($since event); since })* }
             }
         }
     };
@@ -170,9 +184,9 @@ macro_rules! events {
 events! {
     Goal goal since 1;
     Agent agent since 1;
-    Quota quota since 1;
+    Quota quota since within;
     Todo todo since 1;
-    Claim claim since 1;
+    Claim claim since within;
     Turn turn since 1;
     Gate gate since 1;
     Evidence evidence since 1;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use super::{
     ASKS_MAX, Ask, Depth, Facts, Read, Reason, Viewer, Wanted,
     asks::{
-        Sight, close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask,
+        Sight, ask, close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks,
+        unresolved_ask,
     },
     claim, quota, reason, turn,
 };
@@ -272,13 +273,15 @@ fn room<'f>(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reason
     let mut admitted = Vec::new();
     for (todo, _) in reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable) {
         let ends = claim::would_end(facts, &todo.todo_id, agent_id)?;
-        match quota::admit(facts, goal_id, agent_id, &ends) {
-            Ok(()) => admitted.push(*todo),
-            Err(error) if error.code() == Code::QuotaExhausted => {}
+        let wish = quota::Wish { todo: Some(todo), ends: &ends, ..quota::Wish::default() };
+        match quota::admit(facts, goal_id, agent_id, &wish) {
+            Ok(_) => admitted.push(*todo),
+            Err(error) if matches!(error.code(), Code::QuotaExhausted | Code::CeilingRequired) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(Room { admitted, left: quota::admit(facts, goal_id, agent_id, &[]) })
+    let left = quota::admit(facts, goal_id, agent_id, &quota::Wish::default()).map(drop);
+    Ok(Room { admitted, left })
 }
 
 fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<(u8, Action)> {
@@ -399,6 +402,10 @@ fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Opti
 
 /// Rule 6: nothing can be reserved. Held and unresolved Turns that hold the reservation are a person's to free.
 fn no_slot(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, error: &Error) -> Result<Action> {
+    if error.code() == Code::CeilingRequired {
+        let command = error.hint_args().unwrap_or_default().to_owned();
+        return Ok(Action::AskUser { asks: vec![ask(Code::CeilingRequired.as_str(), goal_id, command)] });
+    }
     if error.code() != Code::QuotaExhausted {
         return Err(error.clone());
     }

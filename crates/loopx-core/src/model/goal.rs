@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AgentId, Duration, EvidenceId, GoalId, GoalInstance, Key, Label, Origin, ScopePath, ShortText,
-    Text, Timestamp, Validator, text::parsed_text,
+    Actor, AgentId, Caps, Currency, EvidenceId, GoalId, GoalInstance, Key, Label, Limit, Origin, ScopePath,
+    ShortText, Text, Timestamp, Validator, text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -48,9 +48,15 @@ pub struct Goal {
     pub workspace: Option<Workspace>,
     /// What happens to a completion that no validator proved.
     pub unvalidated: Unvalidated,
-    /// The budget of Turns over a window.
+    /// Its budget over a window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// In what its costs are counted, once a limit or a report has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<Currency>,
+    /// What one attempt of a Turn may use, where neither its Todo nor its agent says.
+    #[serde(default, skip_serializing_if = "Caps::is_open")]
+    pub ceiling: Caps,
     /// Where it stands.
     pub state: GoalState,
     /// Moves with objective, acceptance, boundary, validators and state.
@@ -168,16 +174,6 @@ pub enum Unvalidated {
     Trust,
 }
 
-/// A budget of Turns over a rolling window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limit {
-    /// Turns admitted at most.
-    pub turns: u32,
-    /// Over this window: 5 minutes to 31 days, in whole 5-minute buckets.
-    pub window_ms: Duration,
-}
-
 parsed_text! {
     /// A work tree, by the digest of its machine and its root's resolved path, and the folder in it that paths are meant
     /// from: `digest`, or `digest/sub`. Where the root lies stays private.
@@ -239,9 +235,12 @@ pub struct Agent {
     /// What it can do; a Todo may require some of them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Label>,
-    /// Its own budget of Turns in this Goal.
+    /// Its own budget in this Goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// What one attempt of its Turns may use, where the Todo does not say.
+    #[serde(default, skip_serializing_if = "Caps::is_open")]
+    pub ceiling: Caps,
     /// Whether its last Turn looked at a monitor: between two others it looks at one at most.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub looked_last: bool,

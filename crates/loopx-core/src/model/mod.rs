@@ -30,7 +30,7 @@ pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
 pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
 pub(crate) use gathered::gathered;
 pub use goal::{
-    Agent, Boundary, CloseKind, Criterion, CriterionState, Goal, GoalState, Limit, Unvalidated, Workspace,
+    Agent, Boundary, CloseKind, Criterion, CriterionState, Goal, GoalState, Unvalidated, Workspace,
 };
 pub(crate) use id::uuid_v7;
 pub use id::{
@@ -40,7 +40,7 @@ pub use id::{
 pub(crate) use json::{from_json, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
 pub use operation::{Expected, Operation, Receipt};
-pub use quota::{Bucket, MeterScope, Slot};
+pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, Slot};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};
 pub use text::{Checked, Label, ShortText, Text, Title};
@@ -52,4 +52,4 @@ pub use todo::{
 pub use turn::{
     Cause, End, Executor, FailedBy, HostFailure, StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved,
 };
-pub use usage::Usage;
+pub use usage::{Meter, Reports, Spend, Usage};

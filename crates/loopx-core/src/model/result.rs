@@ -59,7 +59,7 @@ pub struct Candidate {
     /// What it points at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Pointer>,
-    /// What its host measured; recorded here, and counted against no budget of tokens, cost or time yet.
+    /// What its host measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
     /// Whether its holder goes on with a next Turn if it settles as progress.

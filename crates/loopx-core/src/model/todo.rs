@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AgentId, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, ShortText, Text,
-    Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
+    Actor, AgentId, Caps, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, ShortText,
+    Text, Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -45,6 +45,9 @@ pub struct Todo {
     /// The coordinator Todo that peers return their work to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<TodoId>,
+    /// What one attempt of its Turns may use.
+    #[serde(default, skip_serializing_if = "Caps::is_open")]
+    pub ceiling: Caps,
     /// A person's pause, beside the state.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Attempt, Bucket, Candidate, Digest, EndpointId, EntryId, GateId, GoalId, IncarnationId,
-    MachineId, OwnId, ShortText, Slot, Timestamp, TodoId, TurnId, Verdict, Workspace,
+    MachineId, OwnId, ShortText, Slot, Spend, Timestamp, TodoId, TurnId, Verdict, Workspace,
 };
 
 /// One governed, bounded attempt by one executor.
@@ -51,6 +51,9 @@ pub struct Turn {
     pub bucket: Bucket,
     /// What became of that slot.
     pub slot: Slot,
+    /// What it may use and used beside it, where that is limited or was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<Box<Spend>>,
     /// Where it stands.
     pub state: TurnState,
     /// Its attempts, in order; at most [`Turn::ATTEMPTS_MAX`].

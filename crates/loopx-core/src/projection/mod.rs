@@ -5,6 +5,7 @@
 //! counted is read from counts, what is listed is bounded.
 
 mod agent;
+mod budget;
 mod evidence;
 mod export;
 mod find;
@@ -13,6 +14,7 @@ mod goal;
 mod moments;
 mod noun;
 mod page;
+mod quota;
 mod status;
 mod timeline;
 mod todo;
@@ -20,6 +22,7 @@ mod turn;
 mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
+pub use budget::{amount_of, amounts, limited, span};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
 pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};
@@ -28,6 +31,7 @@ pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use moments::with_units;
 pub use noun::{NounRow, noun, nouns};
 pub use page::{Listed, PAGE_MAX, Slice};
+pub use quota::{Budget, BudgetRow, CeilingRow, SpendBy, SpendRow, budget, spending};
 pub use status::{
     Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, Which, status,
 };

@@ -134,7 +134,7 @@ fn time_quota_gates_and_people_are_told_apart() {
     world.add(NewTodo { wake: Some(Wake::After(far)), ..advance("later") });
     assert_eq!(world.status().waiting_on, WaitingOn::Time);
     world.add(advance("now"));
-    let none = Limit { turns: 0, window_ms: Duration::from_mins(60) };
+    let none = Limit::of_turns(0, Duration::from_mins(60));
     world.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit: Some(none) }));
     assert_eq!(world.status().waiting_on, WaitingOn::Quota);
     world.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit: None }));

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
+    budget::{amounts, limited},
     goal::named,
     page::{Listed, STEP, Slice, bad_cursor},
     turn::word,
@@ -185,13 +186,7 @@ fn line(event: &Event, subject: &mut Subject) -> String {
         Event::Goal(event) => of_goal(event),
         Event::Agent(AgentEvent::Registered { agent_id, .. }) => format!("agent {agent_id} registered"),
         Event::Agent(AgentEvent::Retired { agent_id }) => format!("agent {agent_id} retired"),
-        Event::Quota(QuotaEvent::LimitSet { agent_id, limit }) => {
-            let whose = agent_id.as_ref().map_or_else(|| "the Goal".to_owned(), ToString::to_string);
-            match limit {
-                Some(limit) => format!("budget of {whose} set to {} Turns", limit.turns),
-                None => format!("budget of {whose} lifted"),
-            }
-        }
+        Event::Quota(event) => of_quota(event, subject),
         Event::Todo(event) => of_todo(event, subject),
         Event::Claim(event) => of_claim(event, subject),
         Event::Turn(event) => of_turn(event, subject),
@@ -371,6 +366,37 @@ fn ended(end: End) -> String {
         End::Failed(FailedBy::Host(failure)) => format!("Turn failed, {}", plain(failure.as_str())),
         End::Failed(FailedBy::Validate) => "Turn failed its validators".to_owned(),
         End::Fenced => "Turn fenced by another ownership".to_owned(),
+    }
+}
+
+fn of_quota(event: &QuotaEvent, subject: &mut Subject) -> String {
+    match event {
+        QuotaEvent::LimitSet { agent_id, limit } => {
+            let whose = agent_id.as_ref().map_or_else(|| "the Goal".to_owned(), ToString::to_string);
+            match limit {
+                Some(limit) => format!("budget of {whose} set to {}", limited(limit)),
+                None => format!("budget of {whose} lifted"),
+            }
+        }
+        QuotaEvent::CeilingSet { agent_id, todo_id, ceiling } => {
+            subject.todo_ids.extend(todo_id.clone());
+            let todo = todo_id.as_ref().map(|todo_id| format!("work on {todo_id}"));
+            let agent = agent_id.as_ref().map(|agent_id| format!("a Turn of {agent_id}"));
+            let whose = todo.or(agent).unwrap_or_else(|| "a Turn".to_owned());
+            if ceiling.is_open() {
+                return format!("what {whose} may use is not said any more");
+            }
+            format!("{whose} may use {} an attempt", amounts(ceiling, None))
+        }
+        QuotaEvent::Used { turn_id, meter, amounts: used, currency, .. } => {
+            subject.turn_id = Some(*turn_id);
+            let used = if used.is_open() { "nothing known".to_owned() } else { amounts(used, *currency) };
+            format!("used {used}, by the meter of the {}", meter.as_str())
+        }
+        QuotaEvent::Voided { turn_id, reason } => {
+            subject.turn_id = Some(*turn_id);
+            format!("its spend was taken back: {reason}")
+        }
     }
 }
 

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     authority::GateFilter,
     error::{Code, Error, Result},
-    kernel,
-    model::{Criterion, Digest, Duration, Gate, Label, Text, TodoText, Validator},
+    kernel::{self, QuotaLeft as QuotaSum},
+    model::{Criterion, Digest, Duration, Gate, Goal, Label, Text, TodoText, Validator},
 };
 
 /// How many blocking gates are shown whole.
@@ -97,15 +97,25 @@ fn envelope(around: &Around, gates: &[Gate], terms: Terms) -> Result<Envelope> {
             attempts_left: terms.attempts_left,
         },
         validators: around.validators().iter().map(validator).collect::<Result<_>>()?,
-        quota_left: QuotaLeft {
-            turns: kernel::quota_left(&around.facts, &goal.goal_id, &around.turn.agent_id)?,
-            ..QuotaLeft::default()
-        },
+        quota_left: left(around, goal)?,
         action_signature: ActionSignature {
             source_hash: Digest::ZERO,
             envelope_hash: Digest::ZERO,
             matches: false,
         },
+    })
+}
+
+/// What the budget leaves beside what this Turn has reserved.
+fn left(around: &Around, goal: &Goal) -> Result<QuotaLeft> {
+    let QuotaSum { turns, caps } = kernel::quota_left(&around.facts, &goal.goal_id, &around.turn.agent_id)?;
+    let currency = goal.currency.filter(|_| caps.cost_micros.is_some());
+    Ok(QuotaLeft {
+        turns,
+        tokens: caps.tokens,
+        cost_micros: caps.cost_micros,
+        currency: currency.map(|currency| currency.to_string().parse()).transpose()?,
+        wall_ms: caps.wall_ms.map(Duration::from_ms),
     })
 }
 

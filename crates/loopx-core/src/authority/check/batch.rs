@@ -182,6 +182,7 @@ fn many(n: u32) -> Facts {
         now: world.now(),
         clock_jump: false,
         strict: false,
+        schema: 2,
     };
     let mut facts = Facts::new(terms);
     facts.load(rows);

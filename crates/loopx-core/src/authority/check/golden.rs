@@ -166,7 +166,7 @@ fn reward() -> RewardCommand {
 }
 
 fn commands() -> Vec<(&'static str, Actor, Command)> {
-    let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
+    let limit = Limit::of_turns(9, Duration::from_mins(60));
     let registered =
         AgentCommand::Add { agent_id: text("a"), capabilities: [text("gpu"), text("net")].into() };
     vec![

@@ -162,6 +162,7 @@ fn a_graph_larger_than_the_walk_is_refused_unless_nothing_has_to_be_walked() {
         now: Timestamp::from_ms(1_800_000_000_000),
         clock_jump: false,
         strict: false,
+        schema: 2,
     };
     world.todo("it", |_| {});
     let rows = world.ledger.rows();

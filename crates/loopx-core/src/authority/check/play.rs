@@ -274,7 +274,7 @@ impl World {
 
     /// Sets the limit of the Goal, or of an agent in it.
     pub(super) fn limit(&mut self, agent_id: Option<&str>, turns: Option<u32>) -> Result<Receipt> {
-        let limit = turns.map(|turns| Limit { turns, window_ms: Duration::from_mins(24 * 60) });
+        let limit = turns.map(|turns| Limit::of_turns(turns, Duration::from_mins(24 * 60)));
         self.user(Command::Quota(QuotaCommand::Set { agent_id: agent_id.map(text), limit }))
     }
 

@@ -53,7 +53,7 @@ fn a_raised_or_lifted_limit_admits_again_and_a_window_has_bounds() {
     for (window_ms, expected) in
         [(299_999, "invalid_argument"), (300_000, "ok"), (31 * 86_400_000 + 1, "invalid_argument")]
     {
-        let limit = Some(Limit { turns: 1, window_ms: Duration::from_ms(window_ms) });
+        let limit = Some(Limit::of_turns(1, Duration::from_ms(window_ms)));
         let set = crate::kernel::QuotaCommand::Set { agent_id: None, limit };
         assert_eq!(code(&world.user(Command::Quota(set))), expected);
     }

@@ -201,6 +201,7 @@ impl World {
                     now: Timestamp::from_ms(stamp.now_ms),
                     clock_jump: stamp.clock_jump,
                     strict: false,
+                    schema: 2,
                 })
             })
             .unwrap()

@@ -163,6 +163,7 @@ fn answered(view: &mut dyn View, read: Read) -> Result<Facts> {
         now: Timestamp::from_ms(meta.stamp.now_ms),
         clock_jump: false,
         strict: false,
+        schema: 2,
     });
     view.load(&[read].into(), &mut facts)?;
     Ok(facts)

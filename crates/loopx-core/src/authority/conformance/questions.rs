@@ -43,6 +43,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
         now: Timestamp::from_ms(now_ms),
         clock_jump: false,
         strict: false,
+        schema: 2,
     };
     let mut asked = BTreeSet::new();
     let rows = &all.rows;

@@ -128,6 +128,7 @@ pub(super) fn links_follow_the_rows(room: &dyn Room) {
             now: Timestamp::default(),
             clock_jump: false,
             strict: false,
+            schema: 2,
         });
         let read = Read::DoneDependants(of.clone());
         view.load(&[read.clone()].into(), &mut facts).unwrap();
@@ -174,6 +175,7 @@ pub(super) fn a_wake_reaches_who_waits_for_it(room: &dyn Room) {
             now: Timestamp::from_ms(meta.stamp.now_ms),
             clock_jump: false,
             strict: false,
+            schema: 2,
         });
         view.load(&[Read::Ready(text("g"), text("a"), Depth::Whole)].into(), &mut facts).unwrap();
         facts.rows().todos.keys().map(TodoId::number).collect()

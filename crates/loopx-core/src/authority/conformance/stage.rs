@@ -202,7 +202,7 @@ impl Stage {
                 verdict: None,
             }));
         }
-        let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
+        let limit = Limit::of_turns(9, Duration::from_mins(60));
         self.user(Command::Quota(QuotaCommand::Set { agent_id: Some(text("b")), limit: Some(limit) }));
         let cancel = TodoCommand::Cancel { todo_id: second, reason: text("no"), superseded_by: None };
         self.user(Command::Todo(cancel));

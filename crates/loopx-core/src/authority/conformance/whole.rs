@@ -54,6 +54,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
         now: Timestamp::from_ms(meta.stamp.now_ms),
         clock_jump: false,
         strict: false,
+        schema: 2,
     });
     let texts: BTreeSet<Read> = all.rows.todos.keys().cloned().map(Read::Text).collect();
     view.load(&texts, &mut facts)?;

@@ -15,7 +15,7 @@ use super::{Head, Ledger, Meta, Record, StoredReceipt, Tx, View, clock::Deadline
 use crate::{
     error::Result,
     kernel::Rows,
-    model::{Bucket, GoalId, MeterScope, OperationId},
+    model::{Amounts, Bucket, GoalId, Limit, MeterScope, OperationId},
 };
 
 /// A ledger that lasts as long as its process. Clones share one state.
@@ -41,6 +41,8 @@ struct State {
     own_events: Vec<Record>,
     receipts: BTreeMap<OperationId, StoredReceipt>,
     meters: BTreeMap<(MeterScope, Bucket), u64>,
+    amounts: BTreeMap<(MeterScope, Bucket), Amounts>,
+    limit: Option<Limit>,
     version: u64,
 }
 
@@ -58,6 +60,11 @@ impl MemoryLedger {
     /// Every row, as it lies.
     pub fn rows(&self) -> Rows {
         self.state().rows.clone()
+    }
+
+    /// What every meter holds beside its slots, as it lies.
+    pub fn amounts(&self) -> BTreeMap<(MeterScope, Bucket), Amounts> {
+        self.state().amounts.clone()
     }
 
     /// Every meter that holds a slot, as it lies.

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     error::Result,
     kernel::{Delta, Rows, Target},
+    model::Amounts,
 };
 
 impl Tx for State {
@@ -17,6 +18,9 @@ impl Tx for State {
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
         self.own_events.push(commit.record);
+        if let Some(limit) = commit.limit {
+            self.limit = limit;
+        }
         self.receipts.insert(commit.operation_id.clone(), commit.receipt.clone());
         if let Some(meta) = &mut self.meta {
             meta.stamp = commit.stamp;
@@ -69,6 +73,13 @@ impl State {
                 for todo in todos.values_mut().filter(|todo| Target::of(todo).as_ref() == Some(&target)) {
                     todo.counters.woken_at = woken_at;
                     todo.counters.wake_lost = lost;
+                }
+            }
+            Delta::Amounts { scope, bucket, before, after } => {
+                let held = self.amounts.entry((scope.clone(), bucket)).or_default();
+                *held = held.replacing(before, after);
+                if *held == Amounts::default() {
+                    self.amounts.remove(&(scope, bucket));
                 }
             }
             Delta::Meter { scope, bucket, by } => {

@@ -13,8 +13,9 @@ use crate::{
     error::Result,
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
-        Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope,
-        Noun, NounKey, OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
+        Agent, AgentId, Amounts, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId,
+        MeterScope, Noun, NounKey, OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId,
+        Workspace,
     },
 };
 
@@ -37,6 +38,9 @@ impl View for State {
             self.answer(read, facts.now(), &mut found);
             if let Read::Used(scope, since) = read {
                 facts.load_used(scope.clone(), *since, self.used(scope, *since));
+            }
+            if *read == Read::AuthorityLimit {
+                facts.load_authority_limit(self.limit);
             }
             if let Read::Author(id) = read
                 && let Some(author) = self.rows.todos.get(id).and_then(Todo::author)
@@ -295,7 +299,11 @@ impl State {
                 self.some_todos(|todo| todo.todo_id.goal() == goal && todo.is_live(), Facts::PAGE, found);
             }
             Read::Ready(goal, agent, depth) => self.ready((goal, agent), *depth, now.as_ms(), found),
-            Read::Used(..) | Read::Author(_) | Read::DoneDependants(_) | Read::CancelledDeps(_) => {}
+            Read::Used(..)
+            | Read::AuthorityLimit
+            | Read::Author(_)
+            | Read::DoneDependants(_)
+            | Read::CancelledDeps(_) => {}
         }
     }
 
@@ -372,11 +380,21 @@ impl State {
     }
 
     fn used(&self, scope: &MeterScope, since: Bucket) -> Used {
-        let of = self.meters.iter().filter(|((held, bucket), _)| held == scope && *bucket >= since);
+        let counts = |(held, bucket): &(MeterScope, Bucket)| {
+            let of = match scope {
+                MeterScope::Authority => matches!(held, MeterScope::Goal(_)),
+                MeterScope::Goal(_) | MeterScope::Agent(..) => held == scope,
+            };
+            of && *bucket >= since
+        };
         let mut used = Used::default();
-        for ((_, bucket), slots) in of {
+        for (key, slots) in self.meters.iter().filter(|(key, _)| counts(key)) {
             used.slots += slots;
-            used.oldest = Some(used.oldest.map_or(*bucket, |oldest| oldest.min(*bucket)));
+            used.oldest = [used.oldest, Some(key.1)].into_iter().flatten().min();
+        }
+        for (key, amounts) in self.amounts.iter().filter(|(key, _)| counts(key)) {
+            used.amounts = used.amounts.replacing(Amounts::default(), *amounts);
+            used.oldest = [used.oldest, Some(key.1)].into_iter().flatten().min();
         }
         used
     }

@@ -291,7 +291,7 @@ fn page(goal: &GoalPage, now: Timestamp) -> Document {
         .list("stop when", &goal.stop_conditions)
         .list("validators", goal.validators.iter().map(|validator| show::typed(&validator.argv)))
         .list("read first", &goal.authority_sources)
-        .maybe("budget", goal.limit.map(|limit| format!("{} Turns", limit.turns)))
+        .maybe("budget", goal.limit.as_ref().map(projection::limited))
         .add("started", format!("{} by {}", show::when(goal.row.started_at_ms, now), goal.started_by))
         .add("revision", goal.row.revision)
         .add("events", goal.head_seq);

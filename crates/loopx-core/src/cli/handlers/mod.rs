@@ -19,6 +19,8 @@ mod names;
 mod offer;
 mod owner;
 mod progress;
+mod quota;
+mod quota_show;
 mod reader;
 mod reward;
 mod schema;
@@ -91,6 +93,10 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("evidence add", evidence::add),
     ("evidence list", evidence::list),
     ("evidence show", evidence::show),
+    ("quota show", quota::show),
+    ("quota set", quota::set),
+    ("quota usage", quota::usage),
+    ("quota void", quota::void),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

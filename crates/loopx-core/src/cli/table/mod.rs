@@ -10,6 +10,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod quota;
 mod reward;
 mod shape;
 mod shell;
@@ -34,6 +35,7 @@ pub const CORE: &[Command] = &[
     agent::AGENT,
     evidence::EVIDENCE,
     reward::REWARD,
+    quota::QUOTA,
     turn::TURN,
     loops::LOOP,
     inspect::DOCTOR,

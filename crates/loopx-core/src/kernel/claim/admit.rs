@@ -9,7 +9,8 @@ use crate::{
     },
     model::{
         AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, Goal, GoalId, GoalState, Key,
-        Label, MachineId, OwnId, Ownership, Slot, Todo, TodoId, Turn, TurnId, TurnKind, TurnState, Workspace,
+        Label, MachineId, OwnId, Ownership, Slot, Spend, Todo, TodoId, Turn, TurnId, TurnKind, TurnState,
+        Workspace,
     },
 };
 
@@ -64,11 +65,11 @@ pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Resul
         };
         return Ok((outcome, Some(Code::GateOpened)));
     }
-    quota::admit(draft.facts(), want.todo_id.goal(), &want.agent_id, &[])?;
+    let spend = room(draft.facts(), want, &[])?;
     todo::settle_wake(draft, &want.todo_id)?;
     let todo = todo::named(draft, &want.todo_id)?;
     let (epoch, turn_no) = (todo.epoch + 1, todo.turn_no + 1);
-    let turn_id = record(draft, want, epoch, turn_no)?;
+    let turn_id = record(draft, want, epoch, turn_no, spend)?;
     Ok((turn::outcome(draft, turn_id)?, None))
 }
 
@@ -81,7 +82,14 @@ pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()
             .detail("key", key.to_string()));
     }
     let ends = would_end(facts, &want.todo_id, &want.agent_id)?;
-    quota::admit(facts, want.todo_id.goal(), &want.agent_id, &ends)
+    room(facts, want, &ends).map(drop)
+}
+
+/// What the Turn would reserve beside its slot, or why there is no room for it.
+fn room(facts: &Facts, want: &Admission, ends: &[TurnId]) -> Result<Option<Box<Spend>>> {
+    let todo = facts.todo(&want.todo_id)?;
+    let wish = quota::Wish { todo, is_driven: want.executor != Executor::Attached, ends };
+    quota::admit(facts, want.todo_id.goal(), &want.agent_id, &wish)
 }
 
 /// Goes on with the next Turn of the same holder, in the commit that settled the last: same epoch, new token.
@@ -108,7 +116,8 @@ pub(in crate::kernel) fn admit_next(
         Err(error) if error.code() == Code::Internal => return Err(error),
         Err(_) => return Ok(None),
     }
-    record(draft, &want, turn.epoch, turn.turn_no + 1).map(Some)
+    let spend = room(draft.facts(), &want, &[])?;
+    record(draft, &want, turn.epoch, turn.turn_no + 1, spend).map(Some)
 }
 
 /// The first checks of a claim: its agent is registered, its Goal admits.
@@ -280,7 +289,13 @@ pub(in crate::kernel) fn would_end(
 }
 
 /// Writes ownership, Turn and reservation.
-fn record(draft: &mut Draft<'_>, want: &Admission, epoch: u64, turn_no: u64) -> Result<TurnId> {
+fn record(
+    draft: &mut Draft<'_>,
+    want: &Admission,
+    epoch: u64,
+    turn_no: u64,
+    spend: Option<Box<Spend>>,
+) -> Result<TurnId> {
     let turn_id = TurnId::from_bytes(draft.mint());
     let own_id = OwnId::from_bytes(draft.mint());
     let now = draft.now();
@@ -325,6 +340,7 @@ fn record(draft: &mut Draft<'_>, want: &Admission, epoch: u64, turn_no: u64) -> 
         requirement_revision: todo.requirement_revision,
         bucket: Bucket::of(now),
         slot: Slot::Reserved,
+        spend,
         state: if attached { TurnState::Dispatched } else { TurnState::Admitted },
         attempts,
         candidate: None,

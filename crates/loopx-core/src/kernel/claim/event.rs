@@ -54,6 +54,14 @@ event_kinds!(Event {
 });
 
 impl Event {
+    /// Whether a ledger of the first schema can hold it: it knew no reservation beside the slot.
+    pub(in crate::kernel) const fn since(&self) -> i32 {
+        match self {
+            Self::Claimed { turn, .. } if turn.spend.is_some() => 2,
+            Self::Claimed { .. } | Self::Renewed { .. } | Self::Rearmed { .. } | Self::Reserved { .. } => 1,
+        }
+    }
+
     pub(in crate::kernel) fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
         match self {
             Self::Claimed { todo_id, ownership, turn } => {

@@ -6,7 +6,7 @@ use super::{GoalChange, NewGoal};
 use crate::{
     error::Result,
     kernel::{Context, Facts, event_kinds},
-    model::{CloseKind, CriterionState, EvidenceId, Goal, GoalInstance, GoalState, ShortText},
+    model::{Caps, CloseKind, CriterionState, EvidenceId, Goal, GoalInstance, GoalState, ShortText},
 };
 
 /// What can have happened to a Goal.
@@ -123,6 +123,8 @@ fn started(context: &Context, instance: GoalInstance, new: &NewGoal) -> Goal {
         workspace: new.workspace.clone(),
         unvalidated: new.unvalidated,
         limit: None,
+        currency: None,
+        ceiling: Caps::default(),
         state: GoalState::Active,
         revision: 1,
         next_todo: 1,

@@ -6,7 +6,9 @@ use super::{Change, NewTodo, add};
 use crate::{
     error::Result,
     kernel::{Context, Delta, Facts, Target, event_kinds},
-    model::{Completion, Counters, Monitor, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake},
+    model::{
+        Caps, Completion, Counters, Monitor, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake,
+    },
 };
 
 /// What can have happened to a Todo.
@@ -311,6 +313,7 @@ fn added(
         monitor: monitor.cloned(),
         reviews: new.reviews.clone(),
         coordinates: new.coordinates.clone(),
+        ceiling: Caps::default(),
         hold: new.hold,
         origin: new.origin.clone(),
         made_by: context.actor.clone(),

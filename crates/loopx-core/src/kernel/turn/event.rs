@@ -331,6 +331,7 @@ fn ended(
     if slot == Slot::Returned {
         quota::shift(facts, &ended, -1);
     }
+    quota::ended(facts, turn_id)?;
     drop_ownership(facts, turn_id)?;
     if let Some(todo) = todo_of(facts, turn_id)? {
         todo.turn_id = None;

@@ -2,13 +2,13 @@
 //!
 //! Knows nothing of validators; what they say is another step.
 
-use super::{Event, causes, end, no_move, settle, steps::todo_of};
+use super::{Event, causes, end, named, no_move, settle, steps::todo_of};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, claim, gate, todo},
+    kernel::{Draft, claim, gate, quota, todo},
     model::{
-        Attempt, Candidate, Duration, End, FailedBy, Guarantee, ResultKind, ShortText, Stopped, Todo,
-        TodoKind, Turn, TurnState, Wake,
+        Attempt, Candidate, Duration, End, FailedBy, Guarantee, Meter, ResultKind, ShortText, Stopped, Todo,
+        TodoKind, Turn, TurnId, TurnState, Usage, Wake,
     },
 };
 
@@ -84,7 +84,9 @@ pub(super) fn record(
     let outside = candidate.outside.first().filter(|_| !candidate.shared).cloned();
     let summary = candidate.summary.clone();
     let question = candidate.next_action.clone();
+    let usage = candidate.usage.clone();
     draft.emit(Event::CandidateRecorded { turn_id, candidate: Box::new(candidate), expires_at, held_by })?;
+    measured(draft, turn_id, &usage)?;
     let scoped =
         draft.facts().goal(draft.goal_id())?.is_some_and(|goal| !goal.boundary.write_scopes.is_empty());
     if let Some(path) = outside.filter(|_| scoped) {
@@ -110,6 +112,16 @@ pub(super) fn record(
         | ResultKind::RepairRequired
         | ResultKind::ReplanRequired => Ok(()),
     }
+}
+
+/// Counts what the executor measured.
+fn measured(draft: &mut Draft<'_>, turn_id: TurnId, usage: &[Usage]) -> Result<()> {
+    for report in usage {
+        let turn = named(draft, turn_id)?.clone();
+        let attempt = turn.attempts.last().map_or(1, |attempt| attempt.number);
+        quota::measured(draft, &turn, attempt, Meter::Host, report)?;
+    }
+    Ok(())
 }
 
 /// What a result is about its Todo: on a monitor, a look. It has to fit.

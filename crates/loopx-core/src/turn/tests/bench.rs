@@ -26,7 +26,7 @@ use crate::{
 
 /// Lets the Goal have this many Turns a day.
 pub(super) fn limited(turns: u32) -> Command {
-    let limit = Limit { turns, window_ms: Duration::from_mins(24 * 60) };
+    let limit = Limit::of_turns(turns, Duration::from_mins(24 * 60));
     Command::Quota(QuotaCommand::Set { agent_id: None, limit: Some(limit) })
 }
 

@@ -149,7 +149,7 @@ pub(super) fn limit(place: &Place, turns: u32) {
     let ana: Actor = "user:ana".parse().unwrap();
     let set = QuotaCommand::Set {
         agent_id: None,
-        limit: Some(Limit { turns, window_ms: Duration::from_mins(24 * 60) }),
+        limit: Some(Limit::of_turns(turns, Duration::from_mins(24 * 60))),
     };
     let id = format!("limit-{turns}").parse().unwrap();
     authority.submit(Operation::embedded(id, ana, "g".parse().unwrap(), Command::Quota(set))).unwrap();

@@ -93,7 +93,7 @@ impl Player {
                 })
             }
             6 | 7 => {
-                let limit = Limit { turns: u32::from(y % 6) + 1, window_ms: Duration::from_mins(30) };
+                let limit = Limit::of_turns(u32::from(y % 6) + 1, Duration::from_mins(30));
                 let agent_id = y.is_multiple_of(2).then(|| text("a"));
                 Command::Quota(QuotaCommand::Set { agent_id, limit: (!y.is_multiple_of(5)).then_some(limit) })
             }

@@ -28,6 +28,7 @@ fn ready(view: &mut dyn View) -> usize {
         now: Timestamp::from_ms(meta.stamp.now_ms),
         clock_jump: false,
         strict: false,
+        schema: 2,
     });
     view.load(&[Read::Ready(goal(), "a".parse().unwrap(), Depth::Whole)].into(), &mut facts).unwrap();
     facts.rows().todos.len()

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::Result,
     kernel::{Delta, woken_ready_at},
-    model::Timestamp,
+    model::{Amounts, Bucket, Dimension, MeterScope, Timestamp},
 };
 
 impl State<'_> {
@@ -42,8 +42,11 @@ impl State<'_> {
                 let (at, ready_at) = (woken_at.map(Timestamp::as_ms), woken_ready_at(*woken_at));
                 self.run(sql, params![target.to_string(), at, lost, ready_at]).map(drop)
             }
+            Delta::Amounts { scope, bucket, before, after } => {
+                self.move_amounts(scope, *bucket, *before, *after)
+            }
             Delta::Meter { scope, bucket, by } => {
-                let (goal, agent) = meter_key(scope);
+                let Some((goal, agent)) = meter_key(scope) else { return Ok(()) };
                 let goal = self.written_goal(goal)?;
                 let sql = sql!(
                     "INSERT INTO meters(goal, agent, bucket, slots) VALUES(?1, ?2, ?3, max(?4, 0))
@@ -58,4 +61,35 @@ impl State<'_> {
             }
         }
     }
+
+    fn move_amounts(
+        &mut self,
+        scope: &MeterScope,
+        bucket: Bucket,
+        before: Amounts,
+        after: Amounts,
+    ) -> Result<()> {
+        let Some((goal, agent)) = meter_key(scope) else { return Ok(()) };
+        let goal = self.written_goal(goal)?;
+        let by = |dimension| moved(before.of(dimension), after.of(dimension));
+        let [tokens, cost, wall] = Dimension::ALL.map(by);
+        let sql = sql!(
+            "INSERT INTO amounts(goal, agent, bucket, tokens, cost_micros, wall_ms)
+             VALUES(?1, ?2, ?3, max(?4, 0), max(?5, 0), max(?6, 0))
+             ON CONFLICT(goal, agent, bucket) DO UPDATE SET tokens=max(tokens+?4, 0),
+               cost_micros=max(cost_micros+?5, 0), wall_ms=max(wall_ms+?6, 0)"
+        );
+        self.run(sql, params![goal, agent, bucket.number(), tokens, cost, wall])?;
+        let sql = sql!(
+            "DELETE FROM amounts WHERE goal=?1 AND agent=?2 AND bucket=?3 AND tokens=0 AND cost_micros=0
+               AND wall_ms=0"
+        );
+        self.run(sql, params![goal, agent, bucket.number()]).map(drop)
+    }
+}
+
+/// What is added for a change from one amount to another.
+fn moved(before: u64, after: u64) -> i64 {
+    let by = i128::from(after) - i128::from(before);
+    i64::try_from(by).unwrap_or(if by < 0 { i64::MIN } else { i64::MAX })
 }

@@ -12,8 +12,8 @@ use crate::{
     error::Result,
     kernel::{Depth, Facts, IdList, Read, Rows, Used},
     model::{
-        Agent, AgentId, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, MeterScope,
-        OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
+        Agent, AgentId, Amounts, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, Limit,
+        MeterScope, OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
     },
 };
 
@@ -127,7 +127,18 @@ impl State<'_> {
                     now_ms: column(row, 4)?,
                     clock_jump: column(row, 5)?,
                 },
+                schema: self.schema(),
             })
+        })
+    }
+
+    /// The limit of all Goals together.
+    fn authority_limit(&self) -> Result<Option<Limit>> {
+        if !self.has(2) {
+            return Ok(None);
+        }
+        self.one(sql!("SELECT body FROM settings WHERE name='limit'"), [], |row| {
+            body(row, 0, &"settings limit")
         })
     }
 
@@ -140,10 +151,12 @@ impl State<'_> {
     pub(super) fn answer_all(&mut self, reads: &BTreeSet<Read>, facts: &mut Facts) -> Result<()> {
         let now = facts.now();
         let (mut used, mut authors, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+        let mut limit = None;
         let mut found = Found { rows: Rows::default(), have: facts.rows() };
         for read in reads {
             match read {
                 Read::Used(scope, since) => used.push((scope.clone(), *since, self.used(scope, *since)?)),
+                Read::AuthorityLimit => limit = Some(self.authority_limit()?),
                 Read::Author(id) => authors.extend(self.author(id)?.map(|author| (id.clone(), author))),
                 Read::DoneDependants(id) => {
                     lists.push((read, self.listed(DONE_DEPENDANTS, COUNT_DONE_DEPENDANTS, id)?));
@@ -157,6 +170,9 @@ impl State<'_> {
         let rows = found.rows;
         for (scope, since, used) in used {
             facts.load_used(scope, since, used);
+        }
+        if let Some(limit) = limit {
+            facts.load_authority_limit(limit);
         }
         for (id, author) in authors {
             facts.load_author(id, author);
@@ -233,7 +249,11 @@ impl State<'_> {
             Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
             Read::Ready(goal, agent, depth) => self.ready_todos(goal, agent, *depth, now, found),
             // Answered by who calls this.
-            Read::Used(..) | Read::Author(_) | Read::DoneDependants(_) | Read::CancelledDeps(_) => Ok(()),
+            Read::Used(..)
+            | Read::AuthorityLimit
+            | Read::Author(_)
+            | Read::DoneDependants(_)
+            | Read::CancelledDeps(_) => Ok(()),
         }
     }
 
@@ -423,27 +443,61 @@ impl State<'_> {
 
     /// What a meter holds since a bucket.
     fn used(&mut self, scope: &MeterScope, since: Bucket) -> Result<Used> {
-        let (goal, agent) = meter_key(scope);
-        let Some(key) = self.goal_key(goal)? else {
-            return Ok(Used::default());
+        let mut sum = Used::default();
+        let keys = match meter_key(scope) {
+            Some((goal, agent)) => self.goal_key(goal)?.into_iter().map(|key| (key, agent)).collect(),
+            // Goals are few beside what each holds, and one writes at a time.
+            None => {
+                self.all(sql!("SELECT goal FROM goals ORDER BY goal"), [], |row| Ok((column(row, 0)?, "")))?
+            }
         };
+        for (key, agent) in keys {
+            let one = self.used_of(key, agent, since)?;
+            sum.slots = sum.slots.saturating_add(one.slots);
+            sum.amounts = sum.amounts.replacing(Amounts::default(), one.amounts);
+            sum.oldest = [sum.oldest, one.oldest].into_iter().flatten().min();
+        }
+        Ok(sum)
+    }
+
+    /// What one Goal, or one agent of it, holds since a bucket.
+    fn used_of(&self, key: i64, agent: &str, since: Bucket) -> Result<Used> {
         let sql = sql!(
             "SELECT coalesce(sum(slots), 0), min(bucket) FROM meters WHERE goal=?1 AND agent=?2 AND bucket>=?3"
         );
         let used = self.one(sql, params![key, agent, since.number()], |row| {
             Ok(Used {
                 slots: unsigned(row, 0)?,
+                amounts: Amounts::default(),
                 oldest: column::<Option<i64>>(row, 1)?.map(Bucket::from_number),
             })
         })?;
-        Ok(used.unwrap_or_default())
+        let mut used = used.unwrap_or_default();
+        if !self.has(2) {
+            return Ok(used);
+        }
+        let sql = sql!(
+            "SELECT coalesce(sum(tokens), 0), coalesce(sum(cost_micros), 0), coalesce(sum(wall_ms), 0), min(bucket)
+             FROM amounts WHERE goal=?1 AND agent=?2 AND bucket>=?3"
+        );
+        let amounts = self.one(sql, params![key, agent, since.number()], |row| {
+            let oldest = column::<Option<i64>>(row, 3)?.map(Bucket::from_number);
+            let [tokens, cost_micros, wall_ms] = [unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?];
+            Ok((Amounts { tokens, cost_micros, wall_ms }, oldest))
+        })?;
+        if let Some((amounts, oldest)) = amounts {
+            used.amounts = amounts;
+            used.oldest = [used.oldest, oldest].into_iter().flatten().min();
+        }
+        Ok(used)
     }
 }
 
-/// A meter's key: the Goal, and the agent or nothing.
-pub(super) fn meter_key(scope: &MeterScope) -> (&GoalId, &str) {
+/// A meter's key: the Goal, and the agent or nothing; none for what is summed over all Goals.
+pub(super) fn meter_key(scope: &MeterScope) -> Option<(&GoalId, &str)> {
     match scope {
-        MeterScope::Goal(goal) => (goal, ""),
-        MeterScope::Agent(goal, agent) => (goal, agent.as_str()),
+        MeterScope::Authority => None,
+        MeterScope::Goal(goal) => Some((goal, "")),
+        MeterScope::Agent(goal, agent) => Some((goal, agent.as_str())),
     }
 }

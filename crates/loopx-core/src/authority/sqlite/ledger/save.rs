@@ -15,7 +15,7 @@ use crate::{
     authority::{Commit, Head, Meta, OwnCommit, Record, StoredReceipt, Tx, clock::Stamp},
     error::{Code, Error, Result},
     kernel::{Index, Rows, index},
-    model::{Blocks, Evidence, Gate, GateState, GoalId, OperationId, Timestamp, Todo, TodoId, Turn},
+    model::{Blocks, Evidence, Gate, GateState, GoalId, Limit, OperationId, Timestamp, Todo, TodoId, Turn},
 };
 
 /// How the counts of a Goal move with one decision.
@@ -54,7 +54,7 @@ struct Still {
 
 impl Tx for State<'_> {
     fn found(&mut self, meta: &Meta) -> Result<()> {
-        let Meta { authority_id, incarnation, stamp } = meta;
+        let Meta { authority_id, incarnation, stamp, schema: _ } = meta;
         let sql = sql!(
             "INSERT INTO meta(one, authority_id, incarnation, boot_id, boot_ms, now_ms, clock_jump)
              VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)"
@@ -89,12 +89,27 @@ impl Tx for State<'_> {
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
         self.put_event(OWN, &commit.record)?;
+        if let Some(limit) = &commit.limit {
+            self.check_schema(2)?;
+            self.put_limit(limit.as_ref())?;
+        }
         self.put_receipt(commit.operation_id, commit.receipt)?;
         self.restamp(&commit.stamp)
     }
 }
 
 impl State<'_> {
+    fn put_limit(&mut self, limit: Option<&Limit>) -> Result<()> {
+        let Some(limit) = limit else {
+            return self.run(sql!("DELETE FROM settings WHERE name='limit'"), []).map(drop);
+        };
+        let sql = sql!(
+            "INSERT INTO settings(name, body) VALUES('limit', ?1)
+             ON CONFLICT(name) DO UPDATE SET body=excluded.body"
+        );
+        self.run(sql, [encode(limit)?]).map(drop)
+    }
+
     fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
         let sql = sql!("INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)");
         self.run(sql, params![id.as_str(), encode(receipt)?]).map(drop)

@@ -137,6 +137,11 @@ impl<'c> State<'c> {
         Self { todos: Some(BTreeMap::new()), ..Self::new(conn, version) }
     }
 
+    /// The schema that the file has.
+    pub(super) const fn schema(&self) -> i32 {
+        self.version
+    }
+
     /// Whether the file has a schema, or a later one.
     pub(super) const fn has(&self, version: i32) -> bool {
         self.version >= version

@@ -94,4 +94,10 @@ CREATE TABLE nouns(
 CREATE INDEX noun_goals ON nouns(goal, kind, id);
 CREATE INDEX noun_open ON nouns(goal, kind, id) WHERE open=1;
 CREATE INDEX noun_todos ON nouns(todo, kind, id) WHERE todo IS NOT NULL;
+
+CREATE TABLE amounts(
+  goal INTEGER NOT NULL, agent TEXT NOT NULL, bucket INTEGER NOT NULL,
+  tokens INTEGER NOT NULL, cost_micros INTEGER NOT NULL, wall_ms INTEGER NOT NULL,
+  PRIMARY KEY(goal, agent, bucket)) STRICT, WITHOUT ROWID;
+CREATE TABLE settings(name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
