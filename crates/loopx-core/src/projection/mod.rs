@@ -5,6 +5,7 @@
 //! counted is read from counts, what is listed is bounded.
 
 mod agent;
+mod decision;
 mod evidence;
 mod export;
 mod find;
@@ -19,6 +20,7 @@ mod turn;
 mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
+pub use decision::{Inquiry, decision, decisions, sighted};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
 pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};

@@ -151,7 +151,7 @@ fn what_its_edge_saw_is_in_no_digest_and_a_repeat_returns_the_receipt() {
     };
     let seen = Sighted { machine_id: Some(text("abc123")), depth: Depth::First, ..Sighted::default() };
     let first = world.operation(super::world::agent("a"), command(Sighted::default()));
-    let again = crate::model::Operation { command: command(seen), ..first.clone() };
+    let again = Operation { command: command(seen), ..first.clone() };
     assert_eq!(first.digest().unwrap(), again.digest().unwrap());
     let receipt = world.submit(first).unwrap();
     let repeated = world.submit(again).unwrap();

@@ -4,6 +4,7 @@
 
 mod agent;
 mod caller;
+mod decided;
 mod desk;
 mod doctor;
 mod evidence;
@@ -16,6 +17,7 @@ mod init;
 mod log;
 mod loop_run;
 mod names;
+mod next;
 mod offer;
 mod owner;
 mod progress;
@@ -48,6 +50,7 @@ pub(super) use token::check_person;
 pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("init", init::init),
     ("status", status::status),
+    ("next", next::next),
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),

@@ -26,6 +26,7 @@ pub const CORE: &[Command] = &[
     start::TRY,
     start::INIT,
     start::STATUS,
+    start::NEXT,
     inspect::FIND,
     goal::GOAL,
     todo::TODO,

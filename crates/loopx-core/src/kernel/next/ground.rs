@@ -51,7 +51,7 @@ impl<'f> Ground<'f> {
         let (rule, trace) = trace.finish();
         let unasked = if rule == 9 { self.unasked() } else { Vec::new() };
         let priority = self.priority(&action);
-        Decided { obligation: action.obligation(), action, rule, also, priority, unasked, depth, trace }
+        Decided { also, priority, unasked, depth, trace, ..Decided::of(rule, action) }
     }
 
     fn priority(&self, action: &Action) -> Option<Priority> {

@@ -32,6 +32,22 @@ use crate::{
     model::{EndpointId, MachineId, Priority, ShortText, Timestamp, TodoId, Turn, TurnId},
 };
 
+impl Decided {
+    /// A rule's answer alone, of which nothing else is known.
+    pub fn of(rule: u8, action: Action) -> Self {
+        Self {
+            obligation: action.obligation(),
+            action,
+            rule,
+            also: BTreeMap::new(),
+            priority: None,
+            unasked: Vec::new(),
+            depth: Depth::Whole,
+            trace: Vec::new(),
+        }
+    }
+}
+
 /// For whom a decision is asked, and what the edge saw on its machine.
 #[derive(Debug, Clone)]
 pub struct Asker<'a> {
