@@ -17,6 +17,7 @@ mod status;
 mod timeline;
 mod todo;
 mod turn;
+mod why;
 mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
@@ -34,6 +35,7 @@ pub use status::{
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, last_ended, left, left_of, turns, word};
+pub use why::{Because, why_gate, why_goals, why_todo};
 pub use words::{asked, mend, plain, question, should};
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod gate;
 mod given;
 mod goal;
 mod goal_terms;
+mod heartbeat;
 mod init;
 mod log;
 mod loop_run;
@@ -40,6 +41,7 @@ mod turn_plan;
 mod turn_show;
 mod turn_trace;
 mod turn_undo;
+mod why;
 mod workbench;
 
 use super::Handler;
@@ -51,6 +53,9 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("init", init::init),
     ("status", status::status),
     ("next", next::next),
+    ("why", why::why),
+    ("heartbeat-prompt", heartbeat::prompt),
+    ("quota should-run", heartbeat::should_run),
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),

@@ -80,6 +80,11 @@ impl Asking {
         Ok(Self { agent, endpoint, own_id, goal })
     }
 
+    /// For whom a decision was made, in one of the Goals.
+    pub(super) fn asked<'a>(&'a self, goal: &'a GoalId) -> Asked<'a> {
+        Asked { goal, agent: &self.agent, one_goal: self.goal.is_some(), own_id: self.own_id }
+    }
+
     /// What it should do, by a read alone.
     pub(super) fn decide(
         &self,

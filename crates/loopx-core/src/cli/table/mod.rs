@@ -10,6 +10,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod quota;
 mod shape;
 mod shell;
 mod start;
@@ -27,6 +28,7 @@ pub const CORE: &[Command] = &[
     start::INIT,
     start::STATUS,
     start::NEXT,
+    start::WHY,
     inspect::FIND,
     goal::GOAL,
     todo::TODO,
@@ -35,6 +37,8 @@ pub const CORE: &[Command] = &[
     evidence::EVIDENCE,
     turn::TURN,
     loops::LOOP,
+    start::HEARTBEAT,
+    quota::QUOTA,
     inspect::DOCTOR,
     inspect::LOG,
     shell::CONFIG,

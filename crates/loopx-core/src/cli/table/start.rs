@@ -84,3 +84,35 @@ pub(super) const NEXT: Command =
             Code::WriteScopeConflict,
             Code::Unauthenticated,
         ]);
+
+pub(super) const WHY: Command = Command::lone(
+    "why",
+    Group::Start,
+    Access::Reads,
+    "Says why something waits, and what would change it.",
+)
+.long(&[
+    "One reason each, and the command that would change it. With nothing named, of every Goal that is not \
+                 closed: why nothing runs.",
+])
+.args(&[
+    Arg::maybe("id", "ID", Kind::Text, "A Goal, a Todo, a gate or a Turn"),
+    Arg::option("agent", "AGENT", Kind::Id, "Of this agent, or of a Todo for it"),
+])
+.examples(&[
+    example("why", "why nothing is running"),
+    example("why importer.3", "why nobody takes a Todo"),
+    example("why --agent coder --json", "why an agent waits, for a program"),
+]);
+
+pub(super) const HEARTBEAT: Command = Command::lone(
+    "heartbeat-prompt",
+    Group::Execute,
+    Access::Reads,
+    "Prints what a host's heartbeat tells its agent.",
+)
+.long(&["What to do now, the command that begins it, how to report, when to stop; from the decision of `next`. At most \
+         16 KiB."])
+.args(&[Arg::option("agent", "AGENT", Kind::Id, "For this agent"), OWN, WORKSPACE])
+.examples(&[example("heartbeat-prompt --agent coder", "what the host is given")])
+.codes(&[Code::Unauthenticated]);
