@@ -2,6 +2,7 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod across;
 mod actors;
 mod attention;
 mod batch;
