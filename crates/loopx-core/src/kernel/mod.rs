@@ -47,7 +47,9 @@ pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, 
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
-pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
+pub use next::{
+    Action, Asker, Decided, Looked, Obligation, Seen, across, best, decide_first, decide_next, next_reads,
+};
 pub(crate) use quota::check_limit;
 pub use quota::{
     Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,

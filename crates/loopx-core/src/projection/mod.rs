@@ -6,6 +6,7 @@
 
 mod agent;
 mod budget;
+mod decision;
 mod evidence;
 mod export;
 mod find;
@@ -19,10 +20,12 @@ mod status;
 mod timeline;
 mod todo;
 mod turn;
+mod why;
 mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
 pub use budget::{amount_of, amounts, limited, span};
+pub use decision::{Inquiry, decision, decisions, sighted};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
 pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};
@@ -38,6 +41,7 @@ pub use status::{
 pub use timeline::{LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, last_ended, left, left_of, turns, word};
+pub use why::{Because, why_gate, why_goals, why_todo};
 pub use words::{asked, mend, plain, question, should};
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod irregular;
 mod journey;
 mod names;
 mod newcomer;
+mod next;
 mod offers;
 mod orphans;
 mod place;

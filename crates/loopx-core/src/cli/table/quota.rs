@@ -1,6 +1,9 @@
 //! Owns the rows of `quota`.
 
-use super::shape::{Access, Arg, Command, Group, Kind, example};
+use super::{
+    flags::{OWN, WORKSPACE},
+    shape::{Access, Arg, Command, Group, Kind, example},
+};
 use crate::error::Code;
 
 const ANY: Kind = Kind::Number { min: 0, max: 1 << 50 };
@@ -69,7 +72,7 @@ const USAGE: Command =
         .args(&[
             Arg::positional("turn", "TURN", Kind::Id, "The Turn"),
             Arg::option("seq", "N", ANY, "The number of the report").required(),
-            super::flags::OWN,
+            OWN,
             Arg::option("attempt", "N", Kind::Number { min: 1, max: 3 }, "The attempt; else the last one"),
             Arg::option("meter", "WHOSE", Kind::Choice(&["host", "account"]), "Who measured").default("host"),
             Arg::option("tokens-in", "N", ANY, "Tokens read"),
@@ -101,5 +104,21 @@ const VOID: Command = Command::verb("void", Access::Writes, "Takes the spend of 
         Code::SchemaNeedsMigration,
     ]);
 
-pub(super) const QUOTA: Command =
-    Command::noun("quota", Group::Work, "What may be spent, and what was.").verbs(&[SHOW, SET, USAGE, VOID]);
+const SHOULD_RUN: Command = Command::verb(
+    "should-run",
+    Access::Reads,
+    "Says by its exit code whether an agent should run now.",
+)
+.long(&[
+    "The decision of `next`, for a shell loop: 0 there is work, 10 wait, 11 a person has to act, 12 the Goal \
+                 is closed.",
+])
+.args(&[Arg::option("agent", "AGENT", Kind::Id, "For this agent"), OWN, WORKSPACE])
+.examples(&[
+    example("quota should-run --agent coder", "in a loop: `while loopx quota should-run …; do …; done`"),
+    example("quota should-run --agent coder --goal importer --json", "in one Goal, for a program"),
+])
+.codes(&[Code::Unauthenticated]);
+
+pub(super) const QUOTA: Command = Command::noun("quota", Group::Budget, "What may be spent, and what was.")
+    .verbs(&[SHOW, SET, USAGE, VOID, SHOULD_RUN]);
