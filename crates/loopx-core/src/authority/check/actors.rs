@@ -17,7 +17,7 @@ use crate::{
 
 /// What each verb answers, in this order: a stated person, a proven person, an agent, an agent contained in its own
 /// Turn, a host, LoopX itself. `.` is yes, `P` needs proof, `U` is a person's only, `A` is not this actor's.
-const TABLE: [(Verb, &str); 46] = [
+const TABLE: [(Verb, &str); 48] = [
     (Verb::GoalStart, "..UUAA"),
     (Verb::GoalUpdate, "P.UUAA"),
     (Verb::GoalStop, "..UUAA"),
@@ -28,6 +28,8 @@ const TABLE: [(Verb, &str); 46] = [
     (Verb::AgentAdd, "..UUAA"),
     (Verb::AgentRetire, "P.UUAA"),
     (Verb::QuotaSet, "P.UUAA"),
+    (Verb::QuotaUsage, "P..AAA"),
+    (Verb::QuotaVoid, "P.UUAA"),
     (Verb::TodoAdd, "...AAA"),
     (Verb::TodoUpdate, "...AAA"),
     (Verb::TodoLink, "...AAA"),
@@ -223,6 +225,25 @@ fn everything() -> Vec<(Input, Verb)> {
         Verb::QuotaSet,
     ));
     all.push((Input::Command(Command::Evidence(evidence(None))), Verb::EvidenceAdd));
+    let usage =
+        Usage { seq: 0, tokens_in: None, tokens_out: None, cost_micros: None, currency: None, wall_ms: None };
+    let turn_id = TurnId::from_bytes([7; 16]);
+    for (command, verb) in [
+        (QuotaCommand::Cap { agent_id: None, todo_id: None, ceiling: Caps::default() }, Verb::QuotaSet),
+        (
+            QuotaCommand::Usage {
+                turn_id,
+                own_id: None,
+                attempt: None,
+                meter: Meter::Host,
+                usage: Box::new(usage),
+            },
+            Verb::QuotaUsage,
+        ),
+        (QuotaCommand::Void { turn_id, reason: text("x") }, Verb::QuotaVoid),
+    ] {
+        all.push((Input::Command(Command::Quota(command)), verb));
+    }
     let reward = RewardCommand::Add {
         todo_id: None,
         turn_id: None,

@@ -106,6 +106,27 @@ pub(super) fn settled(before: &Rows, after: &Rows) {
     }
 }
 
+/// What the meters hold beside slots is what counts of each Turn.
+pub(super) fn amounts(rows: &Rows, held: &BTreeMap<(MeterScope, Bucket), Amounts>) {
+    let mut expected: BTreeMap<(MeterScope, Bucket), Amounts> = BTreeMap::new();
+    for turn in rows.turns.values() {
+        let Some(spend) = &turn.spend else { continue };
+        let agent = MeterScope::Agent(turn.goal_id.clone(), turn.agent_id.clone());
+        for scope in [MeterScope::Goal(turn.goal_id.clone()), agent] {
+            let sum = expected.entry((scope, turn.bucket)).or_default();
+            *sum = sum.replacing(Amounts::default(), spend.counted);
+        }
+        if !turn.is_terminal() {
+            let reserves = |dimension| {
+                spend.ceiling.of(dimension).is_none_or(|ceiling| spend.counted.of(dimension) >= ceiling)
+            };
+            assert!(Dimension::ALL.into_iter().all(reserves), "a live Turn reserves less than its ceiling");
+        }
+    }
+    expected.retain(|_, sum| *sum != Amounts::default());
+    assert_eq!(*held, expected, "the meters differ from what counts of the Turns");
+}
+
 /// What the meters hold is what the Turns reserved and spent.
 pub(super) fn meters(rows: &Rows, meters: &BTreeMap<(MeterScope, Bucket), u64>) {
     let held = rows.turns.values().filter(|turn| turn.slot != Slot::Returned).count() as u64;

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::{
     kernel::Rows,
-    model::{Bucket, MeterScope},
+    model::{Amounts, Bucket, MeterScope},
 };
 
 /// A place with a ledger in it.
@@ -67,6 +67,14 @@ impl Kept {
         match self {
             Self::Memory(ledger) => ledger.rows(),
             Self::Sqlite(_) | Self::Twin(..) => self.whole().rows,
+        }
+    }
+
+    /// What every meter holds beside its slots, as it lies.
+    pub(in crate::authority) fn amounts(&self) -> BTreeMap<(MeterScope, Bucket), Amounts> {
+        match self {
+            Self::Memory(ledger) => ledger.amounts(),
+            Self::Sqlite(_) | Self::Twin(..) => self.whole().amounts,
         }
     }
 

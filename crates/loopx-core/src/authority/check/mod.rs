@@ -30,6 +30,7 @@ mod rewards;
 mod rules;
 mod scopes;
 mod smoke;
+mod spending;
 mod takes;
 mod terms;
 mod todo_table;

@@ -138,6 +138,7 @@ impl World {
         invariants::rows(&rows, now);
         invariants::settled(before, &rows);
         invariants::meters(&rows, &self.ledger.meters());
+        invariants::amounts(&rows, &self.ledger.amounts());
     }
 
     /// The rows that a command loads before it is decided.

@@ -71,6 +71,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
             for since in [i64::MIN, meta.stamp.now_ms / 300_000, i64::MAX] {
                 let since = Bucket::from_number(since);
                 asked.insert(Read::Used(MeterScope::Goal(goal.clone()), since));
+                asked.insert(Read::Used(MeterScope::Authority, since));
                 asked.insert(Read::Used(MeterScope::Agent(goal.clone(), agent.clone()), since));
             }
         }
@@ -88,6 +89,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
             asked.extend(each.map(|read| read(id.clone())));
         }
     }
+    asked.insert(Read::AuthorityLimit);
     asked.extend(rows.turns.keys().map(|id| Read::Turn(*id)));
     asked.extend(rows.gates.keys().map(|id| Read::Gate(*id)));
     asked.extend(rows.evidence.keys().map(|id| Read::Evidence(*id)));

@@ -8,7 +8,7 @@ use super::super::{
 use crate::{
     error::Result,
     kernel::{Facts, Read, Rows, Terms},
-    model::{Bucket, GoalId, MeterScope, NounKind, Timestamp, TodoId},
+    model::{Amounts, Bucket, GoalId, MeterScope, NounKind, Timestamp, TodoId},
 };
 
 /// Everything a ledger holds but its receipts, which are found only by name.
@@ -20,6 +20,8 @@ pub struct Whole {
     pub rows: Rows,
     /// Every meter that holds a slot.
     pub meters: BTreeMap<(MeterScope, Bucket), u64>,
+    /// What every meter holds beside its slots.
+    pub amounts: BTreeMap<(MeterScope, Bucket), Amounts>,
     /// The counts of each Goal.
     pub counts: BTreeMap<GoalId, Count>,
     /// The end of each chain.
@@ -34,6 +36,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
     let mut all = Whole {
         rows: Rows::default(),
         meters: BTreeMap::new(),
+        amounts: BTreeMap::new(),
         counts: BTreeMap::new(),
         heads: BTreeMap::new(),
         events: BTreeMap::new(),
@@ -62,7 +65,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
     let goals = all.rows.goals.keys().cloned().map(MeterScope::Goal);
     let agents = all.rows.agents.keys().cloned().map(|(goal, agent)| MeterScope::Agent(goal, agent));
     for scope in goals.chain(agents) {
-        meter(view, &scope, &mut facts, &mut all.meters)?;
+        meter(view, &scope, &mut facts, &mut all)?;
     }
     Ok(all)
 }
@@ -87,12 +90,7 @@ fn goal_rows(view: &mut dyn View, goal: &GoalId, rows: &mut Rows) -> Result<()> 
 }
 
 /// Takes a meter apart: what it holds since a bucket, less what it holds since the next, is that bucket's.
-fn meter(
-    view: &mut dyn View,
-    scope: &MeterScope,
-    facts: &mut Facts,
-    meters: &mut BTreeMap<(MeterScope, Bucket), u64>,
-) -> Result<()> {
+fn meter(view: &mut dyn View, scope: &MeterScope, facts: &mut Facts, all: &mut Whole) -> Result<()> {
     let mut used = |since| -> Result<_> {
         view.load(&BTreeSet::from([Read::Used(scope.clone(), since)]), facts)?;
         facts.used(scope, since)
@@ -100,7 +98,13 @@ fn meter(
     let mut now = used(Bucket::from_number(i64::MIN))?;
     while let Some(bucket) = now.oldest {
         let after = used(Bucket::from_number(bucket.number().saturating_add(1)))?;
-        meters.insert((scope.clone(), bucket), now.slots - after.slots);
+        if now.slots > after.slots {
+            all.meters.insert((scope.clone(), bucket), now.slots - after.slots);
+        }
+        let amounts = now.amounts.replacing(after.amounts, Amounts::default());
+        if amounts != Amounts::default() {
+            all.amounts.insert((scope.clone(), bucket), amounts);
+        }
         now = after;
     }
     Ok(())

@@ -76,6 +76,32 @@ impl Player {
         self.as_user(Command::Gate(command));
     }
 
+    /// Reports what a Turn used, or takes it back.
+    fn meter(&mut self, x: u16, y: u16) {
+        let Some(turn) = self.turn(x) else { return };
+        let turn_id = turn.turn_id;
+        if y.is_multiple_of(10) {
+            return self.as_user(Command::Quota(QuotaCommand::Void { turn_id, reason: text("refunded") }));
+        }
+        let usage = Usage {
+            seq: u64::from(y % 5),
+            tokens_in: (!y.is_multiple_of(7)).then_some(u64::from(y % 30)),
+            tokens_out: None,
+            cost_micros: None,
+            currency: None,
+            wall_ms: Some(u64::from(x)),
+        };
+        let meter = if y % 8 == 2 { Meter::Account } else { Meter::Host };
+        let usage = Box::new(usage);
+        self.as_user(Command::Quota(QuotaCommand::Usage {
+            turn_id,
+            own_id: None,
+            attempt: None,
+            meter,
+            usage,
+        }));
+    }
+
     pub(super) fn goal(&mut self, x: u16, y: u16) {
         let command = match x % 12 {
             0 => Command::Goal(GoalCommand::Stop),
@@ -93,7 +119,9 @@ impl Player {
                 })
             }
             6 | 7 => {
-                let limit = Limit::of_turns(u32::from(y % 6) + 1, Duration::from_mins(30));
+                let tokens = (y % 3 == 1).then_some(u64::from(y % 50) * 10);
+                let limit =
+                    Limit { tokens, ..Limit::of_turns(u32::from(y % 6) + 1, Duration::from_mins(30)) };
                 let agent_id = y.is_multiple_of(2).then(|| text("a"));
                 Command::Quota(QuotaCommand::Set { agent_id, limit: (!y.is_multiple_of(5)).then_some(limit) })
             }
@@ -101,6 +129,12 @@ impl Player {
                 objective: Some(text(&format!("ship {y}"))),
                 ..GoalChange::default()
             }))),
+            10 => {
+                let ceiling = Caps { tokens: Some(u64::from(y % 40)), ..Caps::default() };
+                let todo_id = self.todo(y).filter(|_| y.is_multiple_of(4));
+                Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id, ceiling })
+            }
+            8 if y.is_multiple_of(2) => return self.meter(x, y),
             8 | 9 => Command::Reward(RewardCommand::Add {
                 todo_id: self.todo(y),
                 turn_id: self.turn(y).map(|turn| turn.turn_id).filter(|_| y.is_multiple_of(3)),
