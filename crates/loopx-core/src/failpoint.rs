@@ -71,6 +71,8 @@ mod active {
         LedgerAfterBell "ledger.after_bell": "A decision is committed and those who wait were told; no answer was given.";
         PrivateBeforeCommit "private.before_commit": "Bodies are written and not committed.";
         PrivateAfterCommit "private.after_commit": "Bodies are committed; no fact points at them.";
+        MigrateKept "migrate.kept": "A database is copied before its migration; nothing of it is changed.";
+        MigrateRaised "migrate.raised": "A database has the tables of the newest schema, not committed.";
         TurnAdmitted "turn.admitted": "A hosted Turn is admitted; its host was never described.";
         TurnDescribed "turn.described": "How the host is started is kept; no attempt was dispatched.";
         TurnDispatched "turn.dispatched": "An attempt is dispatched; its host was not started.";

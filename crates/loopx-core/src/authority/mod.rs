@@ -13,6 +13,7 @@ pub mod profile;
 pub mod random;
 pub mod sqlite;
 mod submit;
+pub mod vault;
 
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;

@@ -3,13 +3,13 @@
 //! Knows no rule of a Goal. Invariant: as with every write, change, event and receipt land in one transaction.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Authority,
     chain::{self, Head, Record},
-    clock,
-    ledger::{OwnCommit, StoredReceipt, View},
+    clock::{self, Stamp},
+    ledger::{OwnCommit, StoredReceipt, Tx, View},
     submit::{conflict, ours},
 };
 use crate::{
@@ -42,6 +42,15 @@ pub enum OwnEvent {
         /// The ledger's time from then on.
         now: Timestamp,
     },
+    /// The ledger's file was brought to a newer schema.
+    SchemaMigrated {
+        /// The schema it had.
+        from: i32,
+        /// The schema it has.
+        to: i32,
+        /// The digest of the file in which it is kept as it was.
+        kept: Digest,
+    },
 }
 
 /// An event of the ledger itself, as it is stored.
@@ -73,16 +82,12 @@ impl Authority {
         let mut receipt = None;
         ledger.write(&mut |tx| {
             let meta = ours(tx.meta()?, of.expects)?;
-            let id = &asked.operation_id;
-            if let Some(stored) = tx.receipt(id)? {
-                if stored.digest != digest {
-                    return Err(conflict(id));
-                }
-                receipt = Some(stored.into_receipt(id.clone(), true));
+            receipt = replayed(tx, asked, digest)?;
+            if receipt.is_some() {
                 return Ok(());
             }
             // A replay returns what was returned before; there is nothing to agree to.
-            authorize(asked)?;
+            authorize(asked, "accept the clock")?;
             let reading = clock.read()?;
             let before = clock::advance(&meta.stamp, &reading);
             if !before.clock_jump {
@@ -90,38 +95,66 @@ impl Authority {
             }
             let stamp = clock::accept(&meta.stamp, &reading);
             let [before, now] = [before.now_ms, stamp.now_ms].map(Timestamp::from_ms);
-            let head = tx.own_head()?.unwrap_or(Head::START);
-            let record = linked(&head, asked, now, OwnEvent::ClockAccepted { before, now })?;
-            let stored = StoredReceipt {
-                digest,
-                actor: asked.actor.clone(),
-                provenance: asked.provenance,
-                goal_id: None,
-                at: now,
-                seq: record.seq,
-                negative: None,
-                outcome: json!({"clock_accepted": {"before_ms": before, "now_ms": now}}),
-            };
-            tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp })?;
-            receipt = Some(stored.into_receipt(id.clone(), false));
+            let outcome = json!({"clock_accepted": {"before_ms": before, "now_ms": now}});
+            receipt =
+                Some(store(tx, asked, digest, stamp, OwnEvent::ClockAccepted { before, now }, outcome)?);
             Ok(())
         })?;
         Ok(receipt)
     }
 }
 
-/// The time is a person's to vouch for, and never stated alone.
-fn authorize(asked: &Asked) -> Result<()> {
+/// What the operation returned before, if it was asked for before.
+///
+/// Errors: `operation_conflict`, `store_*`.
+pub(super) fn replayed(
+    view: &mut (impl View + ?Sized),
+    asked: &Asked,
+    digest: Digest,
+) -> Result<Option<Receipt>> {
+    let id = &asked.operation_id;
+    match view.receipt(id)? {
+        Some(stored) if stored.digest != digest => Err(conflict(id)),
+        stored => Ok(stored.map(|stored| stored.into_receipt(id.clone(), true))),
+    }
+}
+
+/// Stores an event of the ledger itself, and what its operation returns.
+pub(super) fn store(
+    tx: &mut dyn Tx,
+    asked: &Asked,
+    digest: Digest,
+    stamp: Stamp,
+    body: OwnEvent,
+    outcome: Value,
+) -> Result<Receipt> {
+    let now = Timestamp::from_ms(stamp.now_ms);
+    let head = tx.own_head()?.unwrap_or(Head::START);
+    let record = linked(&head, asked, now, body)?;
+    let stored = StoredReceipt {
+        digest,
+        actor: asked.actor.clone(),
+        provenance: asked.provenance,
+        goal_id: None,
+        at: now,
+        seq: record.seq,
+        negative: None,
+        outcome,
+    };
+    let id = &asked.operation_id;
+    tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp })?;
+    Ok(stored.into_receipt(id.clone(), false))
+}
+
+/// The ledger itself is a person's to vouch for, and never stated alone. `act` follows `may` and `to`.
+pub(super) fn authorize(asked: &Asked, act: &str) -> Result<()> {
     if !asked.actor.is_user() || asked.provenance.contained.is_some() {
-        return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
+        return Err(Error::new(Code::UserOnly, format!("only a person may {act}")));
     }
     if asked.provenance.assurance == Assurance::Proven {
         return Ok(());
     }
-    Err(Error::new(
-        Code::Unauthenticated,
-        format!("accepting the clock needs proof that {} asks", asked.actor),
-    ))
+    Err(Error::new(Code::Unauthenticated, format!("to {act} needs proof that {} asks", asked.actor)))
 }
 
 fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {

@@ -21,4 +21,5 @@ mod tokens;
 mod traced;
 mod turn;
 mod unprinted;
+mod vault;
 mod wording;

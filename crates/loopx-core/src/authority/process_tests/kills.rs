@@ -20,6 +20,7 @@ fn role(point: Point) -> Option<&'static str> {
         Point::StoreBeforeCommit | Point::StoreAfterCommit => "write",
         Point::LedgerBeforeBell | Point::LedgerAfterBell => "submit",
         Point::PrivateBeforeCommit | Point::PrivateAfterCommit => "body",
+        Point::MigrateKept | Point::MigrateRaised => "migrate",
         Point::TurnAdmitted
         | Point::TurnDescribed
         | Point::TurnDispatched
@@ -73,6 +74,11 @@ fn place(role: &str) -> (Disk, PathBuf) {
             drop(ledger::founded(&home));
             (disk, home)
         }
+        "migrate" => {
+            let disk = ledger::of_before();
+            let home = disk.dir.path().to_owned();
+            (disk, home)
+        }
         _ => {
             let disk = Disk::empty();
             let db = disk.db();
@@ -92,6 +98,7 @@ fn found(role: &str, at: &Path) -> i64 {
     match role {
         "write" => count(at).unwrap(),
         "submit" => ledger::todos(at),
+        "migrate" => i64::from(ledger::schema(at) - 1),
         "create" => count(at).map_or_else(|e| i64::from(e.code() != Code::NotFound), |_| 1),
         "body" => i64::from(
             PrivateStore::at(at)

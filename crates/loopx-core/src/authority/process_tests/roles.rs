@@ -33,6 +33,7 @@ fn child() {
         "ring" => ring(&at),
         "wait" => wait(&at),
         "submit" => ledger::submit_once(&at),
+        "migrate" => ledger::migrate(&at),
         "body" => PrivateStore::at(&at).put_all(&[body()]),
         other => ledger::role(other, &at),
     };

@@ -156,6 +156,54 @@ pub(super) fn publish(path: &Path, bytes: &[u8]) -> Result<bool> {
     }
 }
 
+/// A file that somebody else fills before it gets its name; dropped before that, it is gone.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Makes an empty file beside a path, for its owner alone.
+    ///
+    /// Errors: `disk_full`, `store_*`.
+    pub(crate) fn beside(path: &Path) -> Result<Self> {
+        Ok(Self { path: written(path, b"", 0o600)? })
+    }
+
+    /// Where it lies until then.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name, durably, and takes that from another file only to replace it; says `false` where another
+    /// file keeps it.
+    ///
+    /// Errors: `disk_full`, `store_*`.
+    pub(crate) fn finish(&self, path: &Path, replace: bool) -> Result<bool> {
+        let settle = || -> io::Result<bool> {
+            File::open(&self.path)?.sync_all()?;
+            if replace {
+                fs::rename(&self.path, path)?;
+            } else {
+                // A link, unlike a rename, fails where the name is taken.
+                match fs::hard_link(&self.path, path) {
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+                    linked => linked?,
+                }
+            }
+            sync_folder(path).map(|()| true)
+        };
+        settle().map_err(|e| unwritable(path, &e))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // A rename has taken it away; what stays for another reason, a later writer clears.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
 /// Writes the content beside the file, durably, and removes what writers that died have left in the folder.
 fn written(path: &Path, bytes: &[u8], mode: u32) -> Result<PathBuf> {
     let folder = folder(path);

@@ -123,6 +123,11 @@ impl Place {
         self.dir.join("tokens.json")
     }
 
+    /// Copies of the databases.
+    pub fn backups(&self) -> PathBuf {
+        self.dir.join("backups")
+    }
+
     /// The links to work trees.
     pub fn trees(&self) -> PathBuf {
         self.dir.join("trees")

@@ -77,7 +77,8 @@ impl Writer {
         schema::version(&self.conn, &self.patience, &self.schema)
     }
 
-    fn connect(path: &Path, schema: &Schema) -> Result<Self> {
+    /// Opens a file of any schema.
+    pub(super) fn connect(path: &Path, schema: &Schema) -> Result<Self> {
         schema::check_sqlite()?;
         if !schema::is_there(path, schema)? {
             return Err(schema::missing(schema));
@@ -105,9 +106,9 @@ impl Writer {
         // Somebody else may have made it while we waited for the lock.
         if tx.writer().marks()? == Marks::Empty {
             let schema = tx.writer().schema;
-            let Schema { name, application_id, oldest, newest, ddl, .. } = schema;
+            let Schema { name, application_id, first, newest, ddl, .. } = schema;
             tx.execute_batch(ddl)
-                .and_then(|()| schema.steps_from(oldest).iter().try_for_each(|step| tx.execute_batch(step)))
+                .and_then(|()| schema.steps_from(first).iter().try_for_each(|step| tx.execute_batch(step)))
                 .and_then(|()| tx.pragma_update(None, "application_id", application_id))
                 .and_then(|()| tx.pragma_update(None, "user_version", newest))
                 .map_err(|e| typed(&e, name))?;

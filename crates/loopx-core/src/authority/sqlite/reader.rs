@@ -5,10 +5,14 @@
 
 use std::{
     ops::Deref,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{
+    Connection, OpenFlags,
+    types::{ToSqlOutput, ValueRef},
+};
 
 use super::{
     Schema,
@@ -52,6 +56,42 @@ impl Reader {
             other => other?,
         }
         Ok(reader)
+    }
+
+    /// Opens a file that nobody writes any more, such as a backup: without a lock, and without a file beside it.
+    ///
+    /// Errors: as [`Reader::open`].
+    pub(crate) fn open_still(path: &Path, schema: &Schema) -> Result<Self> {
+        schema::check_sqlite()?;
+        let mut reader = Self::connect(path, schema, true)?;
+        reader.snapshot().map(drop)?;
+        Ok(reader)
+    }
+
+    /// The schema of a file that may be older than this release reads; none where nothing was ever written.
+    ///
+    /// Errors: `schema_too_new`, `store_*`.
+    pub(crate) fn schema_of(path: &Path, schema: &Schema) -> Result<Option<i32>> {
+        schema::check_sqlite()?;
+        if !schema::is_there(path, schema)? {
+            return Ok(None);
+        }
+        let reader = Self::connect(path, schema, false)?;
+        schema::ever(&reader.conn, &reader.patience, schema)
+    }
+
+    /// Writes one state of a file of any schema into an empty one, whole and without what lies free in it.
+    ///
+    /// One read transaction holds that state, so that writers go on meanwhile and none of them makes this begin
+    /// anew. Errors: `disk_full`, `store_*`.
+    pub(crate) fn copy_into(path: &Path, schema: &Schema, to: &Path) -> Result<()> {
+        let reader = Self::connect(path, schema, false)?;
+        let to = ToSqlOutput::Borrowed(ValueRef::Text(to.as_os_str().as_bytes()));
+        reader
+            .patience
+            .retry(|| reader.conn.execute("VACUUM INTO ?1", [&to]))
+            .map(drop)
+            .map_err(|e| typed(&e, schema.name))
     }
 
     fn connect(path: &Path, schema: &Schema, immutable: bool) -> Result<Self> {
@@ -157,7 +197,7 @@ fn frozen(path: &Path) -> bool {
 
 /// The file's name as SQLite wants it in a URI.
 fn immutable_uri(path: &Path) -> PathBuf {
-    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    use std::os::unix::ffi::OsStringExt as _;
     let mut uri = b"file:".to_vec();
     for byte in path.as_os_str().as_bytes() {
         match byte {

@@ -52,7 +52,7 @@ const TREES_MAX: usize = 1000;
 const GOALS_MAX: usize = 1000;
 
 /// How something stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Standing {
     Good,
@@ -130,7 +130,10 @@ impl Finding {
     fn schema(mut self, schema: Schema) -> Self {
         self.text = format!("{}; {schema}", self.text);
         self.schema = Some(schema);
-        self
+        if schema.found == schema.writes {
+            return self;
+        }
+        Self { standing: self.standing.max(Standing::Doubtful), ..self.command("migrate") }
     }
 
     fn command(mut self, command: impl Into<String>) -> Self {
@@ -240,7 +243,7 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
     findings.push(locks(&place));
-    let kept = [place.trees(), place.snapshots(), place.spool()];
+    let kept = [place.trees(), place.snapshots(), place.spool(), place.backups()];
     findings.push(files([place.dir(), &place.locks(), run_dir], &kept));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {

@@ -39,6 +39,7 @@ mod turn_plan;
 mod turn_show;
 mod turn_trace;
 mod turn_undo;
+mod vault;
 mod workbench;
 
 use super::Handler;
@@ -52,6 +53,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
+    ("migrate", vault::migrate),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

@@ -18,6 +18,7 @@ mod todo;
 mod todo_owned;
 mod todo_plan;
 mod turn;
+mod vault;
 
 pub(super) use self::flags::GLOBAL;
 pub use self::shape::{Access, Arg, Command, Example, Group, Kind, Place, example};
@@ -38,6 +39,7 @@ pub const CORE: &[Command] = &[
     loops::LOOP,
     inspect::DOCTOR,
     inspect::LOG,
+    vault::MIGRATE,
     shell::CONFIG,
     shell::TOKEN,
     shell::COMPLETIONS,

@@ -12,9 +12,12 @@ use crate::{
 
 mod faults;
 mod growth;
+mod migrations;
 mod races;
 mod replay;
 mod schemas;
+
+pub(super) use migrations::{fill_before, migrate, of_before, schema};
 
 /// The Goal of these tests.
 pub(super) fn goal() -> GoalId {

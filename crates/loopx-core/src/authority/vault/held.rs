@@ -1,0 +1,69 @@
+//! Owns the look through a ledger that nobody writes: whether its chains fit, and what it holds.
+//!
+//! Knows no rule and no SQL.
+
+use serde::Serialize;
+
+use crate::{
+    authority::{EventFilter, Head, Meta, View, own_chain, verify},
+    error::{Code, Error, Result},
+    model::{AuthorityId, GoalId, IncarnationId, Timestamp},
+};
+
+/// How many Goals, or events, are read at once.
+const STEP: usize = 256;
+
+/// What a ledger holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// The schema of its file.
+    pub schema: i32,
+    /// Whose it is.
+    pub authority_id: AuthorityId,
+    /// Its life.
+    pub incarnation: IncarnationId,
+    /// The time of its last commit.
+    pub at_ms: Timestamp,
+    /// How many Goals it has.
+    pub goals: u64,
+    /// How many events, its own ones too.
+    pub events: u64,
+}
+
+/// Walks every chain from its start to its head.
+///
+/// Errors: `store_corrupt`, naming the Goal and the first event that does not fit; `store_*`.
+pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Result<Held> {
+    let Some(Meta { authority_id, incarnation, stamp }) = view.meta()? else {
+        return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
+    };
+    let (mut events, _) = own_chain(view)?;
+    let mut goals = 0;
+    let mut after: Option<GoalId> = None;
+    loop {
+        let page = view.goals(after.as_ref(), STEP)?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.goal_id.clone());
+        for goal in &page {
+            goals += 1;
+            events += walk(view, &goal.goal_id)?;
+        }
+    }
+    let at_ms = Timestamp::from_ms(stamp.now_ms);
+    Ok(Held { schema, authority_id, incarnation, at_ms, goals, events })
+}
+
+/// Walks the chain of a Goal; says how many events it has.
+fn walk(view: &mut dyn View, goal: &GoalId) -> Result<u64> {
+    let damaged = |text: String| Error::new(Code::StoreCorrupt, format!("{goal}: {text}"));
+    let head = view.head(goal)?.unwrap_or(Head::START);
+    let mut at = Head::START;
+    while at.seq < head.seq {
+        let records = view.events(&EventFilter { goal, after: at.seq }, STEP)?;
+        if records.is_empty() {
+            return Err(damaged(format!("events after {} are missing", at.seq)));
+        }
+        at = verify(at, &records).map_err(|e| damaged(e.message().to_owned()))?;
+    }
+    if at == head { Ok(head.seq) } else { Err(damaged("its chain does not end at its head".to_owned())) }
+}
