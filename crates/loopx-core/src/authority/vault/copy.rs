@@ -19,7 +19,7 @@ use crate::{
         },
         sqlite::{Reader, Schema},
     },
-    error::Result,
+    error::{Code, Error, Result},
     model::{Digest, Timestamp},
 };
 
@@ -42,14 +42,30 @@ pub struct Kept {
 pub(super) enum Target<'t> {
     /// Into the profile's own folder, under a name of the time and a number that makes it unique.
     Dated(&'t Place, Timestamp, &'static str),
+    /// To this path; whether what lies there may be replaced.
+    At(&'t Path, bool),
 }
 
 impl Target<'_> {
-    /// The file of the n-th name that may be free.
-    fn path(&self, n: u32) -> PathBuf {
-        let Self::Dated(place, at, what) = self;
-        place.backups().join(format!("{}-{n}{what}.db", compact(*at)))
+    /// The file of the n-th name that may be free; none after the last one.
+    fn path(&self, n: u32) -> Option<PathBuf> {
+        match self {
+            Self::Dated(place, at, what) => {
+                Some(place.backups().join(format!("{}-{n}{what}.db", compact(*at))))
+            }
+            Self::At(path, _) => (n == 1).then(|| path.to_path_buf()),
+        }
     }
+
+    fn replaces(&self) -> bool {
+        matches!(self, Self::At(_, true))
+    }
+}
+
+fn taken() -> Error {
+    Error::new(Code::InvalidArgument, "a file of that name is there already; `--force` replaces it")
+        .hint("backup --help")
+        .detail("argument", "path")
 }
 
 /// A moment in UTC as a file's name has it; it sorts by time.
@@ -68,16 +84,21 @@ pub(super) fn keep<T>(
     target: Target<'_>,
     look: impl FnOnce(&Path) -> Result<T>,
 ) -> Result<(Kept, T)> {
-    let Target::Dated(place, ..) = target;
-    make_private_dir(&place.backups())?;
-    let unfinished = Unfinished::beside(&target.path(1))?;
+    if let Target::Dated(place, ..) = target {
+        make_private_dir(&place.backups())?;
+    }
+    let first = target.path(1).ok_or_else(taken)?;
+    if !target.replaces() && matches!(target, Target::At(..)) && first.symlink_metadata().is_ok() {
+        return Err(taken());
+    }
+    let unfinished = Unfinished::beside(&first)?;
     Reader::copy_into(db, schema, unfinished.path())?;
     let found = look(unfinished.path())?;
     let (bytes, digest) = measured(unfinished.path())?;
     let mut n = 1;
     loop {
-        let path = target.path(n);
-        if unfinished.finish(&path, false)? {
+        let path = target.path(n).ok_or_else(taken)?;
+        if unfinished.finish(&path, target.replaces())? {
             return Ok((Kept { path, bytes, digest }, found));
         }
         n += 1;

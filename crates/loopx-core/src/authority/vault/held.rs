@@ -2,6 +2,8 @@
 //!
 //! Knows no rule and no SQL.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{
@@ -28,6 +30,32 @@ pub struct Held {
     pub goals: u64,
     /// How many events, its own ones too.
     pub events: u64,
+    /// Where the chain of each Goal ends.
+    #[serde(skip)]
+    pub(super) heads: BTreeMap<GoalId, Head>,
+    /// Where its own chain ends.
+    #[serde(skip)]
+    pub(super) own: Head,
+}
+
+impl Held {
+    /// Refuses what is not an earlier state, or the same, of the ledger that is looked at.
+    ///
+    /// Errors: `store_corrupt`, naming the chain.
+    pub(super) fn check_behind(&self, view: &mut dyn View) -> Result<()> {
+        let forked = |whose: &str| {
+            Error::new(Code::StoreCorrupt, format!("the copy says of {whose} what the ledger does not"))
+        };
+        if self.own.seq > 0 {
+            let found = view.own_events(self.own.seq - 1, 1)?.pop();
+            found.filter(|record| record.hash == self.own.hash).ok_or_else(|| forked("the ledger itself"))?;
+        }
+        for (goal, head) in self.heads.iter().filter(|(_, head)| head.seq > 0) {
+            let found = view.events(&EventFilter { goal, after: head.seq - 1 }, 1)?.pop();
+            found.filter(|record| record.hash == head.hash).ok_or_else(|| forked(goal.as_str()))?;
+        }
+        Ok(())
+    }
 }
 
 /// Walks every chain from its start to its head.
@@ -38,23 +66,26 @@ pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Re
         return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
     };
     let (mut events, _) = own_chain(view)?;
-    let mut goals = 0;
+    let own = view.own_head()?.unwrap_or(Head::START);
+    let mut heads = BTreeMap::new();
     let mut after: Option<GoalId> = None;
     loop {
         let page = view.goals(after.as_ref(), STEP)?;
         let Some(last) = page.last() else { break };
         after = Some(last.goal_id.clone());
-        for goal in &page {
-            goals += 1;
-            events += walk(view, &goal.goal_id)?;
+        for goal in page {
+            let head = walk(view, &goal.goal_id)?;
+            events += head.seq;
+            heads.insert(goal.goal_id, head);
         }
     }
     let at_ms = Timestamp::from_ms(stamp.now_ms);
-    Ok(Held { schema, authority_id, incarnation, at_ms, goals, events })
+    let goals = u64::try_from(heads.len()).unwrap_or(u64::MAX);
+    Ok(Held { schema, authority_id, incarnation, at_ms, goals, events, heads, own })
 }
 
-/// Walks the chain of a Goal; says how many events it has.
-fn walk(view: &mut dyn View, goal: &GoalId) -> Result<u64> {
+/// Walks the chain of a Goal to its head.
+fn walk(view: &mut dyn View, goal: &GoalId) -> Result<Head> {
     let damaged = |text: String| Error::new(Code::StoreCorrupt, format!("{goal}: {text}"));
     let head = view.head(goal)?.unwrap_or(Head::START);
     let mut at = Head::START;
@@ -65,5 +96,5 @@ fn walk(view: &mut dyn View, goal: &GoalId) -> Result<u64> {
         }
         at = verify(at, &records).map_err(|e| damaged(e.message().to_owned()))?;
     }
-    if at == head { Ok(head.seq) } else { Err(damaged("its chain does not end at its head".to_owned())) }
+    if at == head { Ok(head) } else { Err(damaged("its chain does not end at its head".to_owned())) }
 }

@@ -2,10 +2,12 @@
 //!
 //! Knows no rule of a Goal. Invariant: a copy has its name only once it is whole, durable and looked through.
 
+mod backup;
 mod copy;
 mod held;
 mod migrate;
 
+pub use backup::{Backup, Wanted, backup};
 pub use copy::Kept;
 pub use held::Held;
 pub use migrate::{Migrated, Migration, Step, migrate, pending};

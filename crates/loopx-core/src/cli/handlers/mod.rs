@@ -53,6 +53,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
+    ("backup", vault::backup),
     ("migrate", vault::migrate),
     ("goal start", goal::start),
     ("goal show", goal::show),

@@ -7,16 +7,51 @@ use super::{
     desk::{Desk, around},
     schema,
     submit::{operation_id, with_proof_hint},
+    token::check_person,
 };
 use crate::{
     authority::{
         Asked,
-        vault::{self, Kept, Migration, Step},
+        vault::{self, Backup, Held, Kept, Migration, Step, Wanted},
     },
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    model::{Assurance, Receipt},
+    model::{Assurance, Receipt, json_value},
 };
+
+/// `backup`.
+pub(in crate::cli) fn backup(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
+    let desk = Desk::open(context, args)?;
+    check_person(context, args)?;
+    let path = args.file("path").map(|path| Ok::<_, Error>(context.folder()?.join(path))).transpose()?;
+    let private = args.text("include") == Some("private");
+    let wanted = Wanted { path: path.as_deref(), replace: args.switch("force"), private };
+    let (_, _, env) = around(context, args)?;
+    let mut say = |line: &str| context.note(line);
+    let Backup { kept: copy, held, private } = vault::backup(&desk.profile, &env, wanted, &mut say)?;
+    let mut document = Document::new().line(format!("kept in {}", copy.path.display())).line(format!(
+        "{}; digest {}",
+        holds(&held),
+        copy.digest
+    ));
+    document = match &private {
+        Some(bodies) => document.line(format!("bodies are kept in {}", bodies.path.display())),
+        None => document.line("bodies are not in it; `--include private` copies them too"),
+    };
+    let mut row = kept(&copy);
+    if let Some(row) = row.as_object_mut() {
+        row.insert("holds".to_owned(), json_value(&held)?);
+        row.insert("private".to_owned(), private.as_ref().map(kept).unwrap_or_default());
+    }
+    Rendered::new(schema::BACKUP, &json!({"backup": row}), document)
+}
+
+/// `2 Goals with 40 events, schema 2, of the ledger aut_…`.
+fn holds(held: &Held) -> String {
+    let Held { goals, events, schema, authority_id, .. } = held;
+    let plural = if *goals == 1 { "" } else { "s" };
+    format!("{goals} Goal{plural} with {events} events, schema {schema}, of {authority_id}")
+}
 
 /// `migrate`.
 pub(in crate::cli) fn migrate(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {

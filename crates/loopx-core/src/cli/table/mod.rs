@@ -39,6 +39,7 @@ pub const CORE: &[Command] = &[
     loops::LOOP,
     inspect::DOCTOR,
     inspect::LOG,
+    vault::BACKUP,
     vault::MIGRATE,
     shell::CONFIG,
     shell::TOKEN,

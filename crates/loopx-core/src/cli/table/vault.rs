@@ -1,10 +1,30 @@
-//! Owns the rows about the databases as wholes: `migrate`.
+//! Owns the rows about the databases as wholes: `backup`, `migrate`.
 
 use super::{
     flags::DRY_RUN,
-    shape::{Access, Command, Group, example},
+    shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;
+
+pub(super) const BACKUP: Command =
+    Command::lone("backup", Group::Trust, Access::Writes, "Copies the ledger, and verifies the copy.")
+        .long(&[
+            "The copy is one state of the ledger, whatever is written meanwhile. It is looked through before it gets its \
+             name, and only you can read it. Without a path it goes into the profile's `backups`.",
+            "Facts are all in it. Bodies are not: what hosts printed, how they are started, the state of a work tree \
+             before a Turn. With a backup alone such a Turn can be neither recovered nor undone, and its output is not \
+             shown; `--include private` copies them too, into a second file. Tokens, work trees and snapshots are in neither.",
+        ])
+        .args(&[
+            Arg::maybe("path", "PATH", Kind::Path, "The file to make"),
+            Arg::option("include", "WHAT", Kind::Choice(&["private"]), "Copy the bodies too, into a file beside it"),
+            Arg::switch("force", "Replace a file that is there already"),
+        ])
+        .examples(&[
+            example("backup", "into the profile's own folder"),
+            example("backup /media/stick/loopx.db --force", "to a disk of yours, over the last one"),
+        ])
+        .codes(&[Code::UserOnly, Code::Unauthenticated, Code::DiskFull, Code::StoreCorrupt]);
 
 pub(super) const MIGRATE: Command = Command::lone(
     "migrate",
