@@ -2,6 +2,7 @@
 //!
 //! Knows no rule: what may be written is the kernel's to decide.
 
+mod audit;
 mod chain;
 pub mod clock;
 mod decision;
@@ -14,11 +15,12 @@ pub mod random;
 pub mod sqlite;
 mod submit;
 
+pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress};
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, OwnCommit, StoredReceipt, TodoFilter, TurnFilter,
-    Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, Meters, OwnCommit, StoredReceipt, Stray,
+    TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};

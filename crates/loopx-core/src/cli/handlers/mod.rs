@@ -3,6 +3,7 @@
 //! Knows no rule and no SQL: what may be written the kernel decides, what is shown `projection` reads.
 
 mod agent;
+mod audit;
 mod caller;
 mod desk;
 mod doctor;
@@ -24,6 +25,7 @@ mod schema;
 mod show;
 mod status;
 mod submit;
+mod ticking;
 mod todo;
 mod todo_owned;
 mod todo_plan;
@@ -51,6 +53,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
+    ("audit verify", audit::verify),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

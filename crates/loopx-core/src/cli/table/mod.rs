@@ -16,6 +16,7 @@ mod start;
 mod todo;
 mod todo_owned;
 mod todo_plan;
+mod trust;
 mod turn;
 
 pub(super) use self::flags::GLOBAL;
@@ -36,6 +37,7 @@ pub const CORE: &[Command] = &[
     loops::LOOP,
     inspect::DOCTOR,
     inspect::LOG,
+    trust::AUDIT,
     shell::CONFIG,
     shell::TOKEN,
     shell::COMPLETIONS,

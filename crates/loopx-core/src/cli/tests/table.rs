@@ -124,7 +124,7 @@ fn a_setting_that_names_a_flag_is_named_by_it() {
 #[test]
 fn what_lists_or_shows_reads_and_what_moves_writes() {
     for (path, verb) in verbs() {
-        let reads = ["list", "show", "plan", "get", "explain", "export", "diff"];
+        let reads = ["list", "show", "plan", "get", "explain", "export", "diff", "verify"];
         match verb.name {
             name if reads.contains(&name) => assert_eq!(verb.access, Access::Reads, "{path}"),
             "status" | "find" | "log" | "doctor" => assert_eq!(verb.access, Access::Reads, "{path}"),

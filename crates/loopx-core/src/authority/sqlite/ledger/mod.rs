@@ -11,6 +11,7 @@ mod plans;
 mod ready;
 mod save;
 mod state;
+mod stray;
 mod tables;
 
 use std::{path::PathBuf, time::Duration};
