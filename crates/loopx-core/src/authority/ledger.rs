@@ -21,7 +21,8 @@ use crate::{
     kernel::{Facts, Read, Writes},
     model::{
         Actor, Agent, AgentId, AuthorityId, Bucket, Digest, Evidence, Gate, Goal, GoalId, IncarnationId,
-        MeterScope, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn, Workspace,
+        MeterScope, Noun, NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
+        Workspace,
     },
 };
 
@@ -72,6 +73,8 @@ pub trait View {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Evidence>>;
+    /// Nouns of a kind, by id, which is by age.
+    fn nouns(&mut self, filter: &NounFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Noun>>;
     /// Turns of a Goal, newest first.
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>>;
     /// Stored events of a Goal by number.
@@ -154,6 +157,8 @@ pub struct Commit<'a> {
     pub writes: Writes,
     /// The time of this commit.
     pub stamp: Stamp,
+    /// The oldest schema that can hold its events.
+    pub since: i32,
 }
 
 /// A change of the ledger itself, as a ledger stores it.
@@ -231,6 +236,28 @@ pub struct GateFilter<'a> {
     pub goal: &'a GoalId,
     /// Only those that block.
     pub blocking: bool,
+}
+
+/// Which nouns are listed.
+#[derive(Debug, Clone)]
+pub struct NounFilter<'a> {
+    /// What they are.
+    pub kind: NounKind,
+    /// Of which Goal.
+    pub goal: &'a GoalId,
+    /// Only those about this Todo.
+    pub todo: Option<&'a TodoId>,
+    /// Only those that are open.
+    pub open: bool,
+}
+
+impl NounFilter<'_> {
+    /// The id after which a page begins.
+    ///
+    /// Errors: `invalid_id` for what is no id of this kind.
+    pub(super) fn after(&self, text: Option<&str>) -> Result<Option<[u8; 16]>> {
+        text.map(|text| self.kind.parse(text)).transpose()
+    }
 }
 
 /// Which Turns are listed.

@@ -19,8 +19,8 @@ pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress};
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, Meters, OwnCommit, StoredReceipt, Stray,
-    TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, Meters, NounFilter, OwnCommit, StoredReceipt,
+    Stray, TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};

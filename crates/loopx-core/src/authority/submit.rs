@@ -376,6 +376,7 @@ fn decide(
         actor: &operation.actor,
         provenance: operation.provenance,
     };
+    let since = decision.events.iter().map(kernel::Event::since).max().unwrap_or(1);
     let records = link(&mut head, &linking, decision.events)?;
     let outcome =
         serde_json::to_value(&decision.outcome).map_err(|e| Error::from(Code::Internal).internal(e))?;
@@ -397,6 +398,7 @@ fn decide(
         receipt: &receipt,
         writes: decision.writes,
         stamp,
+        since,
     })?;
     Ok(receipt)
 }

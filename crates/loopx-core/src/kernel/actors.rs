@@ -106,6 +106,7 @@ verbs! {
     GateResolve "gate resolve": Proven;
     GateWithdraw "gate withdraw": Proven agent;
     EvidenceAdd "evidence add": Stated agent contained;
+    RewardAdd "reward add": Stated;
     Batch "batch": Stated;
 }
 

@@ -10,7 +10,8 @@ use crate::{
     error::{Code, Error, Result},
     model::{
         Agent, AgentId, AuthorityId, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, IncarnationId,
-        MeterScope, Ownership, Timestamp, Todo, TodoId, TodoText, Turn, TurnId, Wake, Workspace,
+        MeterScope, Noun, NounKey, NounKind, OneNoun, Ownership, Timestamp, Todo, TodoId, TodoText, Turn,
+        TurnId, Wake, Workspace,
     },
 };
 
@@ -31,6 +32,10 @@ pub enum Read {
     Gate(GateId),
     /// A piece of evidence.
     Evidence(EvidenceId),
+    /// A noun beside the plan.
+    Noun(NounKey),
+    /// The nouns of a kind in a Goal that are open, up to [`Facts::PAGE`].
+    OpenNouns(GoalId, NounKind),
     /// The Turns of an agent that have not ended, and their Todos.
     AgentTurns(GoalId, AgentId),
     /// The Turns of a Goal that have not ended, and their Todos.
@@ -160,6 +165,8 @@ pub struct Rows {
     pub gates: BTreeMap<GateId, Gate>,
     /// Evidence.
     pub evidence: BTreeMap<EvidenceId, Evidence>,
+    /// Nouns beside the plan.
+    pub nouns: BTreeMap<NounKey, Noun>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -171,6 +178,7 @@ struct Changed {
     turns: BTreeSet<TurnId>,
     gates: BTreeSet<GateId>,
     evidence: BTreeSet<EvidenceId>,
+    nouns: BTreeSet<NounKey>,
 }
 
 /// What a decision wants written: deltas first, to rows as they lie in the ledger, then whole rows.
@@ -292,6 +300,13 @@ impl Facts {
     row!(gate, gate_mut, put_gate, gates, GateId, Gate, "gate", |k| Read::Gate(*k));
     row!(evidence, put_evidence, evidence, EvidenceId, Evidence, "evidence", |k| Read::Evidence(*k));
 
+    /// Takes in a new noun beside the plan.
+    pub(super) fn put_noun(&mut self, row: impl OneNoun) {
+        let noun = row.into_noun();
+        self.changed.nouns.insert(noun.key());
+        self.rows.nouns.insert(noun.key(), noun);
+    }
+
     /// Whether a question was put to the ledger.
     pub fn has(&self, read: &Read) -> bool {
         self.complete || self.asked.contains(read)
@@ -320,13 +335,14 @@ impl Facts {
                 self.rows.todos.insert(id, todo);
             }
         }
-        let Rows { goals, agents, texts, turns, gates, evidence, .. } = rows;
+        let Rows { goals, agents, texts, turns, gates, evidence, nouns, .. } = rows;
         keep(&mut self.rows.goals, goals);
         keep(&mut self.rows.agents, agents);
         keep(&mut self.rows.texts, texts);
         keep(&mut self.rows.turns, turns);
         keep(&mut self.rows.gates, gates);
         keep(&mut self.rows.evidence, evidence);
+        keep(&mut self.rows.nouns, nouns);
     }
 
     /// Takes in a meter's sum.
@@ -481,6 +497,7 @@ impl Facts {
                 turns: take(rows.turns, &changed.turns),
                 gates: take(rows.gates, &changed.gates),
                 evidence: take(rows.evidence, &changed.evidence),
+                nouns: take(rows.nouns, &changed.nouns),
             },
         }
     }

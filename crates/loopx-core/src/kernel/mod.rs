@@ -20,6 +20,7 @@ mod next;
 mod quota;
 mod reach;
 mod reason;
+mod reward;
 mod todo;
 pub mod turn;
 
@@ -49,6 +50,7 @@ pub(crate) use next::would_admit;
 pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
+pub use reward::{Command as RewardCommand, Event as RewardEvent};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
     Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around,
@@ -57,7 +59,10 @@ pub use turn::{
 
 use crate::{
     error::{Code, Error, Result},
-    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, Timestamp, TodoId, TurnId},
+    model::{
+        AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, RewardId, Timestamp, TodoId,
+        TurnId,
+    },
 };
 use draft::Draft;
 
@@ -93,6 +98,8 @@ pub enum Command {
     Gate(gate::Command),
     /// Of evidence.
     Evidence(evidence::Command),
+    /// Of a judgement of work that was done.
+    Reward(reward::Command),
     /// Many of one Goal, all or nothing.
     Batch(Vec<batch::Item>),
 }
@@ -121,6 +128,7 @@ impl Input {
                 Command::Turn(command) => command.verb(),
                 Command::Gate(command) => command.verb(),
                 Command::Evidence(evidence::Command::Add { .. }) => Verb::EvidenceAdd,
+                Command::Reward(reward::Command::Add { .. }) => Verb::RewardAdd,
                 Command::Batch(_) => Verb::Batch,
             },
         }
@@ -128,7 +136,7 @@ impl Input {
 }
 
 macro_rules! events {
-    ($($name:ident $module:ident;)*) => {
+    ($($name:ident $module:ident since $since:literal;)*) => {
         /// Everything that can have happened.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -150,19 +158,25 @@ macro_rules! events {
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$name(event) => event.kind(),)* }
             }
+
+            /// The oldest schema of a ledger that can hold it.
+            pub const fn since(&self) -> i32 {
+                match self { $(Self::$name(_) => $since,)* }
+            }
         }
     };
 }
 
 events! {
-    Goal goal;
-    Agent agent;
-    Quota quota;
-    Todo todo;
-    Claim claim;
-    Turn turn;
-    Gate gate;
-    Evidence evidence;
+    Goal goal since 1;
+    Agent agent since 1;
+    Quota quota since 1;
+    Todo todo since 1;
+    Claim claim since 1;
+    Turn turn since 1;
+    Gate gate since 1;
+    Evidence evidence since 1;
+    Reward reward since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.
@@ -228,6 +242,9 @@ pub struct Outcome {
     /// The evidence it recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence_ids: Vec<EvidenceId>,
+    /// The judgement it recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward_id: Option<RewardId>,
 }
 
 /// What an accepted command comes to: its outcome, and the code of a negative end.
@@ -284,6 +301,7 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
             Command::Turn(command) => command.reads(goal_id, &mut wanted),
             Command::Gate(command) => command.reads(goal_id, &mut wanted),
             Command::Evidence(command) => command.reads(goal_id, &mut wanted),
+            Command::Reward(command) => command.reads(goal_id, &mut wanted),
             Command::Batch(items) => batch::reads(items, goal_id, &mut wanted),
         },
     }
@@ -317,6 +335,7 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
             Command::Turn(command) => command.decide(&mut draft)?,
             Command::Gate(command) => command.decide(&mut draft)?,
             Command::Evidence(command) => command.decide(&mut draft)?,
+            Command::Reward(command) => command.decide(&mut draft)?,
             Command::Batch(items) => batch::decide(items, &mut draft)?,
         },
     };

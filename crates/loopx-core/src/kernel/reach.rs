@@ -43,7 +43,7 @@ impl Command {
                 AgentCommand::Add { .. } => false,
             },
             // A Goal that is closed ends all that is held with it.
-            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) => false,
+            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) => false,
         }
     }
 
@@ -77,6 +77,7 @@ impl Command {
             | Self::Turn(_)
             | Self::Gate(_)
             | Self::Evidence(_)
+            | Self::Reward(_)
             | Self::Quota(_)
             | Self::Batch(_) => None,
         }

@@ -210,6 +210,8 @@ minted_id! {
     GateId "gate_" "gate id";
     /// One piece of evidence.
     EvidenceId "evd_" "evidence id";
+    /// One judgement of a run or a way of working.
+    RewardId "rwd_" "reward id";
     /// One entry of a session's queue.
     EntryId "ent_" "entry id";
     /// One token that proves an actor.

@@ -12,9 +12,11 @@ mod gathered;
 mod goal;
 mod id;
 mod json;
+mod noun;
 mod operation;
 mod quota;
 mod result;
+mod reward;
 mod text;
 mod time;
 mod todo;
@@ -33,12 +35,14 @@ pub use goal::{
 pub(crate) use id::uuid_v7;
 pub use id::{
     AgentId, AuthorityId, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance, IncarnationId,
-    MachineId, OperationId, OwnId, ProfileId, TodoId, TokenId, TurnId,
+    MachineId, OperationId, OwnId, ProfileId, RewardId, TodoId, TokenId, TurnId,
 };
 pub(crate) use json::{from_json, json_value};
+pub use noun::{Noun, NounKey, NounKind, OneNoun};
 pub use operation::{Expected, Operation, Receipt};
 pub use quota::{Bucket, MeterScope, Slot};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
+pub use reward::{Polarity, Reward};
 pub use text::{Checked, Label, ShortText, Text, Title};
 pub use time::{Duration, Timestamp};
 pub use todo::{

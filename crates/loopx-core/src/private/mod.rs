@@ -35,6 +35,7 @@ const SCHEMA: Schema = Schema {
             owner_turn TEXT, created_at_ms INTEGER NOT NULL, bytes BLOB NOT NULL,
             PRIMARY KEY(kind, id, digest)) STRICT;
           CREATE INDEX bodies_turn ON bodies(owner_turn) WHERE owner_turn IS NOT NULL;",
+    steps: &[],
 };
 
 macro_rules! kinds {

@@ -11,6 +11,7 @@ mod find;
 mod gate;
 mod goal;
 mod moments;
+mod noun;
 mod page;
 mod status;
 mod timeline;
@@ -25,6 +26,7 @@ pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use moments::with_units;
+pub use noun::{NounRow, noun, nouns};
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{
     Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, Which, status,

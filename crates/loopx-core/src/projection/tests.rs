@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, status, todos};
 use crate::{
     authority::{
-        Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, Record, StoredReceipt,
-        Stray, TodoFilter, TurnFilter, View,
+        Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, NounFilter, Record,
+        StoredReceipt, Stray, TodoFilter, TurnFilter, View,
     },
     error::Result,
     kernel::{
@@ -245,6 +245,10 @@ impl View for Counting<'_> {
     }
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
         let rows = self.view.turns(filter, before, limit);
+        self.count(rows)
+    }
+    fn nouns(&mut self, filter: &NounFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Noun>> {
+        let rows = self.view.nouns(filter, after, limit);
         self.count(rows)
     }
     fn own_head(&mut self) -> Result<Option<Head>> {

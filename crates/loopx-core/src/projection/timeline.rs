@@ -17,8 +17,8 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
-        AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read, Terms,
-        TodoEvent, TurnEvent,
+        AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read,
+        RewardEvent, Terms, TodoEvent, TurnEvent,
     },
     model::{
         Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, StopWish,
@@ -196,6 +196,11 @@ fn line(event: &Event, subject: &mut Subject) -> String {
         Event::Claim(event) => of_claim(event, subject),
         Event::Turn(event) => of_turn(event, subject),
         Event::Gate(event) => of_gate(event, subject),
+        Event::Reward(RewardEvent::Added { reward }) => {
+            subject.todo_ids.extend(reward.todo_id.clone());
+            subject.turn_id = reward.turn_id;
+            format!("judged {}: {}", word(&reward.polarity), reward.reason)
+        }
         Event::Evidence(EvidenceEvent::Added { evidence }) => {
             subject.todo_ids.extend(evidence.todo_id.clone());
             subject.turn_id = evidence.turn_id;

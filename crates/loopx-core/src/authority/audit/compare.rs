@@ -5,14 +5,14 @@
 use std::{collections::BTreeMap, fmt::Display};
 
 use super::{
-    super::{GateFilter, TodoFilter, TurnFilter, View},
+    super::{GateFilter, NounFilter, TodoFilter, TurnFilter, View},
     Flaw, FlawKind,
     fold::Folded,
 };
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Rows, Terms},
-    model::{AgentId, GoalId, MeterScope, Todo, TodoId, TodoText},
+    model::{AgentId, GoalId, MeterScope, Noun, NounKey, NounKind, Todo, TodoId, TodoText},
 };
 
 /// How many rows are read at once.
@@ -68,7 +68,7 @@ impl Compared<'_> {
     }
 
     fn rows(&mut self, rows: Rows) -> Result<Option<Flaw>> {
-        let Rows { goals, agents, todos, texts, turns, gates, evidence } = rows;
+        let Rows { goals, agents, todos, texts, turns, gates, evidence, nouns } = rows;
         let agents: BTreeMap<AgentId, _> = agents.into_iter().map(|((_, id), row)| (id, row)).collect();
         let titled: Vec<TodoId> = todos.keys().cloned().collect();
         let mut flaw = self.differing("goal", goals, &mut (one_page(goal_row), goal_row))?;
@@ -126,7 +126,28 @@ impl Compared<'_> {
                 |at: &mut Compared<'_>, id: &_| Ok(at.load(Read::Evidence(*id))?.evidence(id)?.cloned());
             flaw = self.differing("evidence", evidence, &mut (page, one))?;
         }
+        for kind in NounKind::ALL {
+            if flaw.is_none() {
+                flaw = self.nouns(*kind, &nouns)?;
+            }
+        }
         Ok(flaw)
+    }
+
+    fn nouns(&mut self, kind: NounKind, nouns: &BTreeMap<NounKey, Noun>) -> Result<Option<Flaw>> {
+        let of_kind = nouns.iter().filter(|(key, _)| key.kind == kind);
+        let folded: BTreeMap<String, Noun> =
+            of_kind.map(|(key, noun)| (kind.id(key.id), noun.clone())).collect();
+        let page = |at: &mut Compared<'_>, after: Option<&String>| {
+            let filter = NounFilter { kind, goal: at.goal, todo: None, open: false };
+            let rows = at.view.nouns(&filter, after.map(String::as_str), STEP)?;
+            Ok(rows.into_iter().map(|row| (kind.id(row.key().id), row)).collect())
+        };
+        let one = |at: &mut Compared<'_>, id: &String| {
+            let key = NounKey { kind, id: kind.parse(id)? };
+            Ok(at.load(Read::Noun(key))?.rows().nouns.get(&key).cloned())
+        };
+        self.differing(kind.as_str(), folded, &mut (page, one))
     }
 
     /// Compares what is summed up: meters and counts.

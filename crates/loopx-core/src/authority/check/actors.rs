@@ -9,15 +9,15 @@ use super::{
 use crate::{
     kernel::{
         AgentCommand, BatchItem, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand,
-        Input, NewGate, NewGoal, NewTodo, QuotaCommand, Step, TodoCommand, TurnCommand, Verb, authorize,
-        claim::Claim, turn::Found,
+        Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step, TodoCommand, TurnCommand, Verb,
+        authorize, claim::Claim, turn::Found,
     },
     model::*,
 };
 
 /// What each verb answers, in this order: a stated person, a proven person, an agent, an agent contained in its own
 /// Turn, a host, LoopX itself. `.` is yes, `P` needs proof, `U` is a person's only, `A` is not this actor's.
-const TABLE: [(Verb, &str); 45] = [
+const TABLE: [(Verb, &str); 46] = [
     (Verb::GoalStart, "..UUAA"),
     (Verb::GoalUpdate, "P.UUAA"),
     (Verb::GoalStop, "..UUAA"),
@@ -62,6 +62,7 @@ const TABLE: [(Verb, &str); 45] = [
     (Verb::GateResolve, "P.UUAA"),
     (Verb::GateWithdraw, "P..AAA"),
     (Verb::EvidenceAdd, "....AA"),
+    (Verb::RewardAdd, "..UUAA"),
     (Verb::Batch, "..UUAA"),
 ];
 
@@ -222,6 +223,15 @@ fn everything() -> Vec<(Input, Verb)> {
         Verb::QuotaSet,
     ));
     all.push((Input::Command(Command::Evidence(evidence(None))), Verb::EvidenceAdd));
+    let reward = RewardCommand::Add {
+        todo_id: None,
+        turn_id: None,
+        route: Some(text("x")),
+        polarity: Polarity::Good,
+        reason: text("x"),
+        lesson: None,
+    };
+    all.push((Input::Command(Command::Reward(reward)), Verb::RewardAdd));
     all.push((Input::Command(Command::Batch(vec![item])), Verb::Batch));
     all
 }

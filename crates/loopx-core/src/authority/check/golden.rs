@@ -7,8 +7,8 @@ use super::world::{agent, text, user};
 use crate::{
     kernel::{
         AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EvidenceCommand, Found,
-        GateCommand, GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, Step, TodoCommand,
-        TurnCommand, claim::Claim,
+        GateCommand, GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step,
+        TodoCommand, TurnCommand, claim::Claim,
     },
     model::*,
 };
@@ -154,6 +154,17 @@ fn batch() -> Vec<BatchItem> {
     ]
 }
 
+fn reward() -> RewardCommand {
+    RewardCommand::Add {
+        todo_id: Some(todo(1)),
+        turn_id: Some(turn()),
+        route: Some(text("alone")),
+        polarity: Polarity::Bad,
+        reason: text("too much at once"),
+        lesson: Some(text("one at a time")),
+    }
+}
+
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
     let registered =
@@ -175,6 +186,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ),
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
+        ("reward", user(), Command::Reward(reward())),
         ("batch", user(), Command::Batch(batch())),
     ]
 }
@@ -271,6 +283,7 @@ const VECTORS: &[(&str, &str)] = &[
     ("turn", "ab591a8bc9a2f50f0dfa12439e0097c61619635b6551d017ddd07cef18b90435"),
     ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
     ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),
+    ("reward", "e506c01b25baba8abb07825c9e1716aca50388c56e16c5ec70ec833cea226fce"),
     ("batch", "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd"),
     ("dispatch", "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb"),
     ("candidate", "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0"),

@@ -26,6 +26,7 @@ mod quota;
 mod random;
 mod replay;
 mod results;
+mod rewards;
 mod scopes;
 mod smoke;
 mod terms;

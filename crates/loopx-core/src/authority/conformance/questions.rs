@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    super::{EventFilter, GateFilter, TodoFilter, TurnFilter, View},
+    super::{EventFilter, GateFilter, NounFilter, TodoFilter, TurnFilter, View},
     whole::{Whole, whole},
 };
 use crate::{
     error::Result,
     kernel::{Depth, Facts, Read, Terms, index},
-    model::{Bucket, GoalId, MeterScope, OperationId, Timestamp, TodoId},
+    model::{Bucket, GoalId, MeterScope, NounKey, NounKind, OperationId, Timestamp, TodoId},
 };
 
 /// Puts every question to a state, about each row, about what is not there, and by pages of several sizes.
@@ -59,6 +59,7 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
             Read::Live,
         ];
         asked.extend(each.map(|read| read(goal.clone())));
+        asked.extend(NounKind::ALL.iter().map(|kind| Read::OpenNouns(goal.clone(), *kind)));
         let agents = rows.agents.keys().filter(|(of, _)| of == goal).map(|(_, agent)| agent.clone());
         for agent in agents.chain(["nobody".parse()?]) {
             asked.insert(Read::Agent(goal.clone(), agent.clone()));
@@ -89,6 +90,8 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
     asked.extend(rows.turns.keys().map(|id| Read::Turn(*id)));
     asked.extend(rows.gates.keys().map(|id| Read::Gate(*id)));
     asked.extend(rows.evidence.keys().map(|id| Read::Evidence(*id)));
+    let absent = NounKind::ALL.iter().map(|kind| NounKey { kind: *kind, id: [1; 16] });
+    asked.extend(rows.nouns.keys().copied().chain(absent).map(Read::Noun));
     asked.extend(rows.todos.values().filter_map(|todo| index(todo).writes_in).map(Read::Writers));
     asked.insert(Read::Writers("0000000000000000".parse()?));
     // Each alone, at several moments, and all together on top of what is loaded already.
@@ -140,6 +143,9 @@ fn pages(view: &mut dyn View, goal: &GoalId, all: &Whole) -> Result<()> {
             for after in [None, first_evidence.as_deref()] {
                 view.evidence(goal, todo, after, limit)?;
             }
+            for open in [false, true] {
+                nouns(view, goal, todo, open, limit, all)?;
+            }
             for live in [false, true] {
                 for before in [None, last_turn.as_deref()] {
                     view.turns(&TurnFilter { goal, todo, agent: None, live }, before, limit)?;
@@ -159,11 +165,29 @@ fn pages(view: &mut dyn View, goal: &GoalId, all: &Whole) -> Result<()> {
     tails(view, all)
 }
 
+fn nouns(
+    view: &mut dyn View,
+    goal: &GoalId,
+    todo: Option<&TodoId>,
+    open: bool,
+    limit: usize,
+    all: &Whole,
+) -> Result<()> {
+    for kind in NounKind::ALL.iter().copied() {
+        let first = all.rows.nouns.keys().find(|key| key.kind == kind).map(|key| kind.id(key.id));
+        for after in [None, first.as_deref()] {
+            view.nouns(&NounFilter { kind, goal, todo, open }, after, limit)?;
+        }
+    }
+    Ok(())
+}
+
 fn tails(view: &mut dyn View, all: &Whole) -> Result<()> {
     let turns = all.rows.turns.keys().map(|id| ("trn_", id.to_string()));
     let gates = all.rows.gates.keys().map(|id| ("gate_", id.to_string()));
     let evidence = all.rows.evidence.keys().map(|id| ("evd_", id.to_string()));
-    for (prefix, id) in turns.chain(gates).chain(evidence) {
+    let nouns = all.rows.nouns.keys().map(|key| (key.kind.prefix(), key.kind.id(key.id)));
+    for (prefix, id) in turns.chain(gates).chain(evidence).chain(nouns) {
         let tail = id.get(prefix.len() + 10..).unwrap_or_default();
         for letters in [0, 1, 2, 5, 16] {
             view.tails(prefix, tail.get(..letters).unwrap_or_default(), usize::MAX)?;

@@ -45,6 +45,7 @@ pub(super) fn commit<'a>(
         receipt,
         writes: Writes::default(),
         stamp: meta.stamp,
+        since: 1,
     }
 }
 

@@ -5,13 +5,13 @@
 use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 
 use super::super::{
-    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Meters, OwnCommit, Record,
-    StoredReceipt, Stray, TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Meters, NounFilter, OwnCommit,
+    Record, StoredReceipt, Stray, TodoFilter, TurnFilter, Tx, View,
 };
 use crate::{
     error::Result,
     kernel::{Facts, Read},
-    model::{Agent, Evidence, Gate, Goal, GoalId, OperationId, Todo, TodoId, Turn, Workspace},
+    model::{Agent, Evidence, Gate, Goal, GoalId, Noun, OperationId, Todo, TodoId, Turn, Workspace},
 };
 
 /// The ledger in memory and another, as one.
@@ -114,6 +114,15 @@ macro_rules! ask_both {
                     rows.sort_by(|a, b| a.todo_id.cmp(&b.todo_id));
                 }
                 same(Ok(memory), Ok(other))
+            }
+
+            fn nouns(
+                &mut self,
+                filter: &NounFilter<'_>,
+                after: Option<&str>,
+                limit: usize,
+            ) -> Result<Vec<Noun>> {
+                same(self.memory.nouns(filter, after, limit), self.other.nouns(filter, after, limit))
             }
 
             fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Count, EventFilter, GateFilter, Head, Meta, Record, TodoFilter, TurnFilter, View};
+use super::super::{
+    Count, EventFilter, GateFilter, Head, Meta, NounFilter, Record, TodoFilter, TurnFilter, View,
+};
 use crate::{
     error::Result,
     kernel::{Facts, Read, Rows, Terms},
-    model::{Bucket, GoalId, MeterScope, Timestamp, TodoId},
+    model::{Bucket, GoalId, MeterScope, NounKind, Timestamp, TodoId},
 };
 
 /// Everything a ledger holds but its receipts, which are found only by name.
@@ -75,6 +77,11 @@ fn goal_rows(view: &mut dyn View, goal: &GoalId, rows: &mut Rows) -> Result<()> 
     rows.gates.extend(gates.into_iter().map(|row| (row.gate_id, row)));
     let evidence = view.evidence(goal, None::<&TodoId>, None, usize::MAX)?;
     rows.evidence.extend(evidence.into_iter().map(|row| (row.evidence_id, row)));
+    for kind in NounKind::ALL {
+        let filter = NounFilter { kind: *kind, goal, todo: None, open: false };
+        let nouns = view.nouns(&filter, None, usize::MAX)?;
+        rows.nouns.extend(nouns.into_iter().map(|row| (row.key(), row)));
+    }
     Ok(())
 }
 

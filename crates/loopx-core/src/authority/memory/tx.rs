@@ -28,7 +28,7 @@ impl Tx for State {
         for delta in commit.writes.deltas {
             self.shift(delta);
         }
-        let Rows { goals, agents, todos, texts, turns, gates, evidence } = commit.writes.rows;
+        let Rows { goals, agents, todos, texts, turns, gates, evidence, nouns } = commit.writes.rows;
         self.rows.goals.extend(goals);
         self.rows.agents.extend(agents);
         self.rows.todos.extend(todos);
@@ -36,6 +36,7 @@ impl Tx for State {
         self.rows.turns.extend(turns);
         self.rows.gates.extend(gates);
         self.rows.evidence.extend(evidence);
+        self.rows.nouns.extend(nouns);
         self.heads.insert(commit.goal_id.clone(), commit.head);
         self.events.entry(commit.goal_id.clone()).or_default().extend(commit.records);
         self.receipts.insert(commit.operation_id.clone(), commit.receipt.clone());

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::{
-        Count, EventFilter, GateFilter, Head, Meta, Meters, Record, StoredReceipt, Stray, TodoFilter,
-        TurnFilter, View, ledger::cursor,
+        Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
+        TodoFilter, TurnFilter, View, ledger::cursor,
     },
     State,
 };
@@ -14,7 +14,7 @@ use crate::{
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope,
-        OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
+        Noun, NounKey, OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, Workspace,
     },
 };
 
@@ -102,6 +102,18 @@ impl View for State {
         Ok(self.rows.evidence.values().filter(wanted).take(limit).cloned().collect())
     }
 
+    fn nouns(&mut self, filter: &NounFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Noun>> {
+        let after = filter.after(after)?;
+        let wanted = |(key, noun): &(&NounKey, &Noun)| {
+            key.kind == filter.kind
+                && noun.goal_id() == filter.goal
+                && filter.todo.is_none_or(|todo| noun.todo_id() == Some(todo))
+                && (!filter.open || noun.is_open())
+                && after.is_none_or(|after| key.id > after)
+        };
+        Ok(self.rows.nouns.iter().filter(wanted).take(limit).map(|(_, noun)| noun.clone()).collect())
+    }
+
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
         let before = cursor::<TurnId>(before)?;
         let wanted = |turn: &&Turn| {
@@ -180,10 +192,11 @@ impl View for State {
         let turns = self.rows.turns.keys().map(ToString::to_string);
         let gates = self.rows.gates.keys().map(ToString::to_string);
         let evidence = self.rows.evidence.keys().map(ToString::to_string);
+        let nouns = self.rows.nouns.keys().map(|key| key.kind.id(key.id));
         let fits = |id: &String| {
             id.strip_prefix(prefix).and_then(|rest| rest.get(10..)).is_some_and(|rest| rest.starts_with(tail))
         };
-        Ok(turns.chain(gates).chain(evidence).filter(fits).take(limit).collect())
+        Ok(turns.chain(gates).chain(evidence).chain(nouns).filter(fits).take(limit).collect())
     }
 }
 
@@ -239,6 +252,16 @@ impl State {
             Read::Gate(id) => found.gates.extend(self.rows.gates.get(id).map(|gate| (*id, gate.clone()))),
             Read::Evidence(id) => {
                 found.evidence.extend(self.rows.evidence.get(id).map(|evidence| (*id, evidence.clone())));
+            }
+            Read::Noun(key) => {
+                found.nouns.extend(self.rows.nouns.get(key).map(|noun| (*key, noun.clone())));
+            }
+            Read::OpenNouns(goal, kind) => {
+                let open = |(key, noun): &(&NounKey, &Noun)| {
+                    key.kind == *kind && noun.goal_id() == goal && noun.is_open()
+                };
+                let page = self.rows.nouns.iter().filter(open).take(Facts::PAGE);
+                found.nouns.extend(page.map(|(key, noun)| (*key, noun.clone())));
             }
             Read::AgentTurns(goal, agent) => {
                 let of =

@@ -29,6 +29,7 @@ const SCHEMA: Schema = Schema {
     oldest: 2,
     newest: 3,
     ddl: "CREATE TABLE t(id INTEGER PRIMARY KEY, who TEXT NOT NULL, pad BLOB NOT NULL) STRICT;",
+    steps: &["CREATE TABLE later(id INTEGER PRIMARY KEY) STRICT;"],
 };
 
 /// A user without rights on every machine that has users.

@@ -134,6 +134,8 @@ pub(super) fn pause(duration: Duration) {
 #[derive(Debug)]
 pub struct WriteTx<'a> {
     writer: &'a mut Writer,
+    /// Zero for a file that has none yet.
+    version: i32,
 }
 
 impl Writer {
@@ -142,9 +144,9 @@ impl Writer {
     /// Errors: `store_busy` after 5 s; `store_corrupt` when the file was replaced; `schema_*` when another
     /// release migrated it meanwhile.
     pub fn begin_immediate(&mut self) -> Result<WriteTx<'_>> {
-        let tx = begin_unmarked(self)?;
+        let mut tx = begin_unmarked(self)?;
         // Under the lock: a migration by a newer release, since this connection was opened, is seen here.
-        schema::still_known(&tx.writer.conn, &tx.writer.schema)?;
+        tx.version = schema::still_known(&tx.writer.conn, &tx.writer.schema)?;
         Ok(tx)
     }
 }
@@ -162,12 +164,17 @@ pub(super) fn begin_unmarked(writer: &mut Writer) -> Result<WriteTx<'_>> {
         queue.leave();
         return Err(typed(&e, writer.schema.name));
     }
-    Ok(WriteTx { writer })
+    Ok(WriteTx { writer, version: 0 })
 }
 
 impl WriteTx<'_> {
     pub(super) fn writer(&self) -> &Writer {
         self.writer
+    }
+
+    /// The schema that the file has.
+    pub(super) const fn version(&self) -> i32 {
+        self.version
     }
 
     /// Makes everything durable, or nothing.

@@ -104,8 +104,10 @@ impl Writer {
         let tx = begin::begin_unmarked(self)?;
         // Somebody else may have made it while we waited for the lock.
         if tx.writer().marks()? == Marks::Empty {
-            let Schema { name, application_id, newest, ddl, .. } = tx.writer().schema;
+            let schema = tx.writer().schema;
+            let Schema { name, application_id, oldest, newest, ddl, .. } = schema;
             tx.execute_batch(ddl)
+                .and_then(|()| schema.steps_from(oldest).iter().try_for_each(|step| tx.execute_batch(step)))
                 .and_then(|()| tx.pragma_update(None, "application_id", application_id))
                 .and_then(|()| tx.pragma_update(None, "user_version", newest))
                 .map_err(|e| typed(&e, name))?;

@@ -73,13 +73,13 @@ impl Reader {
     /// Errors: `store_corrupt` when the file was replaced; `schema_*` when it was migrated since.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>> {
         identity::check(self.identity, &self.path, &self.schema)?;
-        let snapshot = Snapshot { conn: &self.conn };
+        let mut snapshot = Snapshot { conn: &self.conn, version: 0 };
         // BEGIN takes nothing; the first read, of the header, fixes the state.
         self.conn
             .prepare_cached("BEGIN")
             .and_then(|mut statement| statement.execute([]))
             .map_err(|e| typed(&e, self.schema.name))?;
-        schema::version(&self.conn, &self.patience, &self.schema)?;
+        snapshot.version = schema::version(&self.conn, &self.patience, &self.schema)?;
         Ok(snapshot)
     }
 
@@ -87,9 +87,7 @@ impl Reader {
     ///
     /// Errors: `schema_*`, `store_*`.
     pub fn schema_version(&mut self) -> Result<i32> {
-        let schema = self.schema;
-        let snapshot = self.snapshot()?;
-        schema::version(&snapshot, &Patience::new()?, &schema)
+        Ok(self.snapshot()?.version)
     }
 
     /// Looks at every page of the file.
@@ -122,6 +120,14 @@ impl Reader {
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     conn: &'a Connection,
+    version: i32,
+}
+
+impl Snapshot<'_> {
+    /// The schema that the file has.
+    pub(super) const fn version(&self) -> i32 {
+        self.version
+    }
 }
 
 impl Deref for Snapshot<'_> {

@@ -26,8 +26,18 @@ pub struct Schema {
     pub oldest: i32,
     /// The schema a new file gets, and the newest this release reads.
     pub newest: i32,
-    /// What makes the tables of `newest` in an empty file.
+    /// What makes the tables of the oldest schema in an empty file.
     pub ddl: &'static str,
+    /// What leads from each schema to the next, from the oldest on.
+    pub steps: &'static [&'static str],
+}
+
+impl Schema {
+    /// What leads from a schema to the newest, in order.
+    pub(super) fn steps_from(&self, version: i32) -> &'static [&'static str] {
+        let done = usize::try_from(version.saturating_sub(self.oldest)).unwrap_or_default();
+        self.steps.get(done..).unwrap_or_default()
+    }
 }
 
 /// What stands in a file's header.
@@ -100,10 +110,12 @@ fn header(conn: &Connection, patience: &Patience) -> rusqlite::Result<(i32, i32)
     read
 }
 
-/// Refuses a schema that this release does not know, within a write transaction: a file never changes its kind, so
-/// one lookup does.
-pub(super) fn still_known(conn: &Connection, schema: &Schema) -> Result<()> {
-    within(number(conn, "PRAGMA user_version").map_err(|e| typed(&e, schema.name))?, schema)
+/// Refuses a schema that this release does not know, within a write transaction, and says which it is: a file never
+/// changes its kind, so one lookup does.
+pub(super) fn still_known(conn: &Connection, schema: &Schema) -> Result<i32> {
+    let version = number(conn, "PRAGMA user_version").map_err(|e| typed(&e, schema.name))?;
+    within(version, schema)?;
+    Ok(version)
 }
 
 /// The header of a file that must have been written before.

@@ -21,6 +21,7 @@ mod offer;
 mod owner;
 mod progress;
 mod reader;
+mod reward;
 mod schema;
 mod show;
 mod status;
@@ -93,6 +94,8 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("evidence add", evidence::add),
     ("evidence list", evidence::list),
     ("evidence show", evidence::show),
+    ("reward add", reward::add),
+    ("reward list", reward::list),
     ("token issue", token::issue),
     ("token list", token::list),
     ("token revoke", token::revoke),

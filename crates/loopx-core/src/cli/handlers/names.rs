@@ -9,7 +9,7 @@ use crate::{
     cli::Args,
     error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
-    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Todo, TodoId, Turn, TurnId},
+    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, NounKind, Todo, TodoId, Turn, TurnId},
 };
 
 /// The Goal that a command means: a word of its own, `--goal`, the folder's, else the only one there is.
@@ -233,7 +233,12 @@ pub(in crate::cli) fn short(id: &impl ToString) -> String {
 /// An id as lists show it to people: a minted one by the start of its random tail.
 pub(super) fn shown(id: &str) -> String {
     const MINTED: [&str; 3] = [GateId::PREFIX, TurnId::PREFIX, EvidenceId::PREFIX];
-    if MINTED.iter().any(|prefix| id.starts_with(prefix)) { short(&id) } else { id.to_owned() }
+    let nouns = NounKind::ALL.iter().map(|kind| kind.prefix());
+    if MINTED.into_iter().chain(nouns).any(|prefix| id.starts_with(prefix)) {
+        short(&id)
+    } else {
+        id.to_owned()
+    }
 }
 
 /// A command with its minted ids as lists show them.

@@ -28,6 +28,12 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
     let mut rows = Vec::new();
     for group in Group::ALL {
         let members = commands.iter().copied().flatten().filter(|command| command.group == *group);
+        if *group == Group::Shell {
+            let mut names = members.map(|command| command.name);
+            let first = names.next().unwrap_or_default();
+            rows.push((format!("{:8} {first}", group.title()), names.collect::<Vec<_>>().join(", ")));
+            continue;
+        }
         for (at, command) in members.enumerate() {
             let title = if at == 0 { group.title() } else { "" };
             rows.push((format!("{title:8} {}", command.name), command.about.to_owned()));

@@ -10,6 +10,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod reward;
 mod shape;
 mod shell;
 mod start;
@@ -33,6 +34,7 @@ pub const CORE: &[Command] = &[
     gate::GATE,
     agent::AGENT,
     evidence::EVIDENCE,
+    reward::REWARD,
     turn::TURN,
     loops::LOOP,
     inspect::DOCTOR,

@@ -11,7 +11,7 @@ use crate::{
     boundary::Public,
     error::Result,
     kernel::{ClaimEvent, Event, EvidenceEvent, TurnEvent},
-    model::{Agent, Candidate, Evidence, Gate, Goal, Privacy, ShortText, Turn},
+    model::{Agent, Candidate, Evidence, Gate, Goal, Noun, Privacy, ShortText, Turn},
 };
 
 /// What stands for a pointer that is the owner's.
@@ -20,6 +20,7 @@ pub(super) const OWNERS: &str = "[owner]";
 impl Public for Goal {}
 impl Public for Agent {}
 impl Public for Gate {}
+impl Public for Noun {}
 /// An outcome holds ids and times.
 impl Public for StoredReceipt {}
 
@@ -67,6 +68,7 @@ impl Closed<Envelope> {
             | Event::Quota(_)
             | Event::Todo(_)
             | Event::Gate(_)
+            | Event::Reward(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )

@@ -7,6 +7,8 @@
 
 mod closed;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,12 +19,12 @@ use super::{
     page::{STEP, Slice, collect},
 };
 use crate::{
-    authority::{Envelope, EventFilter, GateFilter, TodoFilter, TurnFilter, View},
+    authority::{Envelope, EventFilter, GateFilter, NounFilter, TodoFilter, TurnFilter, View},
     boundary::{Public, screen},
     error::Result,
     kernel::{Facts, Read, Terms},
     model::json_value,
-    model::{Digest, GoalId, GoalInstance, OperationId, OwnId, Todo, TodoText, gathered},
+    model::{Digest, GoalId, GoalInstance, NounKind, OperationId, OwnId, Todo, TodoText, gathered},
 };
 
 /// What stands for a validator's word in which a credential was found.
@@ -45,6 +47,8 @@ pub struct GoalExport {
     pub gates: Vec<Value>,
     /// Its evidence.
     pub evidence: Vec<Value>,
+    /// The nouns beside its plan, by kind.
+    pub nouns: BTreeMap<&'static str, Vec<Value>>,
     /// Its events, as they are chained.
     pub events: Vec<EventExport>,
     /// The receipts of the operations that made them.
@@ -116,6 +120,7 @@ pub fn export(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalExp
             |piece| piece.evidence_id.to_string(),
             |piece| public(&Closed::evidence(piece)?),
         )?,
+        nouns: nouns(view, id)?,
         events,
         receipts,
     })
@@ -128,6 +133,20 @@ fn all<T>(
 ) -> Result<Vec<Value>> {
     let slice = Slice { after: None, limit: None };
     Ok(collect(slice, batch, id, |row| shown(row).map(Some))?.items)
+}
+
+fn nouns(view: &mut dyn View, id: &GoalId) -> Result<BTreeMap<&'static str, Vec<Value>>> {
+    let mut exported = BTreeMap::new();
+    for kind in NounKind::ALL {
+        let filter = NounFilter { kind: *kind, goal: id, todo: None, open: false };
+        let rows = all(
+            |after, step| view.nouns(&filter, after, step),
+            |noun| kind.id(noun.key().id),
+            |noun| public(&noun),
+        )?;
+        exported.insert(kind.as_str(), rows);
+    }
+    Ok(exported)
 }
 
 fn todos(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<Vec<Value>> {

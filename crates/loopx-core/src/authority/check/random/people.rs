@@ -6,7 +6,7 @@ use super::{super::world::text, Player, pick};
 use crate::{
     kernel::{
         AgentCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand, NewGate, QuotaCommand,
-        TodoCommand,
+        RewardCommand, TodoCommand,
     },
     model::*,
 };
@@ -101,6 +101,14 @@ impl Player {
                 objective: Some(text(&format!("ship {y}"))),
                 ..GoalChange::default()
             }))),
+            8 | 9 => Command::Reward(RewardCommand::Add {
+                todo_id: self.todo(y),
+                turn_id: self.turn(y).map(|turn| turn.turn_id).filter(|_| y.is_multiple_of(3)),
+                route: (y % 5 == 1).then(|| text("alone")),
+                polarity: if y % 4 == 1 { Polarity::Good } else { Polarity::Bad },
+                reason: text("as it went"),
+                lesson: None,
+            }),
             _ => Command::Evidence(EvidenceCommand::Add {
                 todo_id: self.todo(y),
                 criterion: None,

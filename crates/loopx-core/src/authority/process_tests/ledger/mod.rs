@@ -14,6 +14,7 @@ mod faults;
 mod growth;
 mod races;
 mod replay;
+mod schemas;
 
 /// The Goal of these tests.
 pub(super) fn goal() -> GoalId {

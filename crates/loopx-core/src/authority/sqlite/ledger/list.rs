@@ -12,14 +12,14 @@ use super::{
 };
 use crate::{
     authority::{
-        Count, EventFilter, GateFilter, Head, Meta, Meters, Record, StoredReceipt, Stray, TodoFilter,
-        TurnFilter, View, ledger::cursor,
+        Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
+        TodoFilter, TurnFilter, View, ledger::cursor,
     },
     error::{Error, Result},
     kernel::{Facts, Read},
     model::{
-        Agent, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, MeterScope, OperationId, Todo,
-        TodoId, Turn, TurnId, Workspace,
+        Agent, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, MeterScope, Noun, NounKind,
+        OperationId, Todo, TodoId, Turn, TurnId, Workspace,
     },
 };
 
@@ -170,6 +170,10 @@ impl View for State<'_> {
         self.all(sql, params![goal, after, limited(limit), todo], take)
     }
 
+    fn nouns(&mut self, filter: &NounFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Noun>> {
+        self.some_nouns(filter, after, limit)
+    }
+
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
         let before = cursor::<TurnId>(before)?;
         // Every id is less than a longer text of the greatest byte.
@@ -303,6 +307,9 @@ impl View for State<'_> {
         let Some((from, to)) = tail_bounds(tail) else {
             return Ok(Vec::new());
         };
+        if let Some(kind) = NounKind::ALL.iter().find(|kind| kind.prefix() == prefix) {
+            return self.noun_tails(*kind, (from, to), limit);
+        }
         let sql = match prefix {
             TurnId::PREFIX => sql!(tails!("turn_id", "turns")),
             GateId::PREFIX => sql!(tails!("gate_id", "gates")),

@@ -8,7 +8,7 @@ use rusqlite::{Row, params};
 
 use super::state::{Sql, State, body, column, corrupt, limited, number, row_id, sql, unsigned};
 use crate::{
-    authority::{Meta, StoredReceipt, clock::Stamp},
+    authority::{Meta, NounFilter, StoredReceipt, View as _, clock::Stamp},
     error::Result,
     kernel::{Depth, Facts, IdList, Read, Rows, Used},
     model::{
@@ -101,8 +101,8 @@ pub(super) fn minted<T: serde::de::DeserializeOwned>(row: &Row<'_>, table: &str)
 }
 
 /// What is found, beside what the asker has already.
-struct Found<'f> {
-    rows: Rows,
+pub(super) struct Found<'f> {
+    pub(super) rows: Rows,
     have: &'f Rows,
 }
 
@@ -200,6 +200,13 @@ impl State<'_> {
                 let sql = sql!("SELECT evidence_id, body FROM evidence WHERE evidence_id=?1");
                 let row = self.one(sql, [id.as_bytes()], |row| minted(row, "evidence"))?;
                 found.rows.evidence.extend(row.map(|row| (*id, row)));
+                Ok(())
+            }
+            Read::Noun(key) => self.one_noun(*key, found),
+            Read::OpenNouns(goal, kind) => {
+                let filter = NounFilter { kind: *kind, goal, todo: None, open: true };
+                let page = self.nouns(&filter, None, Facts::PAGE)?;
+                found.rows.nouns.extend(page.into_iter().map(|noun| (noun.key(), noun)));
                 Ok(())
             }
             Read::AgentTurns(goal, agent) => self.live_turns(goal, Some(agent), found),

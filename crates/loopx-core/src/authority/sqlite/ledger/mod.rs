@@ -6,6 +6,7 @@
 mod deltas;
 mod list;
 mod load;
+mod nouns;
 #[cfg(test)]
 mod plans;
 mod ready;
@@ -95,7 +96,7 @@ impl Ledger for SqliteLedger {
     fn write(&mut self, job: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
         let writer = opened(&mut self.writer, || Writer::open(&self.path, &SCHEMA))?;
         let tx = writer.begin_immediate()?;
-        let mut state = State::to_write(&tx);
+        let mut state = State::to_write(&tx, tx.version());
         job(&mut state)?;
         // A job that stored nothing, as a replay, leaves nothing to commit and nobody to wake.
         if state.has_stored() {
@@ -110,7 +111,8 @@ impl Ledger for SqliteLedger {
     fn read(&mut self, job: &mut dyn FnMut(&mut dyn View) -> Result<()>) -> Result<()> {
         let reader = opened(&mut self.reader, || Reader::open(&self.path, &SCHEMA))?;
         let snapshot = reader.snapshot()?;
-        job(&mut State::new(&snapshot))
+        let version = snapshot.version();
+        job(&mut State::new(&snapshot, version))
     }
 
     fn wait(
@@ -127,7 +129,8 @@ impl Ledger for SqliteLedger {
                 return Ok(false);
             }
             let snapshot = reader.snapshot()?;
-            changed(&mut State::new(&snapshot))
+            let version = snapshot.version();
+            changed(&mut State::new(&snapshot, version))
         })?;
         Ok(waited == Waited::Changed)
     }

@@ -74,6 +74,7 @@ impl Tx for State<'_> {
     }
 
     fn store(&mut self, commit: Commit<'_>) -> Result<()> {
+        self.check_schema(commit.since)?;
         for delta in &commit.writes.deltas {
             self.shift(delta)?;
         }
@@ -159,7 +160,8 @@ impl State<'_> {
         }
         rows.turns.values().try_for_each(|turn| self.put_turn(turn))?;
         rows.gates.values().try_for_each(|gate| self.put_gate(gate))?;
-        rows.evidence.values().try_for_each(|evidence| self.put_evidence(evidence))
+        rows.evidence.values().try_for_each(|evidence| self.put_evidence(evidence))?;
+        rows.nouns.values().try_for_each(|noun| self.put_noun(noun))
     }
 
     fn put_todo(&mut self, todo: &Todo, moves: &mut Moves) -> Result<()> {

@@ -55,6 +55,8 @@ pub(super) use sql;
 #[derive(Debug)]
 pub(super) struct State<'c> {
     conn: &'c Connection,
+    /// The schema that the file has.
+    version: i32,
     /// The Goals that were looked up in this state: their numbers, and the ends of their chains.
     goals: BTreeMap<GoalId, (i64, Head)>,
     /// The Turns that were read in this state, and so exist.
@@ -132,13 +134,18 @@ pub(super) fn body<T: DeserializeOwned>(row: &Row<'_>, at: usize, key: &dyn Disp
 
 impl<'c> State<'c> {
     /// A state to be read.
-    pub(super) fn new(conn: &'c Connection) -> Self {
-        Self { conn, goals: BTreeMap::new(), turns: BTreeSet::new(), todos: None, stored: false }
+    pub(super) fn new(conn: &'c Connection, version: i32) -> Self {
+        Self { conn, version, goals: BTreeMap::new(), turns: BTreeSet::new(), todos: None, stored: false }
     }
 
     /// A state to be changed.
-    pub(super) fn to_write(conn: &'c Connection) -> Self {
-        Self { todos: Some(BTreeMap::new()), ..Self::new(conn) }
+    pub(super) fn to_write(conn: &'c Connection, version: i32) -> Self {
+        Self { todos: Some(BTreeMap::new()), ..Self::new(conn, version) }
+    }
+
+    /// Whether the file has a schema, or a later one.
+    pub(super) const fn has(&self, version: i32) -> bool {
+        self.version >= version
     }
 
     /// Whether anything was written through this state.

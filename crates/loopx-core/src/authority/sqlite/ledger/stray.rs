@@ -13,7 +13,7 @@ use crate::{
     authority::Stray,
     error::Result,
     kernel::index,
-    model::{Blocks, Evidence, Gate, GateState, GoalId, Todo, TodoId, Turn, Workspace},
+    model::{Blocks, Evidence, Gate, GateState, GoalId, NounKind, Todo, TodoId, Turn, Workspace},
 };
 
 fn stray(row: impl std::fmt::Display, what: &'static str) -> Stray {
@@ -24,8 +24,14 @@ impl State<'_> {
     /// The first column or link of a Goal that says something else than its row.
     pub(super) fn first_stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
         let Some(key) = self.goal_key(goal)? else { return Ok(None) };
-        let looks =
-            [Self::stray_todo, Self::stray_link, Self::stray_turn, Self::stray_gate, Self::stray_evidence];
+        let looks = [
+            Self::stray_todo,
+            Self::stray_link,
+            Self::stray_turn,
+            Self::stray_gate,
+            Self::stray_evidence,
+            Self::stray_noun,
+        ];
         for look in looks {
             if let Some(found) = look(self, key, goal)? {
                 return Ok(Some(found));
@@ -162,6 +168,32 @@ impl State<'_> {
             Ok(found.is_none())
         })?;
         Ok(found)
+    }
+}
+
+impl State<'_> {
+    fn stray_noun(&mut self, key: i64, _: &GoalId) -> Result<Option<Stray>> {
+        if !self.has(super::nouns::SINCE) {
+            return Ok(None);
+        }
+        for kind in NounKind::ALL {
+            let sql = sql!(
+                "SELECT id, body, todo, open FROM nouns INDEXED BY noun_goals WHERE goal=?1 AND kind=?2 ORDER BY id"
+            );
+            let mut found = None;
+            self.each(sql, params![key, kind.as_str()], |row| {
+                let noun = super::nouns::noun(*kind, row)?;
+                let todo = noun.todo_id().map(|todo| row_id(key, todo.number()));
+                let agrees =
+                    column::<Option<i64>>(row, 2)? == todo && column::<bool>(row, 3)? == noun.is_open();
+                found = (!agrees).then(|| stray(kind.id(noun.key().id), "a column of its row"));
+                Ok(found.is_none())
+            })?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 }
 

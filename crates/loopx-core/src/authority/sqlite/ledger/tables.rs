@@ -6,8 +6,14 @@
 use super::super::Schema;
 
 /// The ledger's file.
-pub(crate) const SCHEMA: Schema =
-    Schema { name: "the ledger", application_id: 0x4c6f_7058, oldest: 1, newest: 1, ddl: DDL };
+pub(crate) const SCHEMA: Schema = Schema {
+    name: "the ledger",
+    application_id: 0x4c6f_7058,
+    oldest: 1,
+    newest: 2,
+    ddl: DDL,
+    steps: &[TO_2],
+};
 
 /// Heads lie apart from the Goals' bodies: every write moves a head, and few change a body.
 const DDL: &str = "
@@ -78,4 +84,14 @@ CREATE TABLE counts(
 
 CREATE TABLE events(id INTEGER PRIMARY KEY, payload BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
 CREATE TABLE receipts(operation_id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// Nouns beside the plan, and what a meter holds beside its slots; all tables of schema 1 stay as they are.
+const TO_2: &str = "
+CREATE TABLE nouns(
+  id BLOB PRIMARY KEY, kind TEXT NOT NULL, goal INTEGER NOT NULL, todo INTEGER, open INTEGER NOT NULL,
+  body TEXT NOT NULL) STRICT;
+CREATE INDEX noun_goals ON nouns(goal, kind, id);
+CREATE INDEX noun_open ON nouns(goal, kind, id) WHERE open=1;
+CREATE INDEX noun_todos ON nouns(todo, kind, id) WHERE todo IS NOT NULL;
 ";
