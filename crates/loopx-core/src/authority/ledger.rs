@@ -20,8 +20,9 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Writes},
     model::{
-        Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, Noun,
-        NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn, Workspace,
+        Actor, Agent, AgentId, AuthorityId, Bucket, Digest, Evidence, Gate, Goal, GoalId, IncarnationId,
+        MeterScope, Noun, NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
+        Workspace,
     },
 };
 
@@ -82,6 +83,13 @@ pub trait View {
     fn own_head(&mut self) -> Result<Option<Head>>;
     /// Stored events of the ledger itself, by number.
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>>;
+    /// The end of each Goal's chain, by the Goal's id, whatever state its rows are in.
+    fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>>;
+    /// What the meters of a Goal hold.
+    fn meters(&mut self, goal: &GoalId) -> Result<Meters>;
+    /// What first stands beside the rows of a Goal and says something else than they do: a column, a link. None where
+    /// a ledger keeps nothing beside them.
+    fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>>;
     /// How many Todos of a Goal are counted under each bucket of [`crate::kernel::Index`].
     fn counts(&mut self, goal: &GoalId) -> Result<Count>;
     /// Goals, Todos and gates whose id or title holds a text, whatever its case: (id, title). A Goal's title is its
@@ -108,6 +116,18 @@ pub trait Tx: View {
 
 /// How many Todos are counted under each bucket.
 pub type Count = BTreeMap<String, u64>;
+
+/// The slots that meters hold.
+pub type Meters = BTreeMap<(MeterScope, Bucket), u64>;
+
+/// What is kept beside a row and does not agree with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    /// The row's id.
+    pub row: String,
+    /// What is kept beside it.
+    pub what: &'static str,
+}
 
 /// What a ledger knows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

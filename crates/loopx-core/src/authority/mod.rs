@@ -2,6 +2,7 @@
 //!
 //! Knows no rule: what may be written is the kernel's to decide.
 
+mod audit;
 mod chain;
 pub mod clock;
 mod decision;
@@ -15,11 +16,12 @@ pub mod sqlite;
 mod submit;
 pub mod vault;
 
+pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress};
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
 pub use ledger::{
-    Commit, Count, EventFilter, GateFilter, Ledger, Meta, NounFilter, OwnCommit, StoredReceipt, TodoFilter,
-    TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Ledger, Meta, Meters, NounFilter, OwnCommit, StoredReceipt,
+    Stray, TodoFilter, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};

@@ -52,6 +52,15 @@ pub enum MeterScope {
     Agent(GoalId, AgentId),
 }
 
+impl MeterScope {
+    /// The Goal it is of.
+    pub const fn goal(&self) -> &GoalId {
+        match self {
+            Self::Goal(goal) | Self::Agent(goal, _) => goal,
+        }
+    }
+}
+
 /// What became of the one slot that a Turn's admission reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -19,6 +19,8 @@ const READS: &[&[&str]] = &[
     &["log"],
     &["find", "one"],
     &["doctor"],
+    &["audit", "verify"],
+    &["audit", "verify", "--chain-only"],
     &["token", "list"],
 ];
 

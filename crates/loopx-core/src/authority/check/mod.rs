@@ -4,6 +4,7 @@
 
 mod actors;
 mod attention;
+mod audit;
 mod batch;
 mod completions;
 mod decision;

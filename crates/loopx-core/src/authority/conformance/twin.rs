@@ -5,8 +5,8 @@
 use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 
 use super::super::{
-    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, NounFilter, OwnCommit, Record,
-    StoredReceipt, TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Meters, NounFilter, OwnCommit,
+    Record, StoredReceipt, Stray, TodoFilter, TurnFilter, Tx, View,
 };
 use crate::{
     error::Result,
@@ -170,6 +170,18 @@ macro_rules! ask_both {
 
             fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
                 same(self.memory.own_events(after, limit), self.other.own_events(after, limit))
+            }
+
+            fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>> {
+                same(self.memory.chains(after, limit), self.other.chains(after, limit))
+            }
+
+            fn meters(&mut self, goal: &GoalId) -> Result<Meters> {
+                same(self.memory.meters(goal), self.other.meters(goal))
+            }
+
+            fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
+                same(self.memory.stray(goal), self.other.stray(goal))
             }
 
             fn counts(&mut self, goal: &GoalId) -> Result<Count> {

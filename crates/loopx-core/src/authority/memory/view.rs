@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::{
-        Count, EventFilter, GateFilter, Head, Meta, NounFilter, Record, StoredReceipt, TodoFilter,
-        TurnFilter, View, ledger::cursor,
+        Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
+        TodoFilter, TurnFilter, View, ledger::cursor,
     },
     State,
 };
@@ -137,6 +137,20 @@ impl View for State {
 
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
         Ok(self.own_events.iter().filter(|record| record.seq > after).take(limit).cloned().collect())
+    }
+
+    fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>> {
+        let later = self.heads.iter().filter(|(goal, _)| after.is_none_or(|after| *goal > after));
+        Ok(later.take(limit).map(|(goal, head)| (goal.clone(), *head)).collect())
+    }
+
+    fn meters(&mut self, goal: &GoalId) -> Result<Meters> {
+        let of = self.meters.iter().filter(|((scope, _), _)| scope.goal() == goal);
+        Ok(of.map(|(key, slots)| (key.clone(), *slots)).collect())
+    }
+
+    fn stray(&mut self, _: &GoalId) -> Result<Option<Stray>> {
+        Ok(None)
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {

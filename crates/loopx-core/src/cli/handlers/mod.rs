@@ -3,6 +3,7 @@
 //! Knows no rule and no SQL: what may be written the kernel decides, what is shown `projection` reads.
 
 mod agent;
+mod audit;
 mod caller;
 mod desk;
 mod doctor;
@@ -25,6 +26,7 @@ mod schema;
 mod show;
 mod status;
 mod submit;
+mod ticking;
 mod todo;
 mod todo_owned;
 mod todo_plan;
@@ -53,6 +55,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
+    ("audit verify", audit::verify),
     ("backup", vault::backup),
     ("migrate", vault::migrate),
     ("goal start", goal::start),

@@ -17,6 +17,7 @@ pub(super) const REWARD: &str = "loopx_reward_v1";
 pub(super) const REWARD_LIST: &str = "loopx_reward_list_v1";
 pub(super) const LOG: &str = "loopx_log_v1";
 pub(super) const FIND: &str = "loopx_find_v1";
+pub(super) const AUDIT: &str = "loopx_audit_v1";
 pub(super) const DOCTOR: &str = "loopx_doctor_v1";
 pub(super) const BACKUP: &str = "loopx_backup_v1";
 pub(super) const MIGRATE: &str = "loopx_migrate_v1";

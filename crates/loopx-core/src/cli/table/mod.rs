@@ -17,6 +17,7 @@ mod start;
 mod todo;
 mod todo_owned;
 mod todo_plan;
+mod trust;
 mod turn;
 mod vault;
 
@@ -39,6 +40,7 @@ pub const CORE: &[Command] = &[
     loops::LOOP,
     inspect::DOCTOR,
     inspect::LOG,
+    trust::AUDIT,
     vault::BACKUP,
     vault::MIGRATE,
     shell::CONFIG,

@@ -12,6 +12,7 @@ mod plans;
 mod ready;
 mod save;
 mod state;
+mod stray;
 mod tables;
 
 use std::{

@@ -43,13 +43,13 @@ impl Lying {
 
 /// The columns of a Todo that a claim does not touch.
 #[derive(Debug, PartialEq, Eq)]
-struct Still {
-    live: bool,
-    title: String,
-    wake_target: Option<String>,
-    reserved_for: Option<String>,
-    excluded: Option<String>,
-    needs: Option<String>,
+pub(super) struct Still {
+    pub(super) live: bool,
+    pub(super) title: String,
+    pub(super) wake_target: Option<String>,
+    pub(super) reserved_for: Option<String>,
+    pub(super) excluded: Option<String>,
+    pub(super) needs: Option<String>,
 }
 
 impl Tx for State<'_> {
@@ -354,7 +354,7 @@ impl State<'_> {
 }
 
 impl Still {
-    fn of(todo: &Todo, index: &Index) -> Self {
+    pub(super) fn of(todo: &Todo, index: &Index) -> Self {
         let joined = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(BETWEEN));
         Self {
             live: index.live,
