@@ -172,6 +172,8 @@ pub struct OwnCommit<'a> {
     pub receipt: &'a StoredReceipt,
     /// The time of this commit.
     pub stamp: Stamp,
+    /// The ledger's life from then on, where another begins.
+    pub incarnation: Option<IncarnationId>,
 }
 
 /// A receipt as it is stored.
@@ -196,9 +198,25 @@ pub struct StoredReceipt {
     pub negative: Option<Box<str>>,
     /// What it did.
     pub outcome: Value,
+    /// The life of the ledger that began without what it did; none where that stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<IncarnationId>,
 }
 
 impl StoredReceipt {
+    /// The receipt, where what it tells of still stands: what was cut away is neither told nor done anew.
+    ///
+    /// Errors: `operation_conflict`.
+    pub(crate) fn standing(self, operation_id: &OperationId) -> Result<Self> {
+        let Some(incarnation) = self.cut else { return Ok(self) };
+        let message = format!(
+            "what the operation {operation_id} did was cut from the history, and is not done again under its id"
+        );
+        Err(Error::new(Code::OperationConflict, message)
+            .detail("operation_id", operation_id.as_str())
+            .detail("incarnation", incarnation.to_string()))
+    }
+
     pub(crate) fn into_receipt(self, operation_id: OperationId, replayed: bool) -> Receipt {
         let negative = self
             .negative

@@ -7,6 +7,7 @@ mod chain;
 pub mod clock;
 mod decision;
 pub mod doorbell;
+mod incarnation;
 mod ledger;
 mod memory;
 mod own;
@@ -19,6 +20,7 @@ pub mod vault;
 pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress};
 pub use chain::{Envelope, Head, Record, verify};
 pub use decision::next;
+pub use incarnation::{Cause, Cut};
 pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, Meters, NounFilter, OwnCommit, StoredReceipt,
     Stray, TodoFilter, TurnFilter, Tx, View,

@@ -9,12 +9,15 @@ use super::{
     Authority,
     chain::{self, Head, Record},
     clock::{self, Stamp},
+    incarnation::{Cause, Cut},
     ledger::{OwnCommit, StoredReceipt, Tx, View},
     submit::{conflict, ours},
 };
 use crate::{
     error::{Code, Error, Result},
-    model::{Actor, Assurance, Digest, OperationId, Provenance, Receipt, Timestamp},
+    model::{
+        Actor, Assurance, Digest, IncarnationId, OperationId, Provenance, Receipt, ShortText, Timestamp,
+    },
 };
 
 /// How many events are read at once.
@@ -41,6 +44,21 @@ pub enum OwnEvent {
         before: Timestamp,
         /// The ledger's time from then on.
         now: Timestamp,
+    },
+    /// Another life of the ledger began.
+    Incarnated {
+        /// Why.
+        cause: Cause,
+        /// The life before.
+        parent: IncarnationId,
+        /// The life from then on.
+        incarnation: IncarnationId,
+        /// Where chains of the life before were cut.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cuts: Vec<Cut>,
+        /// The file in the profile's folder in which what was cut is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archive: Option<ShortText>,
     },
     /// The ledger's file was brought to a newer schema.
     SchemaMigrated {
@@ -113,7 +131,7 @@ pub(super) fn replayed(
     digest: Digest,
 ) -> Result<Option<Receipt>> {
     let id = &asked.operation_id;
-    match view.receipt(id)? {
+    match view.receipt(id)?.map(|stored| stored.standing(id)).transpose()? {
         Some(stored) if stored.digest != digest => Err(conflict(id)),
         stored => Ok(stored.map(|stored| stored.into_receipt(id.clone(), true))),
     }
@@ -140,9 +158,10 @@ pub(super) fn store(
         seq: record.seq,
         negative: None,
         outcome,
+        cut: None,
     };
     let id = &asked.operation_id;
-    tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp })?;
+    tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp, incarnation: None })?;
     Ok(stored.into_receipt(id.clone(), false))
 }
 
@@ -157,7 +176,7 @@ pub(super) fn authorize(asked: &Asked, act: &str) -> Result<()> {
     Err(Error::new(Code::Unauthenticated, format!("to {act} needs proof that {} asks", asked.actor)))
 }
 
-fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
+pub(super) fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
     let seq = head.seq + 1;
     let Asked { operation_id, actor, provenance } = asked.clone();
     let envelope = OwnEnvelope { seq, at, operation_id, actor, provenance, body };

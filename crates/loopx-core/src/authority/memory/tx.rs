@@ -20,6 +20,7 @@ impl Tx for State {
         self.receipts.insert(commit.operation_id.clone(), commit.receipt.clone());
         if let Some(meta) = &mut self.meta {
             meta.stamp = commit.stamp;
+            meta.incarnation = commit.incarnation.unwrap_or(meta.incarnation);
         }
         Ok(())
     }

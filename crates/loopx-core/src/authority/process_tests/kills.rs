@@ -21,6 +21,8 @@ fn role(point: Point) -> Option<&'static str> {
         Point::LedgerBeforeBell | Point::LedgerAfterBell => "submit",
         Point::PrivateBeforeCommit | Point::PrivateAfterCommit => "body",
         Point::MigrateKept | Point::MigrateRaised => "migrate",
+        Point::RestoreKept | Point::RestoreTaken => "restore",
+        Point::RestoreMade | Point::RestoreAside => "restore anew",
         Point::TurnAdmitted
         | Point::TurnDescribed
         | Point::TurnDispatched
@@ -74,8 +76,12 @@ fn place(role: &str) -> (Disk, PathBuf) {
             drop(ledger::founded(&home));
             (disk, home)
         }
-        "migrate" => {
-            let disk = ledger::of_before();
+        "migrate" | "restore" | "restore anew" => {
+            let disk = match role {
+                "migrate" => ledger::of_before(),
+                "restore" => ledger::with_backup(),
+                _ => ledger::with_damage(),
+            };
             let home = disk.dir.path().to_owned();
             (disk, home)
         }
@@ -99,6 +105,7 @@ fn found(role: &str, at: &Path) -> i64 {
         "write" => count(at).unwrap(),
         "submit" => ledger::todos(at),
         "migrate" => i64::from(ledger::schema(at) - 1),
+        "restore" | "restore anew" => i64::from(ledger::is_restored(at)),
         "create" => count(at).map_or_else(|e| i64::from(e.code() != Code::NotFound), |_| 1),
         "body" => i64::from(
             PrivateStore::at(at)

@@ -34,6 +34,7 @@ fn child() {
         "wait" => wait(&at),
         "submit" => ledger::submit_once(&at),
         "migrate" => ledger::migrate(&at),
+        "restore" | "restore anew" => ledger::restore(&at),
         "body" => PrivateStore::at(&at).put_all(&[body()]),
         other => ledger::role(other, &at),
     };

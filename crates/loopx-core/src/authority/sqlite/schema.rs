@@ -42,6 +42,41 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// Makes the tables of a schema in an empty file, and marks it.
+    pub(super) fn make(&self, conn: &Connection, version: i32) -> rusqlite::Result<()> {
+        let steps = usize::try_from(version.saturating_sub(self.first)).unwrap_or_default();
+        conn.execute_batch(self.ddl)?;
+        self.steps.iter().take(steps).try_for_each(|step| conn.execute_batch(step))?;
+        conn.pragma_update(None, "application_id", self.application_id)?;
+        conn.pragma_update(None, "user_version", version)
+    }
+}
+
+/// Refuses a file whose tables and indexes are not as this release makes those of that schema: a trigger, a view, a
+/// column more. `database` is the name of the file in the connection.
+///
+/// Errors: `store_corrupt`, `store_*`.
+pub(super) fn check_tables(conn: &Connection, database: &str, schema: &Schema, version: i32) -> Result<()> {
+    let listed = |conn: &Connection, database: &str| -> rusqlite::Result<Vec<[String; 4]>> {
+        let sql = format!(
+            "SELECT type, name, tbl_name, coalesce(sql, '') FROM {database}.sqlite_schema ORDER BY type, name"
+        );
+        let mut statement = conn.prepare(&sql)?;
+        let rows = statement.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+        rows.collect()
+    };
+    let wanted = Connection::open_in_memory().and_then(|memory| {
+        schema.make(&memory, version)?;
+        listed(&memory, "main")
+    });
+    let wanted = wanted.map_err(|e| Error::from(Code::Internal).internal(e))?;
+    if listed(conn, database).map_err(|e| typed(&e, schema.name))? == wanted {
+        return Ok(());
+    }
+    Err(Error::new(Code::StoreCorrupt, format!("{} has not the tables of schema {version}", schema.name)))
+}
+
 /// What stands in a file's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {

@@ -48,7 +48,7 @@ pub(super) enum Target<'t> {
 
 impl Target<'_> {
     /// The file of the n-th name that may be free; none after the last one.
-    fn path(&self, n: u32) -> Option<PathBuf> {
+    pub(super) fn path(&self, n: u32) -> Option<PathBuf> {
         match self {
             Self::Dated(place, at, what) => {
                 Some(place.backups().join(format!("{}-{n}{what}.db", compact(*at))))
@@ -106,7 +106,7 @@ pub(super) fn keep<T>(
 }
 
 /// The length and the digest of a file that no database connection has open.
-fn measured(path: &Path) -> Result<(u64, Digest)> {
+pub(super) fn measured(path: &Path) -> Result<(u64, Digest)> {
     let read = || -> io::Result<(u64, Digest)> {
         let (mut file, mut hasher, mut bytes) = (File::open(path)?, Sha256::new(), 0);
         let mut block = vec![0; BLOCK_BYTES];

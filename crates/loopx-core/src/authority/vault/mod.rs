@@ -6,8 +6,10 @@ mod backup;
 mod copy;
 mod held;
 mod migrate;
+mod restore;
 
 pub use backup::{Backup, Wanted, backup};
 pub use copy::Kept;
 pub use held::Held;
 pub use migrate::{Migrated, Migration, Step, migrate, pending};
+pub use restore::{Restored, look_into, restore};

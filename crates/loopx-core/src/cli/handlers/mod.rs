@@ -21,6 +21,7 @@ mod offer;
 mod owner;
 mod progress;
 mod reader;
+mod restore;
 mod reward;
 mod schema;
 mod show;
@@ -57,6 +58,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("doctor", doctor::doctor),
     ("audit verify", audit::verify),
     ("backup", vault::backup),
+    ("restore", restore::restore),
     ("migrate", vault::migrate),
     ("goal start", goal::start),
     ("goal show", goal::show),

@@ -197,7 +197,7 @@ fn needs_proof(arguments: &str) -> bool {
 }
 
 /// The verbs of the ledger itself, which no row of the table of actors is about.
-const OF_THE_LEDGER: &[&str] = &["migrate"];
+const OF_THE_LEDGER: &[&str] = &["migrate", "restore"];
 
 /// Whether somebody may use a command that asks who acts.
 fn may_use(actor: &Actor, arguments: &str) -> bool {

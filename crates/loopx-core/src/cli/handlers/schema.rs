@@ -20,6 +20,7 @@ pub(super) const FIND: &str = "loopx_find_v1";
 pub(super) const AUDIT: &str = "loopx_audit_v1";
 pub(super) const DOCTOR: &str = "loopx_doctor_v1";
 pub(super) const BACKUP: &str = "loopx_backup_v1";
+pub(super) const RESTORE: &str = "loopx_restore_v1";
 pub(super) const MIGRATE: &str = "loopx_migrate_v1";
 pub(super) const TOKEN: &str = "loopx_token_v1";
 pub(super) const TOKEN_LIST: &str = "loopx_token_list_v1";

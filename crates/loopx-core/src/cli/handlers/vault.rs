@@ -47,7 +47,7 @@ pub(in crate::cli) fn backup(context: &mut Context<'_, '_>, args: &Args) -> Resu
 }
 
 /// `2 Goals with 40 events, schema 2, of the ledger aut_…`.
-fn holds(held: &Held) -> String {
+pub(super) fn holds(held: &Held) -> String {
     let Held { goals, events, schema, authority_id, .. } = held;
     let plural = if *goals == 1 { "" } else { "s" };
     format!("{goals} Goal{plural} with {events} events, schema {schema}, of {authority_id}")

@@ -42,6 +42,7 @@ pub const CORE: &[Command] = &[
     inspect::LOG,
     trust::AUDIT,
     vault::BACKUP,
+    vault::RESTORE,
     vault::MIGRATE,
     shell::CONFIG,
     shell::TOKEN,

@@ -1,4 +1,4 @@
-//! Owns the rows about the databases as wholes: `backup`, `migrate`.
+//! Owns the rows about the databases as wholes: `backup`, `restore`, `migrate`.
 
 use super::{
     flags::DRY_RUN,
@@ -25,6 +25,34 @@ pub(super) const BACKUP: Command =
             example("backup /media/stick/loopx.db --force", "to a disk of yours, over the last one"),
         ])
         .codes(&[Code::UserOnly, Code::Unauthenticated, Code::DiskFull, Code::StoreCorrupt]);
+
+pub(super) const RESTORE: Command = Command::lone(
+    "restore",
+    Group::Trust,
+    Access::Writes,
+    "Puts a backup in the place of the ledger.",
+)
+.long(&[
+    "The backup is looked through first; one that is damaged, of a newer schema, or another authority's changes \
+     nothing. The ledger as it was is kept in `backups`, and the answer names the file.",
+    "Another life of the ledger begins: whoever owned a Todo owns it no more, a live Turn becomes unresolved, and what \
+     was done since the backup is not done again under its `--op-id`. Bodies, tokens and work trees stay as they are.",
+])
+.args(&[Arg::positional("path", "PATH", Kind::Path, "The backup"), DRY_RUN])
+.examples(&[
+    example("restore /media/stick/loopx.db --dry-run", "whether it could be restored, and what it holds"),
+    example("restore /media/stick/loopx.db", "with the ledger as it was kept"),
+])
+.codes(&[
+    Code::UserOnly,
+    Code::Unauthenticated,
+    Code::TurnRunning,
+    Code::OrphanedGoalState,
+    Code::SchemaTooNew,
+    Code::StoreCorrupt,
+    Code::StoreBusy,
+    Code::DiskFull,
+]);
 
 pub(super) const MIGRATE: Command = Command::lone(
     "migrate",

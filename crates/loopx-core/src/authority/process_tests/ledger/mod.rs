@@ -8,6 +8,7 @@ use crate::{
         TodoCommand, claim::Claim,
     },
     model::*,
+    private::PrivateStore,
 };
 
 mod faults;
@@ -15,9 +16,11 @@ mod growth;
 mod migrations;
 mod races;
 mod replay;
+mod restores;
 mod schemas;
 
 pub(super) use migrations::{fill_before, migrate, of_before, schema};
+pub(super) use restores::{is_restored, restore, with_backup, with_damage};
 
 /// The Goal of these tests.
 pub(super) fn goal() -> GoalId {

@@ -14,13 +14,14 @@ mod save;
 mod state;
 mod stray;
 mod tables;
+mod whole;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 pub(crate) use tables::SCHEMA;
+pub(in crate::authority) use whole::{
+    copy_still, exchange, migrate_ledger, read_foreign, read_still, write_alone,
+};
 
 use super::{
     Reader, Writer,
@@ -85,29 +86,6 @@ impl SqliteLedger {
             waiter: Waiter::new(profile),
         }
     }
-}
-
-/// Brings the ledger's file to the newest schema; see [`super::migrate()`]. `beside` writes what happened.
-pub(in crate::authority) fn migrate_ledger<K>(
-    path: &Path,
-    before: impl FnOnce() -> Result<K>,
-    beside: impl FnOnce(&mut dyn Tx, i32, &K) -> Result<()>,
-) -> Result<Option<(i32, K)>> {
-    super::migrate(path, &SCHEMA, before, |tx, from, kept| {
-        beside(&mut State::to_write(tx, tx.version()), from, kept)
-    })
-}
-
-/// What lies in a file that nobody writes any more, read as a ledger.
-pub(in crate::authority) fn read_still<T>(
-    path: &Path,
-    job: impl FnOnce(&mut dyn View, i32) -> Result<T>,
-) -> Result<T> {
-    let mut reader = Reader::open_still(path, &SCHEMA)?;
-    reader.check_pages()?;
-    let snapshot = reader.snapshot()?;
-    let version = snapshot.version();
-    job(&mut State::new(&snapshot, version), version)
 }
 
 /// Takes what was opened before, or opens it.

@@ -90,6 +90,9 @@ impl Tx for State<'_> {
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
         self.put_event(OWN, &commit.record)?;
         self.put_receipt(commit.operation_id, commit.receipt)?;
+        if let Some(incarnation) = commit.incarnation {
+            self.run(sql!("UPDATE meta SET incarnation=?1 WHERE one=1"), [incarnation.as_bytes()])?;
+        }
         self.restamp(&commit.stamp)
     }
 }
