@@ -118,7 +118,7 @@ impl Finding {
             // Whoever is sent here is told here.
             Some("doctor") => {
                 text.push_str(
-                    "; put the file back from a copy, or move the profile's folder away to begin anew",
+                    "; `restore` puts a backup in its place; or move the profile's folder away to begin anew",
                 );
                 None
             }

@@ -27,13 +27,16 @@ pub enum Group {
     Execute,
     /// What can be checked.
     Trust,
+    /// The databases as wholes.
+    Keep,
     /// The shell around it.
     Shell,
 }
 
 impl Group {
     /// All groups in the order of the screen.
-    pub const ALL: &'static [Self] = &[Self::Start, Self::Work, Self::Execute, Self::Trust, Self::Shell];
+    pub const ALL: &'static [Self] =
+        &[Self::Start, Self::Work, Self::Execute, Self::Trust, Self::Keep, Self::Shell];
 
     /// The heading.
     pub const fn title(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Group {
             Self::Work => "Work",
             Self::Execute => "Execute",
             Self::Trust => "Trust",
+            Self::Keep => "Keep",
             Self::Shell => "Shell",
         }
     }

@@ -20,7 +20,7 @@ mod restores;
 mod schemas;
 
 pub(super) use migrations::{fill_before, migrate, of_before, schema};
-pub(super) use restores::{is_restored, restore, with_backup, with_damage};
+pub(super) use restores::{fill_with_backup, is_restored, restore, with_backup, with_damage};
 
 /// The Goal of these tests.
 pub(super) fn goal() -> GoalId {

@@ -46,7 +46,12 @@ fn ledger_of(home: &Path) -> PathBuf {
 /// A home with three Todos, one of them claimed, and a backup of that; since then one Todo more, and one more claimed.
 pub(in super::super) fn with_backup() -> Disk {
     let disk = Disk::empty();
-    let home = disk.dir.path();
+    fill_with_backup(disk.dir.path());
+    disk
+}
+
+/// Makes such a ledger and its backup in a home.
+pub(in super::super) fn fill_with_backup(home: &Path) {
     let mut ledger = founded(home);
     add_agent(&mut ledger, "a");
     add_agent(&mut ledger, "b");
@@ -55,7 +60,6 @@ pub(in super::super) fn with_backup() -> Disk {
     back_up(home, &backup_of(home)).unwrap();
     submit_once(home).unwrap();
     ledger.submit(claim("claim-2", "agent:b", 2)).unwrap();
-    disk
 }
 
 /// The same, with a ledger that cannot be read.
