@@ -47,7 +47,12 @@ pub(in crate::authority) fn read_foreign<T>(
     path: &Path,
     job: impl FnOnce(&mut dyn View, i32) -> Result<T>,
 ) -> Result<T> {
-    let mut reader = Reader::open_still(path, &COPY)?;
+    let opened = Reader::open_still(path, &COPY);
+    let mut reader = opened.map_err(|error| match error.code() {
+        // Nobody has marked it, whatever else it may hold.
+        Code::NotFound => Error::new(Code::StoreCorrupt, "the copy is no ledger").internal(error),
+        _ => error, // wildcard: every other code says what is wrong with the file
+    })?;
     reader.check_whole()?;
     look(&mut reader, job)
 }
