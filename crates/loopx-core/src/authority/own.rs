@@ -9,12 +9,15 @@ use super::{
     Authority,
     chain::{self, Head, Record},
     clock,
+    incarnation::{Cause, Cut},
     ledger::{OwnCommit, StoredReceipt, View},
     submit::{conflict, ours},
 };
 use crate::{
     error::{Code, Error, Result},
-    model::{Actor, Assurance, Digest, OperationId, Provenance, Receipt, Timestamp},
+    model::{
+        Actor, Assurance, Digest, IncarnationId, OperationId, Provenance, Receipt, ShortText, Timestamp,
+    },
 };
 
 /// How many events are read at once.
@@ -41,6 +44,21 @@ pub enum OwnEvent {
         before: Timestamp,
         /// The ledger's time from then on.
         now: Timestamp,
+    },
+    /// Another life of the ledger began.
+    Incarnated {
+        /// Why.
+        cause: Cause,
+        /// The life before.
+        parent: IncarnationId,
+        /// The life from then on.
+        incarnation: IncarnationId,
+        /// Where chains of the life before were cut.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cuts: Vec<Cut>,
+        /// The file in the profile's folder in which what was cut is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archive: Option<ShortText>,
     },
 }
 
@@ -78,11 +96,11 @@ impl Authority {
                 if stored.digest != digest {
                     return Err(conflict(id));
                 }
-                receipt = Some(stored.into_receipt(id.clone(), true));
+                receipt = Some(stored.standing(id)?.into_receipt(id.clone(), true));
                 return Ok(());
             }
             // A replay returns what was returned before; there is nothing to agree to.
-            authorize(asked)?;
+            authorize(asked, "accept the clock")?;
             let reading = clock.read()?;
             let before = clock::advance(&meta.stamp, &reading);
             if !before.clock_jump {
@@ -101,8 +119,9 @@ impl Authority {
                 seq: record.seq,
                 negative: None,
                 outcome: json!({"clock_accepted": {"before_ms": before, "now_ms": now}}),
+                cut: None,
             };
-            tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp })?;
+            tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp, incarnation: None })?;
             receipt = Some(stored.into_receipt(id.clone(), false));
             Ok(())
         })?;
@@ -110,21 +129,18 @@ impl Authority {
     }
 }
 
-/// The time is a person's to vouch for, and never stated alone.
-fn authorize(asked: &Asked) -> Result<()> {
+/// What befalls a ledger itself is a person's to vouch for, and never stated alone.
+pub(super) fn authorize(asked: &Asked, verb: &str) -> Result<()> {
     if !asked.actor.is_user() || asked.provenance.contained.is_some() {
-        return Err(Error::new(Code::UserOnly, "only a person may accept the clock"));
+        return Err(Error::new(Code::UserOnly, format!("only a person may {verb}")));
     }
     if asked.provenance.assurance == Assurance::Proven {
         return Ok(());
     }
-    Err(Error::new(
-        Code::Unauthenticated,
-        format!("accepting the clock needs proof that {} asks", asked.actor),
-    ))
+    Err(Error::new(Code::Unauthenticated, format!("to {verb} needs proof that {} asks", asked.actor)))
 }
 
-fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
+pub(super) fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
     let seq = head.seq + 1;
     let Asked { operation_id, actor, provenance } = asked.clone();
     let envelope = OwnEnvelope { seq, at, operation_id, actor, provenance, body };

@@ -24,6 +24,7 @@ mod plans;
 mod play;
 mod quota;
 mod random;
+mod repair;
 mod replay;
 mod results;
 mod rewards;

@@ -55,6 +55,8 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("log", log::log),
     ("doctor", doctor::doctor),
     ("audit verify", audit::verify),
+    ("audit export", audit::export),
+    ("verify", audit::check),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

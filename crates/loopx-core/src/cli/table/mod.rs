@@ -40,6 +40,7 @@ pub const CORE: &[Command] = &[
     inspect::DOCTOR,
     inspect::LOG,
     trust::AUDIT,
+    trust::VERIFY_FILE,
     shell::CONFIG,
     shell::TOKEN,
     shell::COMPLETIONS,
