@@ -5,6 +5,7 @@
 //! counted is read from counts, what is listed is bounded.
 
 mod agent;
+mod decision;
 mod evidence;
 mod export;
 mod find;
@@ -18,9 +19,11 @@ mod status;
 mod timeline;
 mod todo;
 mod turn;
+mod why;
 mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
+pub use decision::{Inquiry, decision, decisions, sighted};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
 pub use export::{ChainExport, EventExport, GoalExport, ReceiptExport, check_chain, export, export_chain};
 pub use find::{Found, find};
@@ -39,6 +42,7 @@ pub use status::{
 pub use timeline::{History, LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, last_ended, left, left_of, turns, word};
+pub use why::{Because, why_gate, why_goals, why_todo};
 pub use words::{asked, mend, plain, question, should};
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod irregular;
 mod journey;
 mod names;
 mod newcomer;
+mod next;
 mod offers;
 mod orphans;
 mod place;

@@ -7,6 +7,13 @@ use crate::desk::{Desk, files, has, skipped};
 const READS: &[&[&str]] = &[
     &["status"],
     &["status", "--agent", "coder"],
+    &["next", "--agent", "coder"],
+    &["next", "--agent", "coder", "--explain"],
+    &["why"],
+    &["why", "ship-it.1"],
+    &["why", "--agent", "coder"],
+    &["quota", "should-run", "--agent", "coder"],
+    &["heartbeat-prompt", "--agent", "coder"],
     &["goal", "list"],
     &["goal", "show"],
     &["goal", "export"],
@@ -24,6 +31,7 @@ const READS: &[&[&str]] = &[
     &["audit", "export"],
     &["doctor", "--repair", "--dry-run"],
     &["token", "list"],
+    &["reward", "list"],
 ];
 
 /// The verbs that the reference calls reading ones.

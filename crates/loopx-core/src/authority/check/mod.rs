@@ -2,6 +2,7 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod across;
 mod actors;
 mod attention;
 mod audit;
@@ -28,8 +29,10 @@ mod repair;
 mod replay;
 mod results;
 mod rewards;
+mod rules;
 mod scopes;
 mod smoke;
+mod takes;
 mod terms;
 mod todo_table;
 mod todo_turns;

@@ -2,6 +2,10 @@
 
 pub(super) const INIT: &str = "loopx_init_v1";
 pub(super) const STATUS: &str = "loopx_status_v1";
+pub(super) const NEXT: &str = "loopx_next_v1";
+pub(super) const WHY: &str = "loopx_why_v1";
+pub(super) const SHOULD_RUN: &str = "loopx_should_run_v1";
+pub(super) const HEARTBEAT: &str = "loopx_heartbeat_v1";
 pub(super) const GOAL: &str = "loopx_goal_v1";
 pub(super) const GOAL_LIST: &str = "loopx_goal_list_v1";
 pub(super) const GOAL_EXPORT: &str = "loopx_goal_export_v1";

@@ -47,6 +47,12 @@ pub(in crate::cli) fn utc(at: Timestamp) -> String {
         .map_or_else(|_| at.as_ms().to_string(), |time| time.to_string().replacen('T', " ", 1))
 }
 
+/// A moment as RFC 3339 has it, to the millisecond.
+pub(in crate::cli) fn rfc3339(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.as_ms())
+        .map_or_else(|_| at.as_ms().to_string(), |time| time.to_string())
+}
+
 /// The answer of a list: its page for programs, a table or a sentence for people.
 pub(in crate::cli) fn listed<T: Serialize>(
     schema: &'static str,

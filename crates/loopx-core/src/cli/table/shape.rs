@@ -25,6 +25,8 @@ pub enum Group {
     Work,
     /// Governed Turns.
     Execute,
+    /// What may be spent.
+    Budget,
     /// What can be checked.
     Trust,
     /// The shell around it.
@@ -33,7 +35,25 @@ pub enum Group {
 
 impl Group {
     /// All groups in the order of the screen.
-    pub const ALL: &'static [Self] = &[Self::Start, Self::Work, Self::Execute, Self::Trust, Self::Shell];
+    pub const ALL: &'static [Self] =
+        &[Self::Start, Self::Work, Self::Execute, Self::Budget, Self::Trust, Self::Shell];
+
+    /// The group that a word means.
+    pub fn called(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|group| group.title().eq_ignore_ascii_case(word))
+    }
+
+    /// What its commands are for; a sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Start => "The first minutes, and the first question of every day.",
+            Self::Work => "Goals, the work on them, and what stands in its way.",
+            Self::Execute => "Governed Turns, one or many.",
+            Self::Budget => "What may be spent.",
+            Self::Trust => "What can be checked.",
+            Self::Shell => "The shell around it.",
+        }
+    }
 
     /// The heading.
     pub const fn title(self) -> &'static str {
@@ -41,6 +61,7 @@ impl Group {
             Self::Start => "Start",
             Self::Work => "Work",
             Self::Execute => "Execute",
+            Self::Budget => "Budget",
             Self::Trust => "Trust",
             Self::Shell => "Shell",
         }
