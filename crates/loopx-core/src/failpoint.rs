@@ -102,6 +102,7 @@ mod active {
         UndoPathPlaced "undo.path_placed": "An undo put one path back.";
         UndoPlaced "undo.placed": "An undo put all back; nothing says that it has ended.";
         UndoEnded "undo.ended": "An undo says that it has ended; nobody was told.";
+        RepairArchived "repair.archived": "What a repair takes out of the ledger is kept beside it; nothing is taken out.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 

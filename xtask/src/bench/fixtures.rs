@@ -22,23 +22,32 @@ pub(super) struct Fixture {
     pub(super) agents: u32,
     /// Turns that were admitted and given back.
     pub(super) turns: u32,
+    /// Those of the highest numbers that wait for the first.
+    pub(super) blocked: u32,
 }
 
 /// What people have: the reads are measured on it.
-pub(super) const USUAL: Fixture = Fixture { name: "usual", todos: 10_000, done: 0, agents: 10, turns: 0 };
+pub(super) const USUAL: Fixture =
+    Fixture { name: "usual", todos: 10_000, done: 0, agents: 10, turns: 0, blocked: 0 };
+/// As many, of which ten can be taken.
+pub(super) const BLOCKED: Fixture =
+    Fixture { name: "blocked", todos: 10_000, done: 0, agents: 10, turns: 0, blocked: 9_990 };
 /// As many Todos, and an agent for each claim of a process of its own.
 pub(super) const ONE_SHOT: Fixture =
-    Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500, turns: 0 };
+    Fixture { name: "one-shot", todos: 10_000, done: 0, agents: 1_500, turns: 0, blocked: 0 };
 /// An agent a Todo, enough for every process of a window.
-pub(super) const CROWD: Fixture = Fixture { name: "crowd", todos: 16_000, done: 0, agents: 16_000, turns: 0 };
+pub(super) const CROWD: Fixture =
+    Fixture { name: "crowd", todos: 16_000, done: 0, agents: 16_000, turns: 0, blocked: 0 };
 /// The small side of growth.
-pub(super) const SMALL: Fixture = Fixture { name: "thousand", todos: 1_000, done: 0, agents: 200, turns: 0 };
+pub(super) const SMALL: Fixture =
+    Fixture { name: "thousand", todos: 1_000, done: 0, agents: 200, turns: 0, blocked: 0 };
 /// The large side of growth.
 pub(super) const LARGE: Fixture =
-    Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200, turns: 0 };
+    Fixture { name: "million", todos: 1_000_000, done: 990_000, agents: 200, turns: 0, blocked: 0 };
 
 /// A ledger that has seen many Turns.
-pub(super) const PAST: Fixture = Fixture { name: "past", todos: 100, done: 0, agents: 10, turns: 10_000 };
+pub(super) const PAST: Fixture =
+    Fixture { name: "past", todos: 100, done: 0, agents: 10, turns: 10_000, blocked: 0 };
 
 /// The folder of finished fixtures.
 #[derive(Debug)]
@@ -77,9 +86,9 @@ pub(super) fn shelved(stage: &mut Stage<'_>, fixture: Fixture) -> io::Result<Pat
     Ok(home)
 }
 
-fn words(fixture: Fixture) -> [(&'static str, String); 4] {
-    let Fixture { todos, done, agents, turns, .. } = fixture;
-    [("todos", todos), ("done", done), ("agents", agents), ("turns", turns)]
+fn words(fixture: Fixture) -> [(&'static str, String); 5] {
+    let Fixture { todos, done, agents, turns, blocked, .. } = fixture;
+    [("todos", todos), ("done", done), ("agents", agents), ("turns", turns), ("blocked", blocked)]
         .map(|(key, number)| (key, number.to_string()))
 }
 
@@ -89,7 +98,7 @@ fn is_alike(stage: &Stage<'_>, home: &Path) -> io::Result<bool> {
     let mut command = stage.worker(
         "fixture",
         &tiny,
-        &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1, turns: 0 }),
+        &words(Fixture { name: "tiny", todos: 1, done: 0, agents: 1, turns: 0, blocked: 0 }),
     )?;
     command.arg(format!("compare={}", ledger(home).display()));
     let answer = answer(command)?;

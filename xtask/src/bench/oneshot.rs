@@ -4,7 +4,7 @@
 use std::{fs, io, path::Path};
 
 use super::{
-    fixtures::{ONE_SHOT, USUAL, copied, ledger, row_id},
+    fixtures::{BLOCKED, ONE_SHOT, USUAL, copied, ledger, row_id},
     numbers::{Pairs, float, ms},
     report::{Limit, Row},
     stage::{Stage, output, timed},
@@ -17,33 +17,41 @@ const CLAIMS: u32 = 1_000;
 /// A frame of the log: a page and its header.
 const FRAME: u64 = 4096 + 24;
 
-/// The reads that are compared with the floor, and the exits that are no failure.
-const READS: [(&str, &[&str], &[i32]); 3] = [
+/// A read that is compared with the floor: its name, its words, the exits that are no failure.
+type Read = (&'static str, &'static [&'static str], &'static [i32]);
+
+/// The reads of what people have.
+const READS: [Read; 3] = [
     ("status", &["status", "--goal", "bench"], &[0]),
-    (
-        "next (turn plan --json)",
-        &["turn", "plan", "--goal", "bench", "--agent", "a1", "--json"],
-        &[0, 10, 11, 12],
-    ),
+    ("next --json", &["next", "--goal", "bench", "--agent", "a1", "--json"], &[0]),
     ("todo list", &["todo", "list", "--goal", "bench"], &[0]),
+];
+
+/// The same where ten of 10,000 open Todos can be taken, and the others wait.
+const BLOCKED_READS: [Read; 3] = [
+    ("status, 9,990 blocked", &["status", "--goal", "bench"], &[0]),
+    ("next --json, 9,990 blocked", &["next", "--agent", "a1", "--json"], &[0]),
+    ("why, 9,990 blocked", &["why", "--goal", "bench"], &[0]),
 ];
 
 pub(super) fn reads(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     let home = copied(stage, USUAL, "reads")?;
-    let mut rows = against_floor(stage, &home, "")?;
+    let mut rows = against_floor(stage, &home, &READS, "")?;
+    let blocked = copied(stage, BLOCKED, "blocked-reads")?;
+    rows.extend(against_floor(stage, &blocked, &BLOCKED_READS, "")?);
     let frames = leave_a_log(stage, &home)?;
-    for row in against_floor(stage, &home, ", beside a log")? {
+    for row in against_floor(stage, &home, &READS, ", beside a log")? {
         rows.push(row.with("log_frames", float(frames)));
     }
     Ok(rows)
 }
 
-fn against_floor(stage: &Stage<'_>, home: &Path, beside: &str) -> io::Result<Vec<Row>> {
-    let read = |(name, words, exits): &(&str, &[&str], &[i32])| {
+fn against_floor(stage: &Stage<'_>, home: &Path, reads: &[Read], beside: &str) -> io::Result<Vec<Row>> {
+    let read = |(name, words, exits): &Read| {
         let pairs = Pairs::take(ROUNDS, || one(stage, home, words, exits), || floor(stage, home))?;
         Ok(Row::pairs(format!("{name}{beside}"), &pairs, Limit::AtMost(2.0)))
     };
-    READS.iter().map(read).collect()
+    reads.iter().map(read).collect()
 }
 
 fn one(stage: &Stage<'_>, home: &Path, words: &[&str], exits: &[i32]) -> io::Result<f64> {

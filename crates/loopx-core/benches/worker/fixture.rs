@@ -1,7 +1,8 @@
 //! Owns the making of a ledger that benches start from: one Goal, Todos added and completed by `Batch`, agents.
 //!
 //! Knows nothing of what is measured on it. Words: `home=`, `run=`, `todos=`, `done=` (of the lowest numbers),
-//! `agents=`, `turns=` (claimed and given back by these agents); or `compare=` with the folder of an older one, to say whether this release would make it alike.
+//! `agents=`, `turns=` (claimed and given back by these agents), `blocked=` (of the highest numbers, until the first Todo
+//! is done); or `compare=` with the folder of an older one, to say whether this release would make it alike.
 
 use std::{io::Write as _, path::Path};
 
@@ -25,8 +26,9 @@ pub(crate) fn run(words: &Words) -> Outcome<()> {
     let (todos, done, agents) = (words.get("todos")?, words.get("done")?, words.get("agents")?);
     let mut maker = Maker { authority: words.create()?, operations: Operations::new()?, longest_ns: 0 };
     maker.start()?;
+    let blocked: u32 = words.get_or("blocked", 0)?;
     for from in (1..=todos).step_by(BATCH as usize) {
-        maker.add(from..=todos.min(from + BATCH - 1))?;
+        maker.add(from..=todos.min(from + BATCH - 1), todos.saturating_sub(blocked))?;
     }
     for from in (1..=done).step_by(BATCH as usize) {
         maker.complete(from..=done.min(from + BATCH - 1))?;
@@ -97,12 +99,16 @@ impl Maker {
         Ok(writeln!(std::io::stderr(), "a batch in {} ms", took_ns / 1_000_000)?)
     }
 
-    fn add(&mut self, numbers: impl Iterator<Item = u32>) -> Outcome<()> {
+    /// Adds Todos; those above a number wait for the first one.
+    fn add(&mut self, numbers: impl Iterator<Item = u32>, free_to: u32) -> Outcome<()> {
         let item = |number: u32| -> Outcome<BatchItem> {
             let title = parsed(&format!("Todo {number}: port one more module and prove it with its tests"))?;
             let mut new = NewTodo::titled(title, TodoKind::Advance);
             let priorities = Priority::ALL.iter().cycle();
             new.priority = priorities.copied().nth(usize::try_from(number % 5)?).unwrap_or_default();
+            if number > free_to {
+                new.depends_on = [todo_id(1)?].into();
+            }
             Ok(BatchItem::Add { new: Box::new(new), after_items: [].into() })
         };
         let items = numbers.map(item).collect::<Outcome<_>>()?;

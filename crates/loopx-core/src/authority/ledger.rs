@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Writes},
+    kernel::{Facts, Read, Rows, Writes},
     model::{
         Actor, Agent, AgentId, AuthorityId, Bucket, Digest, Evidence, Gate, Goal, GoalId, IncarnationId,
         MeterScope, Noun, NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
@@ -90,6 +90,10 @@ pub trait View {
     /// What first stands beside the rows of a Goal and says something else than they do: a column, a link. None where
     /// a ledger keeps nothing beside them.
     fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>>;
+    /// Every receipt by its operation; none in the place of one that cannot be read.
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>>;
+    /// Hands out the rows of a Goal as they lie, readable or not: the name of their place, and what lies there.
+    fn raw(&mut self, goal: &GoalId, each: &mut dyn FnMut(&'static str, Value) -> Result<()>) -> Result<()>;
     /// How many Todos of a Goal are counted under each bucket of [`crate::kernel::Index`].
     fn counts(&mut self, goal: &GoalId) -> Result<Count>;
     /// Goals, Todos and gates whose id or title holds a text, whatever its case: (id, title). A Goal's title is its
@@ -112,7 +116,17 @@ pub trait Tx: View {
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()>;
     /// Stores one decision: deltas, rows, events, receipt, time.
     fn store(&mut self, commit: Commit<'_>) -> Result<()>;
+    /// Lets a Goal's chain end at a head, and puts rows and meters in the place of those that lie there; a chain
+    /// without an event leaves no Goal.
+    fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()>;
+    /// Lets the ledger's own chain end after a number.
+    fn cut_own(&mut self, after: u64) -> Result<()>;
+    /// Puts a receipt in the place of what an operation returned before, if it returned anything.
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()>;
 }
+
+/// An operation, and what it returned.
+pub type Told = (OperationId, Option<StoredReceipt>);
 
 /// How many Todos are counted under each bucket.
 pub type Count = BTreeMap<String, u64>;

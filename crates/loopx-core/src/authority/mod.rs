@@ -13,20 +13,23 @@ mod memory;
 mod own;
 pub mod profile;
 pub mod random;
+mod repair;
 pub mod sqlite;
 mod submit;
 pub mod vault;
 
-pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress};
-pub use chain::{Envelope, Head, Record, verify};
+pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress, chain_flaw};
+pub use chain::{Envelope, Head, Record, next_link, verify};
 pub use decision::next;
 pub use incarnation::{Cause, Cut};
 pub use ledger::{
     Commit, Count, EventFilter, GateFilter, Ledger, Meta, Meters, NounFilter, OwnCommit, StoredReceipt,
-    Stray, TodoFilter, TurnFilter, Tx, View,
+    Stray, TodoFilter, Told, TurnFilter, Tx, View,
 };
 pub use memory::MemoryLedger;
 pub use own::{Asked, OwnEnvelope, OwnEvent, own_chain};
+use profile::machine::hex;
+pub use repair::{Mended, Repair};
 pub use sqlite::SqliteLedger;
 pub use submit::Authority;
 pub(crate) use submit::{StepRight, last_terms};

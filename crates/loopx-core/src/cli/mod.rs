@@ -122,11 +122,8 @@ fn answer(
             let body = Version { program, version: env!("CARGO_PKG_VERSION") };
             Rendered::new("loopx_version_v1", &body, Document::new().line(line))
         }
-        Route::Help(chain) => {
-            let page = page::help(program, preset.commands, &chain);
-            let text = render::text(&page, Look { colour: false, ..look });
-            Rendered::new("loopx_help_v1", &Help { help: text }, page)
-        }
+        Route::Help(chain) => helped(page::help(program, preset.commands, &chain), look),
+        Route::Group(group) => helped(page::group(program, preset.commands, group), look),
         Route::Verb(chain, rest) => {
             let args = parse::parse(&chain, rest, env)?;
             let handler = preset.handler(args.path()).ok_or_else(|| {
@@ -137,6 +134,11 @@ fn answer(
             handler(&mut context, &args).map_err(|error| handlers::explained(&context, &args, error))
         }
     }
+}
+
+fn helped(page: Document, look: Look) -> Result<Rendered> {
+    let text = render::text(&page, Look { colour: false, ..look });
+    Rendered::new("loopx_help_v1", &Help { help: text }, page)
 }
 
 #[derive(serde::Serialize)]

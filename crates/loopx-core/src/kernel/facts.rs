@@ -72,11 +72,12 @@ pub enum Read {
 }
 
 /// How far a page of candidates goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Depth {
     /// As far as usually suffices.
     First,
     /// As far as any decision looks.
+    #[default]
     Whole,
 }
 

@@ -47,7 +47,9 @@ pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, 
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
-pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
+pub use next::{
+    Action, Asker, Decided, Looked, Obligation, Seen, across, best, decide_first, decide_next, next_reads,
+};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
 pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};

@@ -32,7 +32,7 @@ impl Command {
                 ClaimCommand::Release { .. }
                 | ClaimCommand::ForceRelease { .. }
                 | ClaimCommand::Transfer { .. } => true,
-                ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } => false,
+                ClaimCommand::Claim(_) | ClaimCommand::Next(_) | ClaimCommand::Renew { .. } => false,
             },
             Self::Turn(command) => match command {
                 TurnCommand::Stop { .. } | TurnCommand::Abandon { .. } => true,
@@ -54,7 +54,10 @@ impl Command {
                 ClaimCommand::ForceRelease { todo_id, .. } | ClaimCommand::Transfer { todo_id, .. } => {
                     Some(todo_id)
                 }
-                ClaimCommand::Claim(_) | ClaimCommand::Renew { .. } | ClaimCommand::Release { .. } => None,
+                ClaimCommand::Claim(_)
+                | ClaimCommand::Next(_)
+                | ClaimCommand::Renew { .. }
+                | ClaimCommand::Release { .. } => None,
             },
             Self::Todo(command) => match command {
                 TodoCommand::Cancel { todo_id, .. }

@@ -5,6 +5,7 @@
 //! counted is read from counts, what is listed is bounded.
 
 mod agent;
+mod decision;
 mod evidence;
 mod export;
 mod find;
@@ -13,27 +14,35 @@ mod goal;
 mod moments;
 mod noun;
 mod page;
+mod proof;
 mod status;
 mod timeline;
 mod todo;
 mod turn;
+mod why;
 mod words;
 
 pub use agent::{AgentPage, AgentRow, agent, agents};
+pub use decision::{Inquiry, decision, decisions, sighted};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
-pub use export::{EventExport, GoalExport, ReceiptExport, export};
+pub use export::{ChainExport, EventExport, GoalExport, ReceiptExport, check_chain, export, export_chain};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use moments::with_units;
 pub use noun::{NounRow, noun, nouns};
 pub use page::{Listed, PAGE_MAX, Slice};
+pub use proof::{
+    Checked, PROOF_MAX_BYTES, Proof, SCHEMA as PROOF_SCHEMA, against, against_ledger, check as check_proof,
+    prove, read as read_proof,
+};
 pub use status::{
     Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, Which, status,
 };
-pub use timeline::{LogQuery, LogRow, log};
+pub use timeline::{History, LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, last_ended, left, left_of, turns, word};
+pub use why::{Because, why_gate, why_goals, why_todo};
 pub use words::{asked, mend, plain, question, should};
 
 #[cfg(test)]

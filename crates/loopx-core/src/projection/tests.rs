@@ -6,7 +6,7 @@ use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, status, todos}
 use crate::{
     authority::{
         Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, NounFilter, Record,
-        StoredReceipt, Stray, TodoFilter, TurnFilter, View,
+        StoredReceipt, Stray, TodoFilter, Told, TurnFilter, View,
     },
     error::Result,
     kernel::{
@@ -271,6 +271,17 @@ impl View for Counting<'_> {
     }
     fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
         self.view.stray(goal)
+    }
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+        let rows = self.view.receipts(after, limit);
+        self.count(rows)
+    }
+    fn raw(
+        &mut self,
+        goal: &GoalId,
+        each: &mut dyn FnMut(&'static str, serde_json::Value) -> Result<()>,
+    ) -> Result<()> {
+        self.view.raw(goal, each)
     }
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {
         self.view.counts(goal)

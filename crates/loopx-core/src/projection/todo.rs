@@ -15,7 +15,7 @@ use super::{
 use crate::{
     authority::{GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Terms, claim::held_by},
+    kernel::{Facts, Read, Terms, UserWhy, claim::held_by},
     model::{
         Actor, AgentId, Blocks, Completion, EndpointId, Goal, GoalId, LastEnd, Monitor, Ownership, Priority,
         Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Wake,
@@ -261,6 +261,28 @@ pub struct TodoPage {
 
 /// How many gates and Turns a Todo's page shows.
 const BESIDE: usize = 10;
+
+/// Why a Todo waits for a person, in one line.
+pub(super) fn persons_text(todo: &Todo, why: UserWhy) -> String {
+    let (id, title) = (&todo.todo_id, &todo.title);
+    match why {
+        UserWhy::Blocked => match &todo.state {
+            TodoState::Blocked { reason } => format!("{id} is blocked: {reason}"),
+            TodoState::Open
+            | TodoState::Deferred { .. }
+            | TodoState::Done { .. }
+            | TodoState::Cancelled { .. } => format!("{id} is blocked"),
+        },
+        UserWhy::Action => format!("{id} is yours: {title}"),
+        UserWhy::Blocker => format!("{id} is in the way: {title}"),
+        UserWhy::Hold => format!("{id} is on hold: {title}"),
+        UserWhy::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
+        UserWhy::WakeLost => format!("{id} waits for what cannot come true: {title}"),
+        UserWhy::Ended if todo.is_done() => format!("{id} is done: {title}"),
+        UserWhy::Ended => format!("{id} was cancelled: {title}"),
+        UserWhy::Excluded => format!("{id} is for other agents: {title}"),
+    }
+}
 
 /// The page of a Todo.
 ///

@@ -78,6 +78,7 @@ pub fn plain(code: &str) -> &str {
         "owned_by_peers" => "other agents own what is left",
         "turn_elsewhere" | TURN_RUNNING => "this agent works already",
         "time" => "everything left waits for its time",
+        "changed" => "what could be taken was taken meanwhile",
         "user" => "a person has to act",
         "unresolved" => "what its last Turn did is not known",
         HELD => "its result is held",

@@ -20,10 +20,10 @@ use crate::{
     boundary,
     error::{Code, Error, Result},
     failpoint,
-    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, claim::Claim},
+    kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step},
     model::{
         Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer,
-        Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState,
+        Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::Process,
 };
@@ -79,10 +79,10 @@ impl Done {
 pub fn submit_claim(
     authority: &mut Authority,
     locks: &Path,
-    claim: &Claim,
+    workspace: Option<&Workspace>,
     operation: Operation<Command>,
 ) -> Result<Receipt> {
-    let workspace = match &claim.workspace {
+    let workspace = match workspace {
         Some(workspace) => Some(workspace.clone()),
         None => authority.read_first(|view| {
             let mut facts = Facts::new(last_terms(view)?);

@@ -1,6 +1,7 @@
 //! Tests of the `loopx-core` binary as a process.
 
 mod actors;
+mod audit;
 mod cli;
 mod desk;
 mod doctor;
@@ -11,6 +12,7 @@ mod irregular;
 mod journey;
 mod names;
 mod newcomer;
+mod next;
 mod offers;
 mod orphans;
 mod place;

@@ -103,6 +103,11 @@ impl Fold {
         }
     }
 
+    /// The operation that wrote the last event.
+    pub(in crate::authority) fn last(&self) -> Option<&Wrote> {
+        self.wrote.as_ref()
+    }
+
     /// Ends it; gives the last operation too.
     pub(in crate::authority) fn over(self) -> (Folded, Option<Wrote>) {
         (Folded { rows: self.facts.into_rows(), meters: self.meters }, self.wrote)

@@ -8,10 +8,10 @@ mod walk;
 
 use serde::Serialize;
 
-use self::{
-    compare::Compared,
-    fold::{Fold, Wrote},
-    walk::Chain,
+use self::compare::Compared;
+pub(super) use self::{
+    fold::{Fold, Folded, Wrote},
+    walk::{Chain, walk},
 };
 use super::{Authority, Head, View, last_terms};
 use crate::{
@@ -74,9 +74,15 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    fn of_event(kind: FlawKind, goal_id: Option<&GoalId>, seq: u64, says: &str) -> Self {
+    pub(super) fn of_event(kind: FlawKind, goal_id: Option<&GoalId>, seq: u64, says: &str) -> Self {
         let text = format!("event {seq}: {says}");
         Self { kind, goal_id: goal_id.cloned(), seq: Some(seq), row: None, text }
+    }
+
+    /// What is wrong with a chain that was walked, if anything is.
+    pub(super) fn of_walk(goal: Option<&GoalId>, walked: &walk::Walked) -> Option<Self> {
+        let (broken, seq) = (walked.broken?, walked.first_bad()?);
+        Some(Self::of_event(FlawKind::Chain, goal, seq, broken.says()))
     }
 }
 
@@ -155,9 +161,26 @@ impl Authority {
     }
 }
 
+/// What is wrong first with a Goal's chain; for who has met a record that does not hold, and asks where that begins.
+///
+/// Errors: `store_*` where the file itself cannot be read.
+pub fn chain_flaw(view: &mut dyn View, goal: &GoalId) -> Result<Option<Flaw>> {
+    let head = view.head(goal)?;
+    let mut unread = None;
+    let walked = walk(view, Chain::Goal(goal), head, &mut |_, record| {
+        if unread.is_none() && super::Envelope::decode(&record.payload).is_err() {
+            unread = Some(record.seq);
+        }
+        Ok(())
+    })?;
+    let says = "it cannot be read";
+    let unread = unread.map(|seq| Flaw::of_event(FlawKind::Event, Some(goal), seq, says));
+    Ok(unread.or_else(|| Flaw::of_walk(Some(goal), &walked)))
+}
+
 fn own(view: &mut dyn View, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Audited> {
     let of = view.own_head()?.map_or(0, |head| head.seq);
-    let walked = walk::walk(view, Chain::Own, None, &mut |_, record| {
+    let walked = walk(view, Chain::Own, None, &mut |_, record| {
         sees(Progress { goal_id: None, seen: record.seq, of });
         Ok(())
     })?;
@@ -166,13 +189,8 @@ fn own(view: &mut dyn View, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Audite
         events: walked.whole.seq,
         head: walked.whole,
         folded: false,
-        flaw: broken(None, &walked),
+        flaw: Flaw::of_walk(None, &walked),
     })
-}
-
-fn broken(goal: Option<&GoalId>, walked: &walk::Walked) -> Option<Flaw> {
-    let (broken, seq) = (walked.broken?, walked.first_bad()?);
-    Some(Flaw::of_event(FlawKind::Chain, goal, seq, broken.says()))
 }
 
 fn chained(
@@ -181,7 +199,7 @@ fn chained(
     head: Head,
     sees: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Audited> {
-    let walked = walk::walk(view, Chain::Goal(goal), Some(head), &mut |_, record| {
+    let walked = walk(view, Chain::Goal(goal), Some(head), &mut |_, record| {
         sees(Progress { goal_id: Some(goal), seen: record.seq, of: head.seq });
         Ok(())
     })?;
@@ -190,7 +208,7 @@ fn chained(
         events: walked.whole.seq,
         head: walked.whole,
         folded: false,
-        flaw: broken(Some(goal), &walked),
+        flaw: Flaw::of_walk(Some(goal), &walked),
     })
 }
 
@@ -203,7 +221,7 @@ fn folded(
 ) -> Result<Audited> {
     let mut fold = Fold::of(goal.clone());
     let (mut event, mut receipt): (Option<Flaw>, Option<Flaw>) = (None, None);
-    let walked = walk::walk(view, Chain::Goal(goal), Some(head), &mut |view, record| {
+    let walked = walk(view, Chain::Goal(goal), Some(head), &mut |view, record| {
         sees(Progress { goal_id: Some(goal), seen: record.seq, of: head.seq });
         // The chain is walked to its end; what cannot be folded is not gone on with.
         if event.is_some() {
@@ -224,7 +242,7 @@ fn folded(
         events: walked.whole.seq,
         head: walked.whole,
         folded: false,
-        flaw: broken(Some(goal), &walked).or(event),
+        flaw: Flaw::of_walk(Some(goal), &walked).or(event),
     };
     if audited.flaw.is_some() {
         return Ok(audited);
@@ -234,9 +252,18 @@ fn folded(
         receipt = unreceipted(view, goal, wrote)?;
     }
     audited.folded = true;
-    let terms = last_terms(view)?;
-    audited.flaw = Compared { view, terms: &terms, goal }.first_flaw(folded)?.or(receipt);
+    audited.flaw = folded.first_flaw(view, goal)?.or(receipt);
     Ok(audited)
+}
+
+impl Folded {
+    /// The first row of a Goal that is not what its events come to.
+    ///
+    /// Errors: `store_*` where the file itself cannot be read.
+    pub(super) fn first_flaw(self, view: &mut dyn View, goal: &GoalId) -> Result<Option<Flaw>> {
+        let terms = last_terms(view)?;
+        Compared { view, terms: &terms, goal }.first_flaw(self)
+    }
 }
 
 /// What an operation's receipt says else than the events that it wrote.

@@ -2,6 +2,7 @@
 //!
 //! After every call it asserts that a refusal wrote nothing, and that the fold of all events equals the rows.
 
+mod across;
 mod actors;
 mod attention;
 mod audit;
@@ -24,11 +25,14 @@ mod plans;
 mod play;
 mod quota;
 mod random;
+mod repair;
 mod replay;
 mod results;
 mod rewards;
+mod rules;
 mod scopes;
 mod smoke;
+mod takes;
 mod terms;
 mod todo_table;
 mod todo_turns;

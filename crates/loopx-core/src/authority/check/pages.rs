@@ -4,10 +4,13 @@
 
 use super::{
     play::code,
-    world::{World, text},
+    world::{World, agent, text},
 };
 use crate::{
-    kernel::{Action, BatchItem, Command, Facts, NewTodo},
+    kernel::{
+        Action, BatchItem, ClaimCommand, Command, Depth, Facts, Input, NewTodo,
+        claim::{Next, Sighted},
+    },
     model::*,
 };
 
@@ -83,4 +86,25 @@ fn regress_an_author_never_reviews_its_own_work_done_or_not() {
     let other = world.next("b", None).unwrap();
     assert!(matches!(other.action, Action::Run { todo_id, .. } if todo_id == review));
     world.claim("b", &review).unwrap();
+}
+
+#[test]
+fn ten_thousand_open_todos_of_which_9990_are_blocked_cost_what_ten_cost() {
+    let mut world = World::new();
+    let base = world.todo("base", |_| {});
+    let add = |n: u32| {
+        let mut new = NewTodo::titled(text(&format!("todo {n}")), TodoKind::Advance);
+        if n >= 9 {
+            new.depends_on = [base.clone()].into();
+        }
+        BatchItem::Add { new: Box::new(new), after_items: [].into() }
+    };
+    world.user(Command::Batch((0..9_999).map(add).collect())).unwrap();
+    let sighted = Sighted { depth: Depth::First, ..Sighted::default() };
+    let next = ClaimCommand::Next(Box::new(Next { sighted, ..Next::default() }));
+    let operation = world.operation(agent("a"), Input::Command(Command::Claim(next.clone())));
+    let read = world.loads(&operation);
+    assert_eq!(read.todos.len(), 10, "the ten that can be taken, and no blocked one");
+    assert_eq!(code(&world.agent("a", Command::Claim(next))), "ok");
+    assert_eq!(world.row(&base).turn_no, 1);
 }

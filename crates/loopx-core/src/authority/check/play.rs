@@ -5,7 +5,9 @@ use crate::{
     error::{Code, Result},
     kernel::{
         AgentCommand, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome,
-        QuotaCommand, Step, TodoCommand, TurnCommand, claim::Claim, turn::Found,
+        QuotaCommand, Step, TodoCommand, TurnCommand,
+        claim::{Claim, Next},
+        turn::Found,
     },
     model::*,
 };
@@ -102,6 +104,16 @@ impl World {
     /// An attached claim.
     pub(super) fn claim(&mut self, name: &str, todo_id: &TodoId) -> Result<Outcome> {
         self.claim_as(name, attached(todo_id))?.outcome()
+    }
+
+    /// An agent takes what it should do now, and presents a token if it has one.
+    pub(super) fn take(&mut self, name: &str, own_id: Option<OwnId>) -> Result<Receipt> {
+        self.take_as(name, Next { own_id, ..Next::default() })
+    }
+
+    /// The same as told.
+    pub(super) fn take_as(&mut self, name: &str, next: Next) -> Result<Receipt> {
+        self.agent(name, Command::Claim(ClaimCommand::Next(Box::new(next))))
     }
 
     /// A claim as it is given.

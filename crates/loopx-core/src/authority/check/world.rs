@@ -9,7 +9,7 @@ use super::super::{
     conformance::{Room as _, StillClock},
     decision, submit,
 };
-use super::{hints, invariants, kept::Kept};
+use super::{hints, invariants, kept::Kept, rules};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
@@ -279,6 +279,7 @@ impl World {
         seen(&mut asker);
         let goal = self.goal.clone();
         let terms = self.terms();
+        let rows = self.ledger.rows();
         self.authority.read(|view| {
             let mut facts = Facts::new(terms.clone());
             decision::load(view, &goal, &asker, Depth::Whole, &mut facts)?;
@@ -292,6 +293,7 @@ impl World {
                     "a short page decides otherwise"
                 );
             }
+            rules::check(&rows, &facts, &goal, &asker);
             question(&facts, &asker)
         })
     }

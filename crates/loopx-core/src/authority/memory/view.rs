@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::{
     super::{
         Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
-        TodoFilter, TurnFilter, View, ledger::cursor,
+        TodoFilter, Told, TurnFilter, View, ledger::cursor,
     },
     State,
 };
 use crate::{
-    error::Result,
+    error::{Code, Error, Result},
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId, MeterScope,
@@ -151,6 +153,33 @@ impl View for State {
 
     fn stray(&mut self, _: &GoalId) -> Result<Option<Stray>> {
         Ok(None)
+    }
+
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+        let later = self.receipts.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        Ok(later.take(limit).map(|(id, receipt)| (id.clone(), Some(receipt.clone()))).collect())
+    }
+
+    fn raw(&mut self, goal: &GoalId, each: &mut dyn FnMut(&'static str, Value) -> Result<()>) -> Result<()> {
+        let mut hand = |place, row: serde_json::Result<Value>| {
+            each(place, row.map_err(|e| Error::from(Code::Internal).internal(e))?)
+        };
+        if let Some(row) = self.rows.goals.get(goal) {
+            hand("goals", serde_json::to_value(row))?;
+        }
+        for row in self.rows.todos.values().filter(|row| row.todo_id.goal() == goal) {
+            hand("todos", serde_json::to_value(row))?;
+        }
+        for row in self.rows.turns.values().filter(|row| row.goal_id == *goal) {
+            hand("turns", serde_json::to_value(row))?;
+        }
+        for row in self.rows.gates.values().filter(|row| row.goal_id == *goal) {
+            hand("gates", serde_json::to_value(row))?;
+        }
+        for row in self.rows.evidence.values().filter(|row| row.goal_id == *goal) {
+            hand("evidence", serde_json::to_value(row))?;
+        }
+        Ok(())
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {

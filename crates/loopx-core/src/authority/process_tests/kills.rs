@@ -48,6 +48,7 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::UndoPathPlaced
         | Point::UndoPlaced
         | Point::UndoEnded
+        | Point::RepairArchived
         | Point::RecoverSwept => return None,
     })
 }

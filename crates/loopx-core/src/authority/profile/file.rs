@@ -124,6 +124,30 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
+/// As [`replace`], of a file that is written part by part and is its owner's alone.
+///
+/// Errors: those of `write`; `disk_full`, `store_*`.
+pub(crate) fn replace_with(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn io::Write) -> Result<()>,
+) -> Result<()> {
+    let unfinished = folder(path).join(format!(".{}{UNFINISHED}{:016x}", name(path), random::number()?));
+    let failed = |e: &io::Error| unwritable(path, e);
+    let mut all = || -> Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&unfinished);
+        let mut out = io::BufWriter::new(file.map_err(|e| failed(&e))?);
+        write(&mut out)?;
+        let file = out.into_inner().map_err(|e| failed(e.error()))?;
+        file.sync_all().map_err(|e| failed(&e))?;
+        fs::rename(&unfinished, path).and_then(|()| sync_folder(path)).map_err(|e| failed(&e))
+    };
+    all().inspect_err(|_| {
+        // The rename may already have taken it away.
+        let _ = fs::remove_file(&unfinished);
+    })
+}
+
 /// As [`replace`], but a power cut may undo it: for what says nothing any more after one.
 ///
 /// Errors: `disk_full`, `store_*`.

@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) mod file;
 pub mod filesystem;
-mod machine;
+pub(super) mod machine;
 mod record;
 mod run_dir;
 

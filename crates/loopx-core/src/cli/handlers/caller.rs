@@ -36,6 +36,18 @@ const LOOKED_AT: usize = 1000;
 /// `actor_not_allowed` below something of ours that cannot be told.
 pub(in crate::cli) fn caller(context: &Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<Caller> {
     let named = args.text("as").map(str::parse::<Actor>).transpose()?;
+    caller_named(context, args, desk, named)
+}
+
+/// As [`caller`], where the call names somebody by a word of its own.
+///
+/// Errors: as [`caller`].
+pub(super) fn caller_named(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    named: Option<Actor>,
+) -> Result<Caller> {
     if let Some(turn) = contained(context, desk)? {
         let actor = named.unwrap_or(Actor::Agent(turn.agent_id, turn.endpoint));
         let provenance =

@@ -5,6 +5,7 @@
 mod agent;
 mod audit;
 mod caller;
+mod decided;
 mod desk;
 mod doctor;
 mod evidence;
@@ -13,10 +14,12 @@ mod gate;
 mod given;
 mod goal;
 mod goal_terms;
+mod heartbeat;
 mod init;
 mod log;
 mod loop_run;
 mod names;
+mod next;
 mod offer;
 mod owner;
 mod progress;
@@ -43,6 +46,7 @@ mod turn_show;
 mod turn_trace;
 mod turn_undo;
 mod vault;
+mod why;
 mod workbench;
 
 use super::Handler;
@@ -53,6 +57,10 @@ pub(super) use token::check_person;
 pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("init", init::init),
     ("status", status::status),
+    ("next", next::next),
+    ("why", why::why),
+    ("heartbeat-prompt", heartbeat::prompt),
+    ("quota should-run", heartbeat::should_run),
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
@@ -60,6 +68,8 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("backup", vault::backup),
     ("restore", restore::restore),
     ("migrate", vault::migrate),
+    ("audit export", audit::export),
+    ("verify", audit::check),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

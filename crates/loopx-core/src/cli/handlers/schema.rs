@@ -2,6 +2,10 @@
 
 pub(super) const INIT: &str = "loopx_init_v1";
 pub(super) const STATUS: &str = "loopx_status_v1";
+pub(super) const NEXT: &str = "loopx_next_v1";
+pub(super) const WHY: &str = "loopx_why_v1";
+pub(super) const SHOULD_RUN: &str = "loopx_should_run_v1";
+pub(super) const HEARTBEAT: &str = "loopx_heartbeat_v1";
 pub(super) const GOAL: &str = "loopx_goal_v1";
 pub(super) const GOAL_LIST: &str = "loopx_goal_list_v1";
 pub(super) const GOAL_EXPORT: &str = "loopx_goal_export_v1";
@@ -18,6 +22,8 @@ pub(super) const REWARD_LIST: &str = "loopx_reward_list_v1";
 pub(super) const LOG: &str = "loopx_log_v1";
 pub(super) const FIND: &str = "loopx_find_v1";
 pub(super) const AUDIT: &str = "loopx_audit_v1";
+pub(super) const AUDIT_EXPORT: &str = "loopx_audit_export_v1";
+pub(super) const VERIFY: &str = "loopx_verify_v1";
 pub(super) const DOCTOR: &str = "loopx_doctor_v1";
 pub(super) const BACKUP: &str = "loopx_backup_v1";
 pub(super) const RESTORE: &str = "loopx_restore_v1";

@@ -47,6 +47,12 @@ pub(in crate::cli) fn utc(at: Timestamp) -> String {
         .map_or_else(|_| at.as_ms().to_string(), |time| time.to_string().replacen('T', " ", 1))
 }
 
+/// A moment as RFC 3339 has it, to the millisecond.
+pub(in crate::cli) fn rfc3339(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.as_ms())
+        .map_or_else(|_| at.as_ms().to_string(), |time| time.to_string())
+}
+
 /// The answer of a list: its page for programs, a table or a sentence for people.
 pub(in crate::cli) fn listed<T: Serialize>(
     schema: &'static str,
@@ -69,11 +75,15 @@ pub(in crate::cli) fn paged<T: Serialize>(
     page: &Listed<T>,
     document: Document,
 ) -> Result<Rendered> {
-    let rendered = Rendered::new(schema, page, document)?;
-    Ok(match &page.next_cursor {
+    Ok(more(Rendered::new(schema, page, document)?, page.next_cursor.as_deref()))
+}
+
+/// Says where the next page starts, if there is one.
+pub(in crate::cli) fn more(rendered: Rendered, next_cursor: Option<&str>) -> Rendered {
+    match next_cursor {
         Some(cursor) => rendered.note(format!("there is more: --cursor {cursor}, or --all")),
         None => rendered,
-    })
+    }
 }
 
 /// The row of a Todo in a table; see [`TODO_HEAD`].

@@ -85,10 +85,24 @@ pub(in crate::cli) fn submit_as(
     context: &mut Context<'_, '_>,
     args: &Args,
     desk: &mut Desk,
-    mut caller: Caller,
+    caller: Caller,
     operation_id: OperationId,
     wish: Wish,
 ) -> Result<Written> {
+    answered(receive(context, args, desk, caller, operation_id, wish)?)
+}
+
+/// As [`submit_as`], with the receipt of a negative end as it is.
+///
+/// Errors: as [`submit`], but a negative end.
+pub(super) fn receive(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    mut caller: Caller,
+    operation_id: OperationId,
+    wish: Wish,
+) -> Result<Receipt> {
     check_retired(desk, &caller, &wish.goal_id)?;
     let input = Input::Command(wish.command.clone());
     let needs = match input.verb().rights().person {
@@ -98,15 +112,13 @@ pub(in crate::cli) fn submit_as(
     };
     prove(context, args, &mut caller, needs, desk, &operation_id, &wish)?;
     let frees = wish.command.may_free();
-    let claim = match &wish.command {
-        Command::Claim(ClaimCommand::Claim(claim)) => Some(claim.clone()),
+    let admits = match &wish.command {
+        Command::Claim(ClaimCommand::Claim(claim)) => Some(claim.workspace.clone()),
+        Command::Claim(ClaimCommand::Next(next)) => Some(next.workspace.clone()),
         _ => None, // wildcard: every other command admits to no work tree
     };
     let actor = caller.actor.clone();
-    let in_the_way = turn::in_the_way(&mut desk.authority, &wish.goal_id, &wish.command, &caller.actor)?;
-    if !in_the_way.is_empty() {
-        turn::prove_each(&mut Workbench::of(context, desk)?.site(desk), &in_the_way)?;
-    }
+    prove_in_the_way(context, desk, &wish.goal_id, &wish.command, &caller.actor)?;
     let operation = Operation {
         operation_id,
         actor: caller.actor,
@@ -115,16 +127,16 @@ pub(in crate::cli) fn submit_as(
         command: wish.command,
         expected: wish.expected,
     };
-    let receipt = match &claim {
-        Some(claim) => {
+    let receipt = match &admits {
+        Some(workspace) => {
             let locks = desk.profile.place().locks();
-            turn::submit_claim(&mut desk.authority, &locks, claim, operation)
+            turn::submit_claim(&mut desk.authority, &locks, workspace.as_ref(), operation)
         }
         None => desk.authority.submit(operation),
     };
     let receipt = match receipt {
         Ok(receipt) => receipt,
-        Err(error) if claim.is_some() && error.code() == Code::TurnUnresolved => {
+        Err(error) if admits.is_some() && error.code() == Code::TurnUnresolved => {
             return Err(with_way_out(context, desk, error));
         }
         Err(error) if actor.is_user() && error.code() == Code::ActorNotAllowed => {
@@ -142,7 +154,24 @@ pub(in crate::cli) fn submit_as(
             Err(error) => tracing::warn!(%error, "no snapshot after the Turns that have ended yet"),
         }
     }
-    answered(receipt)
+    Ok(receipt)
+}
+
+/// Proves, as far as a proof leads, the Turns that a command meets.
+///
+/// Errors: those of the proof.
+pub(super) fn prove_in_the_way(
+    context: &Context<'_, '_>,
+    desk: &mut Desk,
+    goal: &GoalId,
+    command: &Command,
+    actor: &Actor,
+) -> Result<()> {
+    let in_the_way = turn::in_the_way(&mut desk.authority, goal, command, actor)?;
+    if in_the_way.is_empty() {
+        return Ok(());
+    }
+    turn::prove_each(&mut Workbench::of(context, desk)?.site(desk), &in_the_way).map(drop)
 }
 
 /// Settles what the write has freed. It stands in any case; what cannot be settled now is left to a later proof.

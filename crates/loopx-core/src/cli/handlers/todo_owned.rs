@@ -1,6 +1,8 @@
 //! Owns the handlers of `todo` that begin, keep, hand over and end an ownership without a result, and what a
 //! person completes. What an agent completes runs validators, and stands with the Turn.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -14,7 +16,7 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{ClaimCommand, Command, TodoCommand, claim::Claim},
-    model::{Continuation, Duration, TodoId, Workspace},
+    model::{Continuation, Duration, GoalId, TodoId, TurnId, Workspace},
 };
 
 /// `todo claim`.
@@ -30,15 +32,7 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let done = submit_on(context, args, &mut desk, &id, command)?;
     let Some(own_id) = done.outcome.own_id else { return Err(Error::from(Code::Internal)) };
     if let Some(turn_id) = done.outcome.turn_id {
-        let taken = Workbench::of(context, &desk).and_then(|mut bench| {
-            let around = bench.site(&mut desk).around(turn_id)?;
-            bench.site(&mut desk).opened(&around);
-            Ok(())
-        });
-        // The claim stands, and its owner needs the `own_id`.
-        if let Err(error) = taken {
-            tracing::warn!(turn = %turn_id, %error, "no snapshot before the Turn");
-        }
+        begun(context, &mut desk, turn_id);
     }
     let program = context.program;
     let document =
@@ -49,24 +43,48 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     owned(&id, &done, document)
 }
 
-/// The work tree a claim writes in, where that is not the Goal's own.
+/// The work tree a claim writes in, where that is not the Goal's own; where it lies is remembered.
 fn elsewhere(
     context: &Context<'_, '_>,
     args: &Args,
     desk: &mut Desk,
     id: &TodoId,
 ) -> Result<Option<Workspace>> {
+    let tree = tree_elsewhere(context, args, desk, Some(id.goal()))?;
+    tree.map(|tree| goal::workspace(context, desk, Some(&tree))).transpose()
+}
+
+/// Where the work tree lies that a claim in a Goal would write in, where that is not the Goal's own.
+pub(super) fn tree_elsewhere(
+    context: &Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    goal: Option<&GoalId>,
+) -> Result<Option<PathBuf>> {
     if let Some(path) = args.file("workspace") {
-        return goal::workspace(context, desk, Some(path)).map(Some);
+        return Ok(Some(path.to_owned()));
     }
     let Some(folder) = context.env.folder() else { return Ok(None) };
-    let bound = desk.project.as_ref().map(|project| project.root.as_path());
-    match tree_of(folder, desk.project.as_ref()) {
-        // The folder that `init` bound is the Goal's, unless it was moved since.
-        Some(tree) if bound != Some(tree.as_path()) || goal::was_moved(desk, id.goal(), &tree)? => {
-            goal::workspace(context, desk, Some(&tree)).map(Some)
-        }
-        Some(_) | None => Ok(None),
+    let Some(tree) = tree_of(folder, desk.project.as_ref()) else { return Ok(None) };
+    // The folder that `init` bound is the Goal's, unless it was moved since.
+    let is_bound = desk.project.as_ref().is_some_and(|project| project.root == tree);
+    let is_goals = match goal.filter(|_| is_bound) {
+        Some(goal) => !goal::was_moved(desk, goal, &tree)?,
+        None => is_bound,
+    };
+    Ok((!is_goals).then_some(tree))
+}
+
+/// Keeps what the work tree of a Turn holds that has just begun.
+pub(super) fn begun(context: &Context<'_, '_>, desk: &mut Desk, turn_id: TurnId) {
+    let taken = Workbench::of(context, desk).and_then(|mut bench| {
+        let around = bench.site(desk).around(turn_id)?;
+        bench.site(desk).opened(&around);
+        Ok(())
+    });
+    // The claim stands, and its owner needs the `own_id`.
+    if let Err(error) = taken {
+        tracing::warn!(turn = %turn_id, %error, "no snapshot before the Turn");
     }
 }
 

@@ -2,36 +2,36 @@
 //!
 //! Knows no rule: the decision is the kernel's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::{
+    decided::explain,
     desk::{Desk, tree_of},
     goal, names,
     reader::Reader,
     schema, show,
+    status::with_eyes,
     workbench::Workbench,
 };
 use crate::{
-    authority::{self, TurnFilter},
+    authority::TurnFilter,
     cli::{
         Args, Block, Context, Document, Origin, Rendered, Value as Given, parse::show_duration_ms,
         render::is_printable,
     },
     error::{Code, Error, Result, shell_line},
     kernel::{
-        Action, Ask, Asker, Decided, Facts, READ_ROUNDS, Read, Viewer,
+        Action, Decided, Facts, READ_ROUNDS,
         claim::{self, Claim, admissible_reads},
         validators,
     },
     model::json_value,
-    model::{
-        AgentId, EndpointId, Executor, GoalId, MachineId, OwnId, Todo, TodoId, TurnId, Workspace, gathered,
-    },
+    model::{AgentId, EndpointId, Executor, GoalId, OwnId, Todo, TodoId, TurnId, Workspace},
     private::PrivateStore,
-    projection::{asked, left_of, plain, question, should, with_units},
-    turn::{self, Commit, DriverLock},
+    projection::{self, Inquiry, left_of, plain, question, should, with_units},
+    turn::{self, Commit},
 };
 
 /// `turn plan`.
@@ -152,36 +152,12 @@ fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
 /// The decision for an agent, as the present folder and this machine have it.
 pub(super) fn decide(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking<'_>) -> Result<Decided> {
     let Asking { goal, agent, endpoint, own_id, workspace: given } = *asking;
-    let machine = Workbench::of(context, desk)?.machine;
-    let live = TurnFilter { goal, todo: None, agent: Some(agent), live: true };
-    let turns = desk.look(|view, _| view.turns(&live, None, 64))?;
-    let here = |id: Option<&MachineId>| id == Some(&machine.machine_id);
-    let held = turns
-        .iter()
-        .filter(|turn| here(turn.machine_id.as_ref()))
-        .filter_map(|turn| Some((turn.turn_id, DriverLock::seen(&machine.locks, turn.turn_id)?)));
-    let seen: BTreeMap<TurnId, _> = gathered(held);
-    let tried = tried(desk, goal)?;
     let workspace = match given {
         Some(workspace) => Some(workspace.clone()),
         None => workspace(context, desk)?,
     };
-    desk.look(|view, terms| {
-        let mut facts = Facts::new(terms.clone());
-        view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
-        let capabilities = facts
-            .agent(&(goal.clone(), agent.clone()))?
-            .map(|row| row.capabilities.clone())
-            .unwrap_or_default();
-        let asker = Asker {
-            viewer: Viewer { agent_id: agent, capabilities, own_id, workspace: workspace.as_ref() },
-            endpoint,
-            machine_id: Some(&machine.machine_id),
-            seen: seen.clone(),
-            tried: tried.clone(),
-        };
-        authority::next(view, terms, goal, &asker)
-    })
+    let inquiry = Inquiry { agent, endpoint, own_id, workspace: workspace.as_ref() };
+    with_eyes(desk, |view, terms, eyes| projection::decision(view, terms, goal, &inquiry, eyes))
 }
 
 /// The unresolved Turns of a Goal that were looked into in vain.
@@ -222,32 +198,6 @@ fn workspace(context: &Context<'_, '_>, desk: &Desk) -> Result<Option<Workspace>
     let Some(folder) = context.env.folder() else { return Ok(None) };
     let tree = tree_of(folder, desk.project.as_ref());
     tree.map(|tree| Ok(goal::work_tree(context, desk, Some(&tree))?.0)).transpose()
-}
-
-/// The decision in words, and the commands that move it, the first one first.
-fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<String>, Vec<String>)> {
-    Ok(match &decided.action {
-        Action::Run { .. } | Action::Closed => (None, Vec::new()),
-        Action::Repair { failure, .. } => {
-            let why = failure.as_ref().map_or_else(
-                || "its last result was refused".to_owned(),
-                |failure| format!("its last result was refused: {failure}"),
-            );
-            (Some(why), Vec::new())
-        }
-        Action::Reconcile { turn_id, command } => {
-            let left = desk.look(|view, terms| left_of(view, terms, *turn_id))?;
-            (Some(left), vec![command.clone()])
-        }
-        Action::Wait { why, .. } => (Some(plain(why).to_owned()), Vec::new()),
-        Action::AskUser { asks } => {
-            // What was never begun is not offered as done.
-            let is_begun = !asks.iter().any(|ask| ask.why == Ask::NO_TODO);
-            let asks: Vec<_> = asks.iter().filter(|ask| is_begun || ask.why != Ask::READY_TO_CLOSE).collect();
-            let said: Vec<_> = asks.iter().map(|ask| asked(ask, &names::shown(&ask.about))).collect();
-            (Some(said.join("; ")), asks.iter().map(|ask| ask.command.clone()).collect())
-        }
-    })
 }
 
 /// What a run is to be given beside its Todo and its agent, as this call was given it; a place for a host that was not.

@@ -27,20 +27,21 @@ pub(in crate::cli) fn help(
 fn top(program: &str, commands: &[&'static [Command]]) -> Document {
     let mut rows = Vec::new();
     for group in Group::ALL {
-        let members = commands.iter().copied().flatten().filter(|command| command.group == *group);
-        if matches!(group, Group::Keep | Group::Shell) {
-            let mut names = members.map(|command| command.name);
-            let first = names.next().unwrap_or_default();
-            rows.push((format!("{:8} {first}", group.title()), names.collect::<Vec<_>>().join(", ")));
-            continue;
-        }
-        for (at, command) in members.enumerate() {
-            let title = if at == 0 { group.title() } else { "" };
-            rows.push((format!("{title:8} {}", command.name), command.about.to_owned()));
+        let title = group.title();
+        if *group == Group::Start {
+            // What the first minutes need is described here; the rest is a word away.
+            rows.extend(members(commands, *group).enumerate().map(|(at, command)| {
+                let title = if at == 0 { title } else { "" };
+                (format!("{title:8} {}", command.name), command.about.to_owned())
+            }));
+        } else {
+            let names: Vec<_> = members(commands, *group).map(|command| command.name).collect();
+            rows.push((title.to_owned(), names.join(", ")));
         }
     }
     let mut globals: Vec<_> = GLOBAL.iter().map(parts::described).collect();
-    globals.push(("-h, --help".to_owned(), format!("Help; of a command: `{program} COMMAND --help`")));
+    let of = format!("Help; `{program} COMMAND --help`, `{program} help work` of a group");
+    globals.push(("-h, --help".to_owned(), of));
     globals.push(("-V, --version".to_owned(), "The version".to_owned()));
     let classes = parts::CLASSES.iter().map(|(class, means)| format!("{} {means}", class.exit()));
     let exits: Vec<_> = std::iter::once("0 done".to_owned()).chain(classes).collect();
@@ -53,6 +54,26 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
         .para(format!("Exit codes: {}.", exits.join("; ")))
         .heading("Examples")
         .code(vec![format!("{program} try")])
+}
+
+fn members(commands: &[&'static [Command]], group: Group) -> impl Iterator<Item = &'static Command> {
+    commands.iter().copied().flatten().filter(move |command| command.group == group)
+}
+
+/// The help of the commands below one heading of the top screen.
+pub(in crate::cli) fn group(program: &str, commands: &[&'static [Command]], group: Group) -> Document {
+    let first = members(commands, group).flat_map(|command| {
+        let verbs = command.verbs.iter().flat_map(|verb| verb.examples);
+        command.examples.iter().chain(verbs).take(1)
+    });
+    let examples = first.take(3).map(|example| format!("{program} {}", example.line)).collect();
+    Document::new()
+        .para(group.about())
+        .heading(group.title())
+        .terms(members(commands, group).map(|command| (command.name, command.about)))
+        .heading("Examples")
+        .code(examples)
+        .line(format!("Help of a command: {program} <COMMAND> --help"))
 }
 
 fn noun(program: &str, chain: &[&'static Command], noun: &'static Command) -> Document {

@@ -13,7 +13,7 @@ mod reference;
 pub(super) use self::{
     completions::completions,
     errors::errors,
-    help::{help, version},
+    help::{group, help, version},
     man::man,
     reference::reference,
 };

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::{error, nearest, words};
 use crate::{
-    cli::table::{Command, GLOBAL, Place},
+    cli::table::{Command, GLOBAL, Group, Place},
     error::{Code, Error, Result, echo},
 };
 
@@ -17,6 +17,8 @@ pub(in crate::cli) enum Route {
     Version,
     /// The help of a command; of everything for an empty chain.
     Help(Vec<&'static Command>),
+    /// The help of the commands of a group.
+    Group(Group),
     /// A verb, and what is left for its parser.
     Verb(Vec<&'static Command>, Vec<OsString>),
 }
@@ -47,7 +49,10 @@ pub(in crate::cli) fn route(commands: &[&'static [Command]], argv: Vec<OsString>
                 }
             }
             _ if walk.is_at_verb() => walk.rest.push(word),
-            _ => walk.step(commands, &word)?,
+            _ => match walk.group_of(commands, &word) {
+                Some(group) => return Ok(Route::Group(group)),
+                None => walk.step(commands, &word)?,
+            },
         }
     }
     walk.rest.extend(argv);
@@ -76,6 +81,13 @@ struct Walk {
 impl Walk {
     fn is_at_verb(&self) -> bool {
         self.chain.last().is_some_and(|command| command.verbs.is_empty())
+    }
+
+    /// The group that a word after `help` means, where no command is called like it.
+    fn group_of(&self, commands: &[&'static [Command]], word: &OsStr) -> Option<Group> {
+        let word = word.to_str().filter(|_| self.help && self.chain.is_empty())?;
+        let is_command = commands.iter().copied().flatten().any(|command| command.is_called(word));
+        if is_command { None } else { Group::called(word) }
     }
 
     fn step(&mut self, commands: &[&'static [Command]], word: &OsStr) -> Result<()> {

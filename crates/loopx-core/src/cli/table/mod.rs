@@ -10,6 +10,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod quota;
 mod reward;
 mod shape;
 mod shell;
@@ -29,6 +30,8 @@ pub const CORE: &[Command] = &[
     start::TRY,
     start::INIT,
     start::STATUS,
+    start::NEXT,
+    start::WHY,
     inspect::FIND,
     goal::GOAL,
     todo::TODO,
@@ -38,9 +41,12 @@ pub const CORE: &[Command] = &[
     reward::REWARD,
     turn::TURN,
     loops::LOOP,
+    start::HEARTBEAT,
+    quota::QUOTA,
     inspect::DOCTOR,
     inspect::LOG,
     trust::AUDIT,
+    trust::VERIFY_FILE,
     vault::BACKUP,
     vault::RESTORE,
     vault::MIGRATE,

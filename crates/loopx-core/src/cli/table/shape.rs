@@ -25,10 +25,10 @@ pub enum Group {
     Work,
     /// Governed Turns.
     Execute,
+    /// What may be spent.
+    Budget,
     /// What can be checked.
     Trust,
-    /// The databases as wholes.
-    Keep,
     /// The shell around it.
     Shell,
 }
@@ -36,7 +36,24 @@ pub enum Group {
 impl Group {
     /// All groups in the order of the screen.
     pub const ALL: &'static [Self] =
-        &[Self::Start, Self::Work, Self::Execute, Self::Trust, Self::Keep, Self::Shell];
+        &[Self::Start, Self::Work, Self::Execute, Self::Budget, Self::Trust, Self::Shell];
+
+    /// The group that a word means.
+    pub fn called(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|group| group.title().eq_ignore_ascii_case(word))
+    }
+
+    /// What its commands are for; a sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Start => "The first minutes, and the first question of every day.",
+            Self::Work => "Goals, the work on them, and what stands in its way.",
+            Self::Execute => "Governed Turns, one or many.",
+            Self::Budget => "What may be spent.",
+            Self::Trust => "What can be checked.",
+            Self::Shell => "The shell around it.",
+        }
+    }
 
     /// The heading.
     pub const fn title(self) -> &'static str {
@@ -44,8 +61,8 @@ impl Group {
             Self::Start => "Start",
             Self::Work => "Work",
             Self::Execute => "Execute",
+            Self::Budget => "Budget",
             Self::Trust => "Trust",
-            Self::Keep => "Keep",
             Self::Shell => "Shell",
         }
     }

@@ -1,7 +1,7 @@
 //! Owns the rows of the first minutes: `try`, `init`, `status`.
 
 use super::{
-    flags::DRY_RUN,
+    flags::{DRY_RUN, OWN, TTL, WORKSPACE},
     shape::{Access, Arg, Command, Group, Kind, example},
 };
 use crate::error::Code;
@@ -57,3 +57,62 @@ pub(super) const STATUS: Command =
             example("status", "all Goals of the authority"),
             example("status --goal importer --json", "one Goal, for a program"),
         ]);
+
+pub(super) const NEXT: Command =
+    Command::lone("next", Group::Start, Access::Reads, "Says what an agent should do now, and lets it begin.")
+        .long(&[
+            "Over all Goals that the agent is registered with; `--goal` narrows. The agent is named by `--agent`, or acts by \
+             `--as` or a token.",
+            "It exits with 0 where there is work, 10 where the agent waits, 11 where a person has to act, 12 where the \
+             Goal is closed.",
+        ])
+        .args(&[
+            Arg::option("agent", "AGENT", Kind::Id, "For this agent"),
+            Arg::switch("claim", "Take it: admit a Turn, and reserve its slot").writes(),
+            OWN,
+            TTL,
+            WORKSPACE,
+            Arg::switch("explain", "Show each rule that was come to, and what it saw"),
+        ])
+        .examples(&[
+            example("next --agent coder", "what it should do"),
+            example("next --claim --as agent:coder --json", "and take it; `todo done` ends it"),
+        ])
+        .codes(&[
+            Code::ActorNotAllowed,
+            Code::ExecutorActive,
+            Code::WriteScopeConflict,
+            Code::Unauthenticated,
+        ]);
+
+pub(super) const WHY: Command = Command::lone(
+    "why",
+    Group::Start,
+    Access::Reads,
+    "Says why something waits, and what would change it.",
+)
+.long(&[
+    "One reason each, and the command that would change it. With nothing named, of every Goal that is not \
+                 closed: why nothing runs.",
+])
+.args(&[
+    Arg::maybe("id", "ID", Kind::Text, "A Goal, a Todo, a gate or a Turn"),
+    Arg::option("agent", "AGENT", Kind::Id, "Of this agent, or of a Todo for it"),
+])
+.examples(&[
+    example("why", "why nothing is running"),
+    example("why importer.3", "why nobody takes a Todo"),
+    example("why --agent coder --json", "why an agent waits, for a program"),
+]);
+
+pub(super) const HEARTBEAT: Command = Command::lone(
+    "heartbeat-prompt",
+    Group::Execute,
+    Access::Reads,
+    "Prints what a host's heartbeat tells its agent.",
+)
+.long(&["What to do now, the command that begins it, how to report, when to stop; from the decision of `next`. At most \
+         16 KiB."])
+.args(&[Arg::option("agent", "AGENT", Kind::Id, "For this agent"), OWN, WORKSPACE])
+.examples(&[example("heartbeat-prompt --agent coder", "what the host is given")])
+.codes(&[Code::Unauthenticated]);

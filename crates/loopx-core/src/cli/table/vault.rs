@@ -7,7 +7,7 @@ use super::{
 use crate::error::Code;
 
 pub(super) const BACKUP: Command =
-    Command::lone("backup", Group::Keep, Access::Writes, "Copies the ledger, and verifies the copy.")
+    Command::lone("backup", Group::Trust, Access::Writes, "Copies the ledger, and verifies the copy.")
         .long(&[
             "The copy is one state of the ledger, whatever is written meanwhile. It is looked through before it gets its \
              name, and only you can read it. Without a path it goes into the profile's `backups`.",
@@ -28,7 +28,7 @@ pub(super) const BACKUP: Command =
 
 pub(super) const RESTORE: Command = Command::lone(
     "restore",
-    Group::Keep,
+    Group::Trust,
     Access::Writes,
     "Puts a backup in the place of the ledger.",
 )
@@ -56,7 +56,7 @@ pub(super) const RESTORE: Command = Command::lone(
 
 pub(super) const MIGRATE: Command = Command::lone(
     "migrate",
-    Group::Keep,
+    Group::Trust,
     Access::Writes,
     "Brings the profile's databases to the newest schema.",
 )

@@ -106,7 +106,9 @@ fn every_reading_verb_of_the_table_changes_no_byte() {
         for example in verb.examples.iter().filter(|example| !parsed(example.line).unwrap().writes()) {
             let words = shlex::split(example.line).unwrap();
             let ended = call_in(&env, &words.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(ended.exit == 0 || ended.err.contains("there is no"), "{}: {ended:?}", example.line);
+            // A decision that is no work has an exit code of its own.
+            let is_answered = matches!(ended.exit, 0 | 10..=12);
+            assert!(is_answered || ended.err.contains("there is no"), "{}: {ended:?}", example.line);
             assert!(bytes(&home) == before, "`{}` changes something", example.line);
             called += 1;
         }

@@ -2,6 +2,7 @@
 
 mod admit;
 mod event;
+mod next;
 mod own;
 mod scopes;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use event::Event;
+pub use next::{Next, Sighted};
 pub use scopes::held_by;
 
 pub(super) use admit::{Admission, admit, admit_next, would_end};
@@ -31,6 +33,8 @@ use crate::{
 pub enum Command {
     /// Takes a Todo: ownership, Turn and reservation in one commit.
     Claim(Box<Claim>),
+    /// Takes what the asker should do now, as the rules decide it in the commit itself.
+    Next(Box<Next>),
     /// Keeps it longer.
     Renew {
         /// Which.
@@ -118,6 +122,7 @@ impl Command {
                 Executor::Attached => Verb::TodoClaim,
                 Executor::Hosted | Executor::Managed => Verb::TurnRun,
             },
+            Self::Next(_) => Verb::TodoClaim,
             Self::Renew { .. } => Verb::TodoRenew,
             Self::Release { .. } => Verb::TodoRelease,
             Self::ForceRelease { .. } => Verb::TodoForceRelease,
@@ -133,6 +138,7 @@ impl Command {
                     admission_reads(goal, &agent, &claim.todo_id, claim.workspace.as_ref(), wanted);
                 }
             }
+            Self::Next(next) => next.reads(goal, actor, wanted),
             Self::Renew { todo_id, .. } | Self::Release { todo_id, .. } => owner_reads(todo_id, wanted),
             Self::ForceRelease { todo_id, .. } => {
                 wanted.want(Read::Todo(todo_id.clone()));
@@ -167,6 +173,7 @@ impl Command {
                     },
                 )
             }
+            Self::Next(next) => next.decide(draft),
             Self::Renew { todo_id, own_id } => {
                 todo::named(draft, todo_id)?;
                 match present(draft, todo_id, *own_id)? {

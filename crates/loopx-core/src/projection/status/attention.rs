@@ -9,8 +9,8 @@ use crate::{
         Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask, waits_for,
         waits_for_person,
     },
-    model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
-    projection::{turn::left, words::plain},
+    model::{Blocks, Cause, Gate, GateState, GoalState, Todo, Turn, TurnState},
+    projection::{todo::persons_text, turn::left, words::plain},
 };
 
 /// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a
@@ -172,21 +172,12 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
 
 fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
     let why = waits_for_person(&seen.facts, todo)?;
-    let (id, title) = (&todo.todo_id, &todo.title);
+    if matches!(why, UserWhy::Ended | UserWhy::Excluded) {
+        return None;
+    }
     let ask = person_ask(&seen.facts, why, todo);
-    let text = match why {
-        UserWhy::Blocked => match &todo.state {
-            TodoState::Blocked { reason } => format!("{id} is blocked: {reason}"),
-            _ => format!("{id} is blocked"), // no other state is
-        },
-        UserWhy::Action => format!("{id} is yours: {title}"),
-        UserWhy::Blocker => format!("{id} is in the way: {title}"),
-        UserWhy::Hold => format!("{id} is on hold: {title}"),
-        UserWhy::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
-        UserWhy::WakeLost => format!("{id} waits for what cannot come true: {title}"),
-        UserWhy::Ended | UserWhy::Excluded => return None,
-    };
-    Some(Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, ask.command) })
+    let row = row("todo", &todo.todo_id, persons_text(todo, why), ask.command);
+    Some(Attention { since_ms: Some(todo.made_at), ..row })
 }
 
 fn due(wait: &Wait) -> Option<Attention> {

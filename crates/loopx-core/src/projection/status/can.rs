@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Eyes, seen::Seen};
 use crate::{
-    authority::{self, TurnFilter, View},
+    authority::View,
     error::{Code, Result},
     kernel::{
-        ASKS_MAX, Ask, Asker, Decided, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
-        reason, reason_reads, room, room_reads, todo_asks,
+        ASKS_MAX, Ask, Asker, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason,
+        reason_reads, room, room_reads, todo_asks,
     },
     model::{Agent, AgentId, Timestamp, TodoId},
 };
@@ -29,32 +29,6 @@ pub(super) enum Can {
         /// What a person can do so that an agent can take something.
         asks: Vec<Ask>,
     },
-}
-
-/// What an agent should do now.
-///
-/// Errors: `not_found` for an agent that is not registered.
-pub(super) fn decision(
-    view: &mut dyn View,
-    seen: &Seen<'_>,
-    agent: &AgentId,
-    eyes: &Eyes<'_>,
-) -> Result<Decided> {
-    let goal = &seen.goal.goal_id;
-    let mut facts = Facts::new(seen.terms.clone());
-    view.load(&[Read::Agent(goal.clone(), agent.clone())].into(), &mut facts)?;
-    let row = facts.agent(&(goal.clone(), agent.clone()))?;
-    let capabilities = row.map(|row| row.capabilities.clone()).unwrap_or_default();
-    let live = view.turns(&TurnFilter { goal, todo: None, agent: None, live: true }, None, Facts::PAGE)?;
-    let own = live.iter().filter(|turn| turn.agent_id == *agent);
-    let asker = Asker {
-        viewer: Viewer { agent_id: agent, capabilities, own_id: None, workspace: None },
-        endpoint: &agent.default_endpoint(),
-        machine_id: eyes.machine_id,
-        seen: own.filter_map(|turn| Some((turn.turn_id, eyes.of(turn)?))).collect(),
-        tried: (eyes.tried)(&live)?,
-    };
-    authority::next(view, seen.terms, goal, &asker)
 }
 
 /// What some registered agent can take: the first open Todos are looked at first, and the ready index only when

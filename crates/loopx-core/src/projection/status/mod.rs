@@ -12,7 +12,13 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{gate::GateRow, goal::named, todo::OwnerRow, turn::TurnRow};
+use super::{
+    decision::{Inquiry, decision},
+    gate::GateRow,
+    goal::named,
+    todo::OwnerRow,
+    turn::TurnRow,
+};
 use crate::{
     authority::{Count, View},
     error::Result,
@@ -201,7 +207,7 @@ impl std::fmt::Debug for Eyes<'_> {
 
 impl Eyes<'_> {
     /// What is seen of the driver of a Turn that this machine drives.
-    fn of(&self, turn: &Turn) -> Option<Sighted> {
+    pub(super) fn of(&self, turn: &Turn) -> Option<Sighted> {
         let here =
             turn.is_driven() && turn.machine_id.is_some() && turn.machine_id.as_ref() == self.machine_id;
         if here { (self.driver)(turn.turn_id) } else { None }
@@ -292,7 +298,11 @@ fn of_goal(
     eyes: &Eyes<'_>,
 ) -> Result<GoalStatus> {
     let seen = Seen::look(view, terms, goal, eyes)?;
-    let decision = agent.map(|agent| can::decision(view, &seen, agent, eyes)).transpose()?;
+    let decide = |agent: &AgentId| {
+        let endpoint = agent.default_endpoint();
+        decision(view, terms, &goal.goal_id, &Inquiry::new(agent, &endpoint), eyes)
+    };
+    let decision = agent.map(decide).transpose()?;
     let wait = match (agent, &decision) {
         (Some(agent), Some(decision)) => waiting::for_agent(&seen, agent, decision),
         (None, _) | (_, None) => waiting::for_all(view, &seen, eyes)?,

@@ -9,6 +9,7 @@ mod steps;
 use super::{
     hints,
     play::MACHINE,
+    rules,
     world::{World, text, validator},
 };
 use crate::{
@@ -90,6 +91,7 @@ impl Walk {
         let machine: MachineId = text(MACHINE);
         let goal = self.world.goal.clone();
         let here = name == "b";
+        let rows = self.world.ledger.rows();
         self.world
             .ask(
                 name,
@@ -98,6 +100,7 @@ impl Walk {
                 |facts, asker| {
                     let mut asker: Asker<'_> = asker.clone();
                     asker.machine_id = here.then_some(&machine);
+                    rules::check(&rows, facts, &goal, &asker);
                     let decided = decide_next(facts, &goal, &asker)?;
                     match &decided.action {
                         Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {

@@ -81,11 +81,17 @@ fn claim(id: &str, actor: &str, n: u32) -> Operation<Wish> {
     operation(id, actor, Wish::Claim(ClaimCommand::Claim(Box::new(claim))))
 }
 
+/// A claim of whatever is next.
+fn take(id: &str, actor: &str, _: u32) -> Operation<Wish> {
+    operation(id, actor, Wish::Claim(ClaimCommand::Next(Box::default())))
+}
+
 /// What a child in a role of this folder does; a role is a word and what it is told.
 pub(super) fn role(role: &str, home: &Path) -> Result<()> {
     let words: Vec<&str> = role.split(' ').collect();
     match *words {
-        ["race", actor] => races::race(home, actor),
+        ["race", actor] => races::race(home, actor, claim),
+        ["take", actor] => races::race(home, actor, take),
         ["claim", actor, number] => {
             let id = variable("LOOPX_TEST_OP").unwrap_or_else(|| "claim".to_owned());
             let receipt = authority(home)?.submit(claim(&id, actor, number.parse().unwrap()))?;

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use super::*;
 
+/// What a child asks for in its n-th round: an id, its actor, the number.
+pub(super) type Wanted = fn(&str, &str, u32) -> Operation<Wish>;
+
 /// A child: claims one Todo after another whenever it is told to, and lets go of what it won before the next.
-pub(super) fn race(home: &Path, actor: &str) -> Result<()> {
+pub(super) fn race(home: &Path, actor: &str, wanted: Wanted) -> Result<()> {
     let mut authority = authority(home)?;
     let id = |what: &str, n| format!("{what}-{}-{n}", std::process::id());
     println!("@ready");
@@ -13,14 +16,15 @@ pub(super) fn race(home: &Path, actor: &str) -> Result<()> {
         if !roles::told() {
             return Ok(());
         }
-        let answer = authority.submit(claim(&id("claim", n), actor, n));
+        let answer = authority.submit(wanted(&id("claim", n), actor, n));
         let won = match &answer {
             Ok(_) => {
                 println!("@won");
                 true
             }
             Err(e) => {
-                let holder = e.details().get("holder").and_then(|holder| holder.as_str()).unwrap_or("?");
+                let told = e.details().get("holder").or_else(|| e.details().get("why"));
+                let holder = told.and_then(|holder| holder.as_str()).unwrap_or("?");
                 println!("@{} {holder}", e.code());
                 false
             }
@@ -29,8 +33,8 @@ pub(super) fn race(home: &Path, actor: &str) -> Result<()> {
             return Ok(());
         }
         if won {
-            let own_id = answer?.outcome::<Outcome>()?.own_id;
-            let release = ClaimCommand::Release { todo_id: TodoId::new(goal(), n), own_id };
+            let Outcome { own_id, mut todo_ids, .. } = answer?.outcome()?;
+            let release = ClaimCommand::Release { todo_id: todo_ids.remove(0), own_id };
             authority.submit(operation(&id("release", n), actor, Wish::Claim(release)))?;
         }
         println!("@free");
@@ -45,17 +49,17 @@ struct Race {
 }
 
 impl Race {
-    fn of(actors: &[String], rounds: u32) -> Self {
+    fn of(role: &str, actors: &[String], todos: u32) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut authority = founded(home.path());
         for actor in actors {
             let actor: Actor = actor.parse().unwrap();
             add_agent(&mut authority, actor.agent().unwrap().0.as_str());
         }
-        add_todos(&mut authority, "todos", rounds);
+        add_todos(&mut authority, "todos", todos);
         let runners = actors
             .iter()
-            .map(|actor| (actor.clone(), start(&format!("race {actor}"), home.path(), &Start::default())))
+            .map(|actor| (actor.clone(), start(&format!("{role} {actor}"), home.path(), &Start::default())))
             .collect();
         let mut race = Self { home, runners };
         race.runners.iter_mut().for_each(|(_, runner)| runner.said("ready"));
@@ -76,7 +80,7 @@ impl Race {
 /// Every round has one winner, and each loser is told who that is.
 fn one_winner(processes: u32, rounds: u32) {
     let actors: Vec<String> = (0..processes).map(|n| format!("agent:a{n}@a{n}.cli")).collect();
-    let mut race = Race::of(&actors, rounds);
+    let mut race = Race::of("race", &actors, rounds);
     for round in 1..=rounds {
         let found = race.round();
         let winners: Vec<_> =
@@ -112,10 +116,32 @@ fn fault_a03_of_32_processes_one_wins_each_of_200_rounds() {
     one_winner(32, 200);
 }
 
+/// Whoever asks for what is next gets it, or is told to wait for its owner; never that it is claimed already.
+#[test]
+fn fault_a01_of_two_processes_that_take_what_is_next_one_gets_it_each_of_500_rounds() {
+    let actors = ["agent:a@a.cli".to_owned(), "agent:b@b.cli".to_owned()];
+    let mut race = Race::of("take", &actors, 1);
+    for round in 1..=500 {
+        let mut found: Vec<_> = race.round().into_values().collect();
+        found.sort_unstable();
+        assert_eq!(found, ["not_ready owned_by_peers", "won"], "round {round}");
+    }
+}
+
+#[test]
+fn fault_a06_of_eight_processes_that_take_what_is_next_each_gets_another_todo() {
+    let actors: Vec<String> = (0..8).map(|n| format!("agent:a{n}@a{n}.cli")).collect();
+    let mut race = Race::of("take", &actors, 8);
+    for round in 1..=50 {
+        let found = race.round();
+        assert!(found.values().all(|said| said == "won"), "round {round}: {found:?}");
+    }
+}
+
 #[test]
 fn fault_a12_of_two_endpoints_of_one_agent_one_wins() {
     let actors = ["agent:a@mac.1".to_owned(), "agent:a@mac.2".to_owned()];
-    let mut race = Race::of(&actors[..1], 50);
+    let mut race = Race::of("race", &actors[..1], 50);
     let second = start(&format!("race {}", actors[1]), race.home.path(), &Start::default());
     race.runners.push((actors[1].clone(), second));
     race.runners[1].1.said("ready");

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
+use serde_json::Value;
 
 use super::{
     load::{gate, minted, todo, todos, turn},
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     authority::{
         Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
-        TodoFilter, TurnFilter, View, ledger::cursor,
+        TodoFilter, Told, TurnFilter, View, ledger::cursor,
     },
     error::{Error, Result},
     kernel::{Facts, Read},
@@ -247,6 +248,22 @@ impl View for State<'_> {
 
     fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
         self.first_stray(goal)
+    }
+
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+        let after = after.map_or("", OperationId::as_str);
+        let sql = sql!(
+            "SELECT operation_id, body FROM receipts WHERE operation_id>?1 ORDER BY operation_id LIMIT ?2"
+        );
+        self.all(sql, params![after, limited(limit)], |row| {
+            let id: String = column(row, 0)?;
+            let receipt = body(row, 1, &format_args!("receipts {id}")).ok();
+            Ok((id.parse().map_err(|e: Error| corrupt(format_args!("receipts {id}: {e}")))?, receipt))
+        })
+    }
+
+    fn raw(&mut self, goal: &GoalId, each: &mut dyn FnMut(&'static str, Value) -> Result<()>) -> Result<()> {
+        self.raw_rows(goal, each)
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {

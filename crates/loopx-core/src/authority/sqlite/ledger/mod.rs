@@ -10,6 +10,7 @@ mod nouns;
 #[cfg(test)]
 mod plans;
 mod ready;
+mod rebuild;
 mod save;
 mod state;
 mod stray;

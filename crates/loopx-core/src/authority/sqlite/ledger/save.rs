@@ -12,7 +12,7 @@ use super::{
     state::{OWN, State, column, encode, row_id, signed, sql},
 };
 use crate::{
-    authority::{Commit, Head, Meta, OwnCommit, Record, StoredReceipt, Tx, clock::Stamp},
+    authority::{Commit, Head, Meta, Meters, OwnCommit, Record, StoredReceipt, Tx, clock::Stamp},
     error::{Code, Error, Result},
     kernel::{Index, Rows, index},
     model::{Blocks, Evidence, Gate, GateState, GoalId, OperationId, Timestamp, Todo, TodoId, Turn},
@@ -83,22 +83,38 @@ impl Tx for State<'_> {
         for record in &commit.records {
             self.put_event(goal, record)?;
         }
-        self.put_receipt(commit.operation_id, commit.receipt)?;
+        self.insert_receipt(commit.operation_id, commit.receipt)?;
         self.restamp(&commit.stamp)
     }
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
         self.put_event(OWN, &commit.record)?;
-        self.put_receipt(commit.operation_id, commit.receipt)?;
+        self.insert_receipt(commit.operation_id, commit.receipt)?;
         if let Some(incarnation) = commit.incarnation {
             self.run(sql!("UPDATE meta SET incarnation=?1 WHERE one=1"), [incarnation.as_bytes()])?;
         }
         self.restamp(&commit.stamp)
     }
+
+    fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()> {
+        self.replace_goal(goal, head, rows, meters)
+    }
+
+    fn cut_own(&mut self, after: u64) -> Result<()> {
+        self.cut_events(OWN, after)
+    }
+
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+        let sql = sql!(
+            "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)
+             ON CONFLICT(operation_id) DO UPDATE SET body=excluded.body"
+        );
+        self.run(sql, params![id.as_str(), encode(receipt)?]).map(drop)
+    }
 }
 
 impl State<'_> {
-    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+    fn insert_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
         let sql = sql!("INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)");
         self.run(sql, params![id.as_str(), encode(receipt)?]).map(drop)
     }
@@ -124,7 +140,7 @@ impl State<'_> {
         self.written_goal(goal)
     }
 
-    fn put_rows(&mut self, rows: &Rows) -> Result<()> {
+    pub(super) fn put_rows(&mut self, rows: &Rows) -> Result<()> {
         for (goal, row) in &rows.goals {
             let key = self.written_goal(goal)?;
             let sql = sql!(

@@ -231,6 +231,13 @@ impl<'c> State<'c> {
         self.goals.insert(goal.clone(), (key, head));
     }
 
+    /// Forgets what was seen of a Goal and of all Todos and Turns.
+    pub(super) fn forget(&mut self, goal: &GoalId) {
+        self.goals.remove(goal);
+        self.turns.clear();
+        self.todos = self.todos.take().map(|_| BTreeMap::new());
+    }
+
     /// Notes that a Turn exists.
     pub(super) fn saw_turn(&mut self, turn: TurnId) {
         self.turns.insert(turn);

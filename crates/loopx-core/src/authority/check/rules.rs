@@ -1,0 +1,339 @@
+//! Owns what a decision must be by the design alone: the reason of every Todo and the rule that holds first, found
+//! again from the rows, with none of the code's own conditions.
+//!
+//! Asked after every move of every history, for whoever asks what is next.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    kernel::{Action, Asker, Decided, Facts, Rows, Seen, Terms, decide_next, reason, todo_asks},
+    model::*,
+};
+
+/// Everything there is, and who asks.
+struct Table<'a> {
+    rows: &'a Rows,
+    terms: &'a Terms,
+    goal: &'a Goal,
+    asker: &'a Asker<'a>,
+}
+
+/// Checks a decision, and the reasons it stands on, against what the rows say.
+pub(super) fn check(rows: &Rows, facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) {
+    let Ok(decided) = decide_next(facts, goal_id, asker) else { return };
+    let table = Table { rows, terms: facts.terms(), goal: &rows.goals[goal_id], asker };
+    if matches!(table.goal.state, GoalState::Closed { .. }) {
+        assert_eq!((decided.rule, decided.action.name()), (1, "closed"));
+        return;
+    }
+    let live: Vec<_> =
+        rows.todos.values().filter(|todo| todo.todo_id.goal() == goal_id && todo.is_live()).collect();
+    // What no page holds is not looked at.
+    if live.len() > Facts::PAGE {
+        return;
+    }
+    let mut reasons = BTreeMap::new();
+    let mut freed = false;
+    for todo in live {
+        let said = reason(facts, facts.todo(&todo.todo_id).unwrap().unwrap(), &asker.viewer).unwrap();
+        assert_eq!(said.name(), table.reason(todo), "{}: {said:?}", todo.todo_id);
+        freed |= !todo_asks(facts, asker, todo, &said).unwrap().is_empty();
+        reasons.insert(&todo.todo_id, said.name());
+    }
+    assert_eq!(decided.rule, table.rule(&reasons, freed), "{decided:?}\n{reasons:?}");
+    check_trace(&decided);
+    if let (7, Some(todo_id)) = (decided.rule, decided.action.todo_id()) {
+        table.check_best(todo_id, &reasons);
+    }
+}
+
+/// Every rule up to the one that decided was come to, in order, and that alone held.
+fn check_trace(decided: &Decided) {
+    let came: Vec<_> = decided.trace.iter().map(|looked| (looked.rule, looked.held)).collect();
+    let all: Vec<_> = (1..=decided.rule).map(|rule| (rule, rule == decided.rule)).collect();
+    assert_eq!(came, all);
+    assert!(decided.trace.iter().all(|looked| !looked.saw.is_empty() && !looked.asks.is_empty()));
+}
+
+impl Table<'_> {
+    fn rule(&self, reasons: &BTreeMap<&TodoId, &str>, freed: bool) -> u8 {
+        let own: Vec<_> = self.turns().filter(|turn| turn.agent_id == *self.asker.viewer.agent_id).collect();
+        let claimable = |id: &&&TodoId| reasons[**id] == "claimable";
+        let takeable = reasons.keys().filter(claimable).any(|id| self.has_slot(Some(id)));
+        let left: Vec<_> = reasons.keys().map(|id| &self.rows.todos[*id]).collect();
+        let holds = [
+            false,
+            own.iter().any(|turn| self.at_work(turn)),
+            own.iter().any(|turn| self.may_be_looked_into(turn)),
+            self.goal.state == GoalState::Stopped,
+            self.gates().any(|gate| gate.blocks == Blocks::Goal),
+            !self.has_slot(None) && !takeable,
+            takeable,
+            reasons.values().any(|reason| *reason == "peer") && !freed,
+            freed,
+            left.iter().all(|todo| todo.kind == TodoKind::Monitor),
+            true,
+        ];
+        (1..).zip(holds).find(|(_, holds)| *holds).unwrap().0
+    }
+
+    fn turns(&self) -> impl Iterator<Item = &Turn> {
+        self.rows.turns.values().filter(|turn| turn.goal_id == self.goal.goal_id && !turn.is_terminal())
+    }
+
+    fn gates(&self) -> impl Iterator<Item = &Gate> {
+        let ours = |gate: &&Gate| gate.goal_id == self.goal.goal_id && gate.accepts.is_none();
+        self.rows.gates.values().filter(ours).filter(|gate| {
+            matches!(gate.state, GateState::Open | GateState::Deferred { .. } | GateState::Denied { .. })
+        })
+    }
+
+    fn own(&self, turn: &Turn) -> Option<&Ownership> {
+        let own = self.rows.todos[turn.todo_id()?].ownership.as_ref()?;
+        (own.turn_id == turn.turn_id).then_some(own)
+    }
+
+    fn runs_on(&self, own: &Ownership) -> bool {
+        own.frozen || self.terms.clock_jump || own.expires_at > self.terms.now
+    }
+
+    fn executes(&self, turn: &Turn) -> bool {
+        match turn.state {
+            TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {
+                self.own(turn).is_some_and(|own| self.runs_on(own))
+            }
+            TurnState::Unresolved { executor_gone, .. } => {
+                let until = turn.attempts.last().filter(|one| one.end.is_none() && turn.is_driven());
+                let until = until.and_then(|attempt| attempt.deadline_at);
+                let late = |at: Timestamp| at.plus(Duration::from_secs(60)) > self.terms.now;
+                !executor_gone && until.is_some_and(late)
+            }
+            _ => false, // every other state executes nothing
+        }
+    }
+
+    fn at_work(&self, turn: &Turn) -> bool {
+        let working =
+            matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate);
+        let presented = working
+            && self.own(turn).is_some_and(|own| {
+                self.asker.viewer.own_id == Some(own.own_id) && own.endpoint == *self.asker.endpoint
+            });
+        let here = turn.machine_id.as_ref() == self.asker.machine_id;
+        if !turn.is_driven() {
+            return presented || self.executes(turn);
+        }
+        if !here {
+            return self.executes(turn);
+        }
+        let held = matches!(turn.state, TurnState::Held { .. });
+        presented
+            || match self.asker.seen.get(&turn.turn_id) {
+                Some(Seen::Alive) => !held,
+                Some(Seen::Gone) => !held && (working || self.executes(turn)),
+                None => self.executes(turn),
+            }
+    }
+
+    fn may_be_looked_into(&self, turn: &Turn) -> bool {
+        let TurnState::Unresolved { why, .. } = turn.state else { return false };
+        let here = turn.machine_id.is_none() || turn.machine_id.as_ref() == self.asker.machine_id;
+        let can = if turn.is_driven() { here } else { why == Unresolved::Inconclusive };
+        can && !self.asker.tried.contains(&turn.turn_id)
+    }
+
+    /// Whether every limit leaves a slot, once a claim of this Todo has ended what ran out.
+    fn has_slot(&self, claimed: Option<&TodoId>) -> bool {
+        let agent_id = self.asker.viewer.agent_id;
+        let ends = |turn: &Turn| {
+            let ran_out =
+                matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate)
+                    && !self.executes(turn);
+            let gives_back = !turn.is_driven() || turn.attempts.is_empty();
+            claimed.is_some_and(|id| turn.agent_id == *agent_id || turn.todo_id() == Some(id))
+                && ran_out
+                && gives_back
+        };
+        let agent = &self.rows.agents[&(self.goal.goal_id.clone(), agent_id.clone())];
+        let of_goal = self.goal.limit.map(|limit| (limit, None));
+        let of_agent = agent.limit.map(|limit| (limit, Some(agent_id)));
+        of_goal.into_iter().chain(of_agent).all(|(limit, whose)| {
+            let since = Bucket::window_start(self.terms.now, limit.window_ms);
+            let used = self.rows.turns.values().filter(|turn| {
+                turn.goal_id == self.goal.goal_id
+                    && whose.is_none_or(|agent| turn.agent_id == *agent)
+                    && turn.bucket >= since
+                    && turn.slot != Slot::Returned
+                    && !ends(turn)
+            });
+            used.count() < limit.turns as usize
+        })
+    }
+
+    /// The one reason of a live Todo: the first that holds.
+    fn reason(&self, todo: &Todo) -> &'static str {
+        let turn = todo.turn_id.map(|turn_id| &self.rows.turns[&turn_id]);
+        let scope = self.writes_there(todo);
+        let all = [
+            ("user", self.is_persons(todo)),
+            ("time", self.comes_later(todo)),
+            ("unresolved", turn.is_some_and(|turn| matches!(turn.state, TurnState::Unresolved { .. }))),
+            ("held", turn.is_some_and(|turn| matches!(turn.state, TurnState::Held { .. }))),
+            ("mine", turn.is_some_and(|turn| self.is_mine(turn))),
+            ("peer", self.is_kept(todo, turn)),
+            (scope.unwrap_or_default(), scope.is_some()),
+            ("user", todo.counters.cancelled_deps > 0 || todo.counters.wake_lost && self.sleeps(todo)),
+            ("deps", todo.counters.unmet > 0),
+            ("gate", self.is_gated(todo) || self.needs_approval(todo)),
+            ("capability", self.lacks(todo)),
+            ("claimable", true),
+        ];
+        all.into_iter().find(|(_, holds)| *holds).unwrap().0
+    }
+
+    fn is_persons(&self, todo: &Todo) -> bool {
+        let agent_id = self.asker.viewer.agent_id;
+        let is_author = todo.reviews.as_ref().is_some_and(|reviewed| {
+            let last = self.rows.todos[reviewed].last_end.as_ref().and_then(|end| end.by.as_ref());
+            last == Some(agent_id)
+                || self.turns().any(|turn| turn.agent_id == *agent_id && turn.todo_id() == Some(reviewed))
+        });
+        matches!(todo.state, TodoState::Blocked { .. })
+            || matches!(todo.kind, TodoKind::Action | TodoKind::Blocker)
+            || todo.hold
+            || todo.excluded_agents.contains(agent_id)
+            || is_author
+    }
+
+    fn sleeps(&self, todo: &Todo) -> bool {
+        match &todo.state {
+            TodoState::Deferred { wake: Wake::After(at) } => *at > self.terms.now,
+            TodoState::Deferred { wake: Wake::TodoDone(_) | Wake::Gate(_) } => {
+                todo.counters.woken_at.is_none()
+            }
+            _ => false, // what is not put off does not sleep
+        }
+    }
+
+    fn comes_later(&self, todo: &Todo) -> bool {
+        let possible =
+            !todo.counters.wake_lost || matches!(todo.state, TodoState::Deferred { wake: Wake::After(_) });
+        let watched = todo.monitor.as_ref().filter(|_| todo.turn_id.is_none());
+        let due = watched.and_then(|monitor| Some(monitor.looked_at?.plus(monitor.every_ms)));
+        self.sleeps(todo) && possible || due.is_some_and(|due| due > self.terms.now)
+    }
+
+    fn is_mine(&self, turn: &Turn) -> bool {
+        let presented = self.asker.viewer.own_id == Some(turn.own_id);
+        let keeps = self.own(turn).is_some_and(|own| self.runs_on(own));
+        turn.agent_id == *self.asker.viewer.agent_id && (presented || keeps)
+    }
+
+    fn is_kept(&self, todo: &Todo, turn: Option<&Turn>) -> bool {
+        let reserved = todo.reserved.as_ref().filter(|_| turn.is_none());
+        let for_another =
+            |r: &Reserved| r.agent_id != *self.asker.viewer.agent_id && r.until > self.terms.now;
+        reserved.is_some_and(for_another)
+            || turn.and_then(|turn| self.own(turn)).is_some_and(|own| self.runs_on(own))
+    }
+
+    fn scopes(&self, todo: &Todo) -> Vec<ScopePath> {
+        if self.goal.boundary.exclusive_workspace {
+            return vec![ScopePath::whole_tree()];
+        }
+        todo.requires.write_scopes.iter().cloned().collect()
+    }
+
+    /// The reason that the owner of another Todo gives, who writes in the same place.
+    fn writes_there(&self, todo: &Todo) -> Option<&'static str> {
+        let tree = self.asker.viewer.workspace.or(self.goal.workspace.as_ref())?;
+        let exclusive = self.goal.boundary.exclusive_workspace;
+        let scopes = self.scopes(todo);
+        let wanted: Vec<_> = scopes
+            .iter()
+            .map(|scope| if exclusive { scope.clone() } else { tree.from_root(scope).unwrap() })
+            .collect();
+        let other = self.rows.todos.values().find(|other| {
+            let here = |own: &Ownership| {
+                own.workspace.as_ref().is_some_and(|theirs| theirs.shares_tree(tree))
+                    && self.runs_on(own)
+                    && own.scopes.iter().any(|scope| wanted.iter().any(|mine| scope.overlaps(mine)))
+            };
+            other.todo_id != todo.todo_id && other.ownership.as_ref().is_some_and(here)
+        })?;
+        Some(match self.rows.turns[&other.turn_id?].state {
+            TurnState::Unresolved { .. } => "unresolved",
+            TurnState::Held { .. } => "held",
+            _ => "peer", // every other state is at work
+        })
+    }
+
+    fn is_gated(&self, todo: &Todo) -> bool {
+        self.gates().any(|gate| match &gate.blocks {
+            Blocks::Goal => true,
+            Blocks::Todos(ids) => ids.contains(&todo.todo_id),
+        })
+    }
+
+    fn needs_approval(&self, todo: &Todo) -> bool {
+        let approved = |key: &Key| {
+            self.rows.gates.values().any(|gate| {
+                let counts = match (gate.standing_until, &gate.blocks) {
+                    (Some(until), _) => until > self.terms.now,
+                    (None, Blocks::Todos(ids)) => ids.contains(&todo.todo_id),
+                    (None, Blocks::Goal) => false,
+                };
+                let covers = match (&gate.scope, key) {
+                    (Some(Key::Path(wide)), Key::Path(narrow)) => wide.contains(narrow),
+                    (scope, key) => scope.as_ref() == Some(key),
+                };
+                let is_yes = matches!(gate.state, GateState::Approved { .. });
+                gate.goal_id == self.goal.goal_id && is_yes && counts && covers
+            })
+        };
+        let needed = |key: &Key| self.goal.boundary.needs_approval.iter().any(|need| need.matches(key));
+        todo.requires.keys().iter().any(|key| needed(key) && !approved(key))
+    }
+
+    fn lacks(&self, todo: &Todo) -> bool {
+        let has_tree = self.asker.viewer.workspace.is_some() || self.goal.workspace.is_some();
+        let has = &self.asker.viewer.capabilities;
+        (!self.scopes(todo).is_empty() && !has_tree)
+            || todo.requires.capabilities.iter().any(|key| !has.contains(key))
+    }
+
+    /// Nothing else that could be taken comes before it.
+    fn check_best(&self, chosen: &TodoId, reasons: &BTreeMap<&TodoId, &str>) {
+        let agent = &self.rows.agents[&(self.goal.goal_id.clone(), self.asker.viewer.agent_id.clone())];
+        let chosen = &self.rows.todos[chosen];
+        for (id, _) in reasons.iter().filter(|(_, reason)| **reason == "claimable") {
+            let other = &self.rows.todos[*id];
+            if other.todo_id == chosen.todo_id || !self.has_slot(Some(id)) {
+                continue;
+            }
+            let watched = [other, chosen].map(|todo| todo.kind == TodoKind::Monitor);
+            let looks = |todo: &Todo| todo.monitor.as_ref().and_then(|monitor| monitor.looked_at);
+            let before = match watched {
+                [true, false] if agent.looked_last => false,
+                [false, true] if agent.looked_last => true,
+                _ if other.priority != chosen.priority => other.priority < chosen.priority,
+                [true, false] => true,
+                [false, true] => false,
+                [true, true] if looks(other) != looks(chosen) => looks(other) < looks(chosen),
+                [true, true] | [false, false] => other.todo_id.number() < chosen.todo_id.number(),
+            };
+            assert!(!before, "{id} comes before {}", chosen.todo_id);
+        }
+    }
+}
+
+/// What obliges an agent, and what does not.
+#[test]
+fn must_attempt_work_is_said_of_what_is_work_and_of_nothing_else() {
+    use super::world::World;
+    let mut world = World::new();
+    assert!(!world.next("a", None).unwrap().obligation.must_attempt_work, "there is no Todo");
+    world.todo("it", |_| {});
+    let decided = world.next("a", None).unwrap();
+    assert!(matches!(decided.action, Action::Run { .. }) && decided.obligation.must_attempt_work);
+}
