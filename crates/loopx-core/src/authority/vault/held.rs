@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    authority::{EventFilter, Head, Meta, View, own_chain, verify},
+    authority::{
+        EventFilter, Flaw, Head, Meta, View,
+        audit::{Chain, walk},
+    },
     error::{Code, Error, Result},
     model::{AuthorityId, GoalId, IncarnationId, Timestamp},
 };
 
-/// How many Goals, or events, are read at once.
+/// How many Goals are read at once.
 const STEP: usize = 256;
 
 /// What a ledger holds.
@@ -60,23 +63,24 @@ impl Held {
 
 /// Walks every chain from its start to its head.
 ///
-/// Errors: `store_corrupt`, naming the Goal and the first event that does not fit; `store_*`.
+/// That rows are what their events come to is for an audit to say. Errors: `store_corrupt`, naming the Goal and the
+/// first event that does not fit; `store_*`.
 pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Result<Held> {
     let Some(Meta { authority_id, incarnation, stamp }) = view.meta()? else {
         return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
     };
-    let (mut events, _) = own_chain(view)?;
-    let own = view.own_head()?.unwrap_or(Head::START);
+    let own = walked(view, None, None)?;
+    let mut events = own.seq;
     let mut heads = BTreeMap::new();
     let mut after: Option<GoalId> = None;
     loop {
-        let page = view.goals(after.as_ref(), STEP)?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.goal_id.clone());
-        for goal in page {
-            let head = walk(view, &goal.goal_id)?;
+        let page = view.chains(after.as_ref(), STEP)?;
+        let Some((last, _)) = page.last() else { break };
+        after = Some(last.clone());
+        for (goal, head) in page {
+            let head = walked(view, Some(&goal), Some(head))?;
             events += head.seq;
-            heads.insert(goal.goal_id, head);
+            heads.insert(goal, head);
         }
     }
     let at_ms = Timestamp::from_ms(stamp.now_ms);
@@ -84,17 +88,18 @@ pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Re
     Ok(Held { schema, authority_id, incarnation, at_ms, goals, events, heads, own })
 }
 
-/// Walks the chain of a Goal to its head.
-fn walk(view: &mut dyn View, goal: &GoalId) -> Result<Head> {
-    let damaged = |text: String| Error::new(Code::StoreCorrupt, format!("{goal}: {text}"));
-    let head = view.head(goal)?.unwrap_or(Head::START);
-    let mut at = Head::START;
-    while at.seq < head.seq {
-        let records = view.events(&EventFilter { goal, after: at.seq }, STEP)?;
-        if records.is_empty() {
-            return Err(damaged(format!("events after {} are missing", at.seq)));
+/// The end of a chain that holds.
+fn walked(view: &mut dyn View, goal: Option<&GoalId>, head: Option<Head>) -> Result<Head> {
+    let walked = walk(view, goal.map_or(Chain::Own, Chain::Goal), head, &mut |_, _| Ok(()))?;
+    match Flaw::of_walk(goal, &walked) {
+        None => Ok(walked.whole),
+        Some(flaw) => {
+            let whose = goal.map_or("the ledger itself", GoalId::as_str);
+            Err(Error::new(
+                Code::StoreCorrupt,
+                format!("the history of {whose} does not hold: {}", flaw.text),
+            )
+            .detail("seq", flaw.seq))
         }
-        at = verify(at, &records).map_err(|e| damaged(e.message().to_owned()))?;
     }
-    if at == head { Ok(head) } else { Err(damaged("its chain does not end at its head".to_owned())) }
 }
