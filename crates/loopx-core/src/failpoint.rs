@@ -71,6 +71,12 @@ mod active {
         LedgerAfterBell "ledger.after_bell": "A decision is committed and those who wait were told; no answer was given.";
         PrivateBeforeCommit "private.before_commit": "Bodies are written and not committed.";
         PrivateAfterCommit "private.after_commit": "Bodies are committed; no fact points at them.";
+        MigrateKept "migrate.kept": "A database is copied before its migration; nothing of it is changed.";
+        MigrateRaised "migrate.raised": "A database has the tables of the newest schema, not committed.";
+        RestoreKept "restore.kept": "The ledger is kept as it is; nothing of it is replaced.";
+        RestoreTaken "restore.taken": "The ledger has the content of a backup, not committed.";
+        RestoreMade "restore.made": "A ledger is made from a backup, without a name; what lies in its place lies there still.";
+        RestoreAside "restore.aside": "What lay in the ledger's place is moved away; the new one has no name yet.";
         TurnAdmitted "turn.admitted": "A hosted Turn is admitted; its host was never described.";
         TurnDescribed "turn.described": "How the host is started is kept; no attempt was dispatched.";
         TurnDispatched "turn.dispatched": "An attempt is dispatched; its host was not started.";
@@ -96,6 +102,7 @@ mod active {
         UndoPathPlaced "undo.path_placed": "An undo put one path back.";
         UndoPlaced "undo.placed": "An undo put all back; nothing says that it has ended.";
         UndoEnded "undo.ended": "An undo says that it has ended; nobody was told.";
+        RepairArchived "repair.archived": "What a repair takes out of the ledger is kept beside it; nothing is taken out.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }
 

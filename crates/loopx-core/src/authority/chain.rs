@@ -13,6 +13,7 @@ use crate::{
 
 /// The end of a Goal's chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Head {
     /// The number of the last event, from 1; 0 before the first.
     pub seq: u64,
@@ -101,9 +102,18 @@ pub(super) fn link(head: &mut Head, linking: &Linking<'_>, events: Vec<Event>) -
     Ok(records)
 }
 
+/// The end of a chain after one more event, of which only the payload's digest is known.
+pub fn next_link(head: &Head, payload_digest: Digest) -> Head {
+    let seq = head.seq.saturating_add(1);
+    Head { seq, hash: linked(head, seq, payload_digest) }
+}
+
 /// The hash of the chain after one more event.
 pub(super) fn next(head: &Head, seq: u64, payload: &[u8]) -> Digest {
-    let digest = Digest::of(payload);
+    linked(head, seq, Digest::of(payload))
+}
+
+fn linked(head: &Head, seq: u64, digest: Digest) -> Digest {
     let mut bytes = [0; 72];
     bytes[..32].copy_from_slice(head.hash.as_bytes());
     bytes[32..40].copy_from_slice(&seq.to_be_bytes());

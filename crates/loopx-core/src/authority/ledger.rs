@@ -18,10 +18,11 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Writes},
+    kernel::{Facts, Read, Rows, Writes},
     model::{
-        Actor, Agent, AgentId, AuthorityId, Digest, Evidence, Gate, Goal, GoalId, IncarnationId, Limit, Noun,
-        NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn, Workspace,
+        Actor, Agent, AgentId, Amounts, AuthorityId, Bucket, Digest, Evidence, Gate, Goal, GoalId, IncarnationId,
+        Limit, MeterScope, Noun, NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
+        Workspace,
     },
 };
 
@@ -82,6 +83,17 @@ pub trait View {
     fn own_head(&mut self) -> Result<Option<Head>>;
     /// Stored events of the ledger itself, by number.
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>>;
+    /// The end of each Goal's chain, by the Goal's id, whatever state its rows are in.
+    fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>>;
+    /// What the meters of a Goal hold.
+    fn meters(&mut self, goal: &GoalId) -> Result<Meters>;
+    /// What first stands beside the rows of a Goal and says something else than they do: a column, a link. None where
+    /// a ledger keeps nothing beside them.
+    fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>>;
+    /// Every receipt by its operation; none in the place of one that cannot be read.
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>>;
+    /// Hands out the rows of a Goal as they lie, readable or not: the name of their place, and what lies there.
+    fn raw(&mut self, goal: &GoalId, each: &mut dyn FnMut(&'static str, Value) -> Result<()>) -> Result<()>;
     /// How many Todos of a Goal are counted under each bucket of [`crate::kernel::Index`].
     fn counts(&mut self, goal: &GoalId) -> Result<Count>;
     /// Goals, Todos and gates whose id or title holds a text, whatever its case: (id, title). A Goal's title is its
@@ -104,10 +116,48 @@ pub trait Tx: View {
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()>;
     /// Stores one decision: deltas, rows, events, receipt, time.
     fn store(&mut self, commit: Commit<'_>) -> Result<()>;
+    /// Lets a Goal's chain end at a head, and puts rows and meters in the place of those that lie there; a chain
+    /// without an event leaves no Goal.
+    fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()>;
+    /// Lets the ledger's own chain end after a number.
+    fn cut_own(&mut self, after: u64) -> Result<()>;
+    /// Puts a receipt in the place of what an operation returned before, if it returned anything.
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()>;
 }
+
+/// An operation, and what it returned.
+pub type Told = (OperationId, Option<StoredReceipt>);
 
 /// How many Todos are counted under each bucket.
 pub type Count = BTreeMap<String, u64>;
+
+/// The slots that meters hold.
+pub type Meters = BTreeMap<(MeterScope, Bucket), Held>;
+
+/// What a meter holds of one bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// Slots reserved or spent.
+    pub slots: u64,
+    /// Of what else is metered.
+    pub amounts: Amounts,
+}
+
+impl Held {
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is kept beside a row and does not agree with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    /// The row's id.
+    pub row: String,
+    /// What is kept beside it.
+    pub what: &'static str,
+}
 
 /// What a ledger knows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +206,8 @@ pub struct OwnCommit<'a> {
     pub stamp: Stamp,
     /// The limit of all Goals together, where it is changed; none within lifts it.
     pub limit: Option<Option<Limit>>,
+    /// The ledger's life from then on, where another begins.
+    pub incarnation: Option<IncarnationId>,
 }
 
 /// A receipt as it is stored.
@@ -180,9 +232,25 @@ pub struct StoredReceipt {
     pub negative: Option<Box<str>>,
     /// What it did.
     pub outcome: Value,
+    /// The life of the ledger that began without what it did; none where that stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<IncarnationId>,
 }
 
 impl StoredReceipt {
+    /// The receipt, where what it tells of still stands: what was cut away is neither told nor done anew.
+    ///
+    /// Errors: `operation_conflict`.
+    pub(crate) fn standing(self, operation_id: &OperationId) -> Result<Self> {
+        let Some(incarnation) = self.cut else { return Ok(self) };
+        let message = format!(
+            "what the operation {operation_id} did was cut from the history, and is not done again under its id"
+        );
+        Err(Error::new(Code::OperationConflict, message)
+            .detail("operation_id", operation_id.as_str())
+            .detail("incarnation", incarnation.to_string()))
+    }
+
     pub(crate) fn into_receipt(self, operation_id: OperationId, replayed: bool) -> Receipt {
         let negative = self
             .negative

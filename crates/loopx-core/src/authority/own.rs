@@ -8,14 +8,17 @@ use serde_json::{Value, json};
 use super::{
     Authority,
     chain::{self, Head, Record},
-    clock::{self, Reading, Stamp},
-    ledger::{Meta, OwnCommit, StoredReceipt, View},
+    clock::{self, Stamp},
+    incarnation::{Cause, Cut},
+    ledger::{OwnCommit, StoredReceipt, Tx, View},
     submit::{conflict, ours},
 };
 use crate::{
     error::{Code, Error, Result},
     kernel::check_limit,
-    model::{Actor, Assurance, Digest, Limit, OperationId, Provenance, Receipt, Timestamp},
+    model::{
+        Actor, Assurance, Digest, IncarnationId, Limit, OperationId, Provenance, Receipt, ShortText, Timestamp,
+    },
 };
 
 /// How many events are read at once.
@@ -43,11 +46,35 @@ pub enum OwnEvent {
         /// The ledger's time from then on.
         now: Timestamp,
     },
+    /// Another life of the ledger began.
+    Incarnated {
+        /// Why.
+        cause: Cause,
+        /// The life before.
+        parent: IncarnationId,
+        /// The life from then on.
+        incarnation: IncarnationId,
+        /// Where chains of the life before were cut.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cuts: Vec<Cut>,
+        /// The file in the profile's folder in which what was cut is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archive: Option<ShortText>,
+    },
     /// A person set, or lifted, the limit of all Goals together.
     LimitSet {
         /// The limit; none lifts it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
+    },
+    /// The ledger's file was brought to a newer schema.
+    SchemaMigrated {
+        /// The schema it had.
+        from: i32,
+        /// The schema it has.
+        to: i32,
+        /// The digest of the file in which it is kept as it was.
+        kept: Digest,
     },
 }
 
@@ -76,20 +103,29 @@ impl Authority {
     /// Errors: `user_only`, `unauthenticated`, `operation_conflict`, `not_found` before the ledger was founded, `store_*`.
     pub fn accept_clock(&mut self, asked: &Asked) -> Result<Option<Receipt>> {
         let digest = Digest::of_value(&json!({"actor": asked.actor, "own": "accept_clock"}))?;
-        self.change(asked, "accept the clock", digest, &mut |meta, reading| {
-            let before = clock::advance(&meta.stamp, reading);
-            if !before.clock_jump {
-                return Ok(None);
+        let Self { ledger, clock, ours: of, .. } = self;
+        let mut receipt = None;
+        ledger.write(&mut |tx| {
+            let meta = ours(tx.meta()?, of.expects)?;
+            receipt = replayed(tx, asked, digest)?;
+            if receipt.is_some() {
+                return Ok(());
             }
-            let stamp = clock::accept(&meta.stamp, reading);
+            // A replay returns what was returned before; there is nothing to agree to.
+            authorize(asked, "accept the clock")?;
+            let reading = clock.read()?;
+            let before = clock::advance(&meta.stamp, &reading);
+            if !before.clock_jump {
+                return Ok(());
+            }
+            let stamp = clock::accept(&meta.stamp, &reading);
             let [before, now] = [before.now_ms, stamp.now_ms].map(Timestamp::from_ms);
-            Ok(Some(Change {
-                event: OwnEvent::ClockAccepted { before, now },
-                outcome: json!({"clock_accepted": {"before_ms": before, "now_ms": now}}),
-                stamp,
-                limit: None,
-            }))
-        })
+            let outcome = json!({"clock_accepted": {"before_ms": before, "now_ms": now}});
+            receipt =
+                Some(store(tx, asked, digest, stamp, OwnEvent::ClockAccepted { before, now }, outcome)?);
+            Ok(())
+        })?;
+        Ok(receipt)
     }
 
     /// Sets, or lifts, the limit of all Goals together.
@@ -98,85 +134,85 @@ impl Authority {
     /// `not_found` before the ledger was founded, `store_*`.
     pub fn set_limit(&mut self, asked: &Asked, limit: Option<Limit>) -> Result<Receipt> {
         let digest = Digest::of_value(&json!({"actor": asked.actor, "own": "set_limit", "limit": limit}))?;
-        let set = self.change(asked, "limit all Goals together", digest, &mut |meta, reading| {
-            limit.as_ref().map_or(Ok(()), check_limit)?;
-            Ok(Some(Change {
-                event: OwnEvent::LimitSet { limit },
-                outcome: json!({"limit": limit}),
-                stamp: clock::advance(&meta.stamp, reading),
-                limit: Some(limit),
-            }))
-        })?;
-        set.ok_or_else(|| Error::from(Code::Internal))
-    }
-
-    /// Writes one change of the ledger itself, or returns what the same operation returned before. None where there is
-    /// nothing to change.
-    fn change(
-        &mut self,
-        asked: &Asked,
-        verb: &str,
-        digest: Digest,
-        job: &mut dyn FnMut(&Meta, &Reading) -> Result<Option<Change>>,
-    ) -> Result<Option<Receipt>> {
         let Self { ledger, clock, ours: of, .. } = self;
         let mut receipt = None;
         ledger.write(&mut |tx| {
             let meta = ours(tx.meta()?, of.expects)?;
-            let id = &asked.operation_id;
-            if let Some(stored) = tx.receipt(id)? {
-                if stored.digest != digest {
-                    return Err(conflict(id));
-                }
-                receipt = Some(stored.into_receipt(id.clone(), true));
+            receipt = replayed(tx, asked, digest)?;
+            if receipt.is_some() {
                 return Ok(());
             }
-            // A replay returns what was returned before; there is nothing to agree to.
-            authorize(asked, verb)?;
-            let Some(Change { event, outcome, stamp, limit }) = job(&meta, &clock.read()?)? else {
-                return Ok(());
-            };
-            let now = Timestamp::from_ms(stamp.now_ms);
-            let head = tx.own_head()?.unwrap_or(Head::START);
-            let record = linked(&head, asked, now, event)?;
-            let stored = StoredReceipt {
-                digest,
-                actor: asked.actor.clone(),
-                provenance: asked.provenance,
-                goal_id: None,
-                at: now,
-                seq: record.seq,
-                negative: None,
-                outcome,
-            };
-            tx.store_own(OwnCommit { record, operation_id: id, receipt: &stored, stamp, limit })?;
-            receipt = Some(stored.into_receipt(id.clone(), false));
+            authorize(asked, "limit all Goals together")?;
+            limit.as_ref().map_or(Ok(()), check_limit)?;
+            let stamp = clock::advance(&meta.stamp, &clock.read()?);
+            let outcome = json!({"limit": limit});
+            receipt = Some(store(tx, asked, digest, stamp, OwnEvent::LimitSet { limit }, outcome)?);
             Ok(())
         })?;
-        Ok(receipt)
+        receipt.ok_or_else(|| Error::from(Code::Internal))
     }
 }
 
-/// A change of the ledger itself that is to be written.
-struct Change {
-    event: OwnEvent,
-    outcome: Value,
-    stamp: Stamp,
-    limit: Option<Option<Limit>>,
+/// What the operation returned before, if it was asked for before.
+///
+/// Errors: `operation_conflict`, `store_*`.
+pub(super) fn replayed(
+    view: &mut (impl View + ?Sized),
+    asked: &Asked,
+    digest: Digest,
+) -> Result<Option<Receipt>> {
+    let id = &asked.operation_id;
+    match view.receipt(id)?.map(|stored| stored.standing(id)).transpose()? {
+        Some(stored) if stored.digest != digest => Err(conflict(id)),
+        stored => Ok(stored.map(|stored| stored.into_receipt(id.clone(), true))),
+    }
 }
 
-/// What is the whole ledger's is a person's to change, and never stated alone.
-fn authorize(asked: &Asked, verb: &str) -> Result<()> {
+/// Stores an event of the ledger itself, and what its operation returns.
+pub(super) fn store(
+    tx: &mut dyn Tx,
+    asked: &Asked,
+    digest: Digest,
+    stamp: Stamp,
+    body: OwnEvent,
+    outcome: Value,
+) -> Result<Receipt> {
+    let now = Timestamp::from_ms(stamp.now_ms);
+    let head = tx.own_head()?.unwrap_or(Head::START);
+    let limit = match &body {
+        OwnEvent::LimitSet { limit } => Some(*limit),
+        OwnEvent::ClockAccepted { .. } | OwnEvent::Incarnated { .. } | OwnEvent::SchemaMigrated { .. } => None,
+    };
+    let record = linked(&head, asked, now, body)?;
+    let stored = StoredReceipt {
+        digest,
+        actor: asked.actor.clone(),
+        provenance: asked.provenance,
+        goal_id: None,
+        at: now,
+        seq: record.seq,
+        negative: None,
+        outcome,
+        cut: None,
+    };
+    let id = &asked.operation_id;
+    let (operation_id, receipt) = (id, &stored);
+    tx.store_own(OwnCommit { record, operation_id, receipt, stamp, incarnation: None, limit })?;
+    Ok(stored.into_receipt(id.clone(), false))
+}
+
+/// The ledger itself is a person's to vouch for, and never stated alone. `act` follows `may` and `to`.
+pub(super) fn authorize(asked: &Asked, act: &str) -> Result<()> {
     if !asked.actor.is_user() || asked.provenance.contained.is_some() {
-        return Err(Error::new(Code::UserOnly, format!("only a person may {verb}")));
+        return Err(Error::new(Code::UserOnly, format!("only a person may {act}")));
     }
     if asked.provenance.assurance == Assurance::Proven {
         return Ok(());
     }
-    Err(Error::new(Code::Unauthenticated, format!("to {verb} needs proof that {} asks", asked.actor)))
+    Err(Error::new(Code::Unauthenticated, format!("to {act} needs proof that {} asks", asked.actor)))
 }
 
-fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
+pub(super) fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
     let seq = head.seq + 1;
     let Asked { operation_id, actor, provenance } = asked.clone();
     let envelope = OwnEnvelope { seq, at, operation_id, actor, provenance, body };

@@ -214,9 +214,13 @@ impl Authority {
     }
 
     /// What an operation returned, if it was ever submitted.
+    ///
+    /// Errors: `operation_conflict` where that was cut from the history; `store_*`.
     pub fn receipt(&mut self, operation_id: &OperationId) -> Result<Option<Receipt>> {
         let found = self.read(|view| view.receipt(operation_id))?;
-        Ok(found.map(|stored| stored.into_receipt(operation_id.clone(), true)))
+        found
+            .map(|stored| Ok(stored.standing(operation_id)?.into_receipt(operation_id.clone(), true)))
+            .transpose()
     }
 
     /// What a decision would be made under now, without writing that time passed.
@@ -265,6 +269,8 @@ impl Authority {
             // Before the receipt: another authority's ledger may hold one of the same operation.
             let meta = ours(tx.meta()?, of.expects)?;
             if let Some(stored) = tx.receipt(&operation.operation_id)? {
+                // Before the digest is looked at: what stood under another wish is gone just as well.
+                let stored = stored.standing(&operation.operation_id)?;
                 if stored.digest != digest {
                     return Err(conflict(&operation.operation_id));
                 }
@@ -290,7 +296,7 @@ impl<C> Operation<C> {
     }
 }
 
-fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
+pub(super) fn terms(meta: &Meta, stamp: &Stamp, strict: bool) -> Terms {
     Terms {
         authority_id: meta.authority_id,
         incarnation: meta.incarnation,
@@ -356,7 +362,7 @@ pub(super) fn load(view: &mut dyn View, operation: &Operation<Input>, facts: &mu
     Ok(())
 }
 
-fn decide(
+pub(super) fn decide(
     tx: &mut dyn Tx,
     operation: &Operation<Input>,
     digest: crate::model::Digest,
@@ -394,6 +400,7 @@ fn decide(
         seq: head.seq,
         negative: decision.negative.map(|code| code.as_str().into()),
         outcome,
+        cut: None,
     };
     tx.store(Commit {
         goal_id: &operation.goal_id,

@@ -216,6 +216,9 @@ macro_rules! row {
                     self.changed.$rows.insert(key.clone());
                     Ok(row)
                 }
+                // Over a whole ledger every row is here: an event that changes another is damaged, no rule broken.
+                None if self.complete => Err(Error::from(Code::StoreCorrupt)
+                    .internal(format_args!("an event changes {} {key:?}, which there is not", $what))),
                 None => Err(unasked($what, format_args!("{key:?}"))),
             }
         }
@@ -286,7 +289,6 @@ impl Facts {
     }
 
     /// Moves the moment, as a fold goes from event to event.
-    #[cfg(test)]
     pub(crate) fn set_now(&mut self, now: Timestamp) {
         self.terms.now = now;
     }
@@ -492,6 +494,16 @@ impl Facts {
             }
         }
         self.deltas.push(delta);
+    }
+
+    /// Takes the set-wise changes so far, as a fold does that keeps the meters itself.
+    pub(crate) fn take_deltas(&mut self) -> Vec<Delta> {
+        std::mem::take(&mut self.deltas)
+    }
+
+    /// Every row, of a fold that is over.
+    pub(crate) fn into_rows(self) -> Rows {
+        self.rows
     }
 
     /// What has to be written.

@@ -57,6 +57,16 @@ pub enum MeterScope {
     Agent(GoalId, AgentId),
 }
 
+impl MeterScope {
+    /// The Goal it is of; none for what is summed over all of them.
+    pub const fn goal(&self) -> Option<&GoalId> {
+        match self {
+            Self::Authority => None,
+            Self::Goal(goal) | Self::Agent(goal, _) => Some(goal),
+        }
+    }
+}
+
 /// What became of the one slot that a Turn's admission reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

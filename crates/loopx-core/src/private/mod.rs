@@ -25,9 +25,11 @@ use crate::{
 const NAME: &str = "the private store";
 const ID_MAX_BYTES: usize = 160;
 
-const SCHEMA: Schema = Schema {
+/// The file of bodies.
+pub(crate) const SCHEMA: Schema = Schema {
     name: NAME,
     application_id: 0x4c6f_7050,
+    first: 1,
     oldest: 1,
     newest: 1,
     ddl: "CREATE TABLE bodies(

@@ -16,6 +16,7 @@ mod moments;
 mod noun;
 mod page;
 mod quota;
+mod proof;
 mod status;
 mod timeline;
 mod todo;
@@ -27,7 +28,7 @@ pub use agent::{AgentPage, AgentRow, agent, agents};
 pub use budget::{amount_of, amounts, limited, span};
 pub use decision::{Inquiry, decision, decisions, sighted};
 pub use evidence::{EvidenceQuery, EvidenceRow, evidence, evidences};
-pub use export::{EventExport, GoalExport, ReceiptExport, export};
+pub use export::{ChainExport, EventExport, GoalExport, ReceiptExport, check_chain, export, export_chain};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
@@ -35,10 +36,14 @@ pub use moments::with_units;
 pub use noun::{NounRow, noun, nouns};
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use quota::{Budget, BudgetRow, CeilingRow, SpendBy, SpendRow, budget, spending};
+pub use proof::{
+    Checked, PROOF_MAX_BYTES, Proof, SCHEMA as PROOF_SCHEMA, against, against_ledger, check as check_proof,
+    prove, read as read_proof,
+};
 pub use status::{
     Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, Which, status,
 };
-pub use timeline::{LogQuery, LogRow, log};
+pub use timeline::{History, LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};
 pub use turn::{TurnQuery, TurnRow, last_ended, left, left_of, turns, word};
 pub use why::{Because, why_gate, why_goals, why_todo};

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, status, todos};
 use crate::{
     authority::{
-        Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, NounFilter, Record,
-        StoredReceipt, TodoFilter, TurnFilter, View,
+        Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, NounFilter, Record,
+        StoredReceipt, Stray, TodoFilter, Told, TurnFilter, View,
     },
     error::Result,
     kernel::{
@@ -261,6 +261,27 @@ impl View for Counting<'_> {
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>> {
         let rows = self.view.events(filter, limit);
         self.count(rows)
+    }
+    fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>> {
+        let rows = self.view.chains(after, limit);
+        self.count(rows)
+    }
+    fn meters(&mut self, goal: &GoalId) -> Result<Meters> {
+        self.view.meters(goal)
+    }
+    fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
+        self.view.stray(goal)
+    }
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+        let rows = self.view.receipts(after, limit);
+        self.count(rows)
+    }
+    fn raw(
+        &mut self,
+        goal: &GoalId,
+        each: &mut dyn FnMut(&'static str, serde_json::Value) -> Result<()>,
+    ) -> Result<()> {
+        self.view.raw(goal, each)
     }
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {
         self.view.counts(goal)

@@ -14,7 +14,7 @@ use super::{
     words::plain,
 };
 use crate::{
-    authority::{Envelope, EventFilter, View},
+    authority::{Envelope, EventFilter, Flaw, Head, Record, View, chain_flaw, verify},
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
@@ -74,17 +74,46 @@ pub struct LogQuery<'a> {
     pub since: Option<Timestamp>,
 }
 
+/// A page of a Goal's history.
+#[derive(Debug, Serialize)]
+pub struct History {
+    /// Its rows, newest first, and where the next page starts.
+    #[serde(flatten)]
+    pub page: Listed<OwnerView<LogRow>>,
+    /// Why events from a number on are not shown: the chain does not hold there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Flaw>,
+}
+
 /// A page of a Goal's history for its owner, newest first; the cursor is the number of the last event that was shown.
 ///
-/// Errors: `not_found`; `store_corrupt` for an event that cannot be read.
-pub fn log(
+/// Where an event that would be shown does not follow from the one before it, or cannot be read, only those before the
+/// first bad one are shown, and that is said. Errors: `not_found`, `store_*`.
+pub fn log(view: &mut dyn View, terms: &Terms, query: &LogQuery<'_>, slice: Slice<'_>) -> Result<History> {
+    named(view, terms, query.goal)?;
+    let head = view.head(query.goal)?.unwrap_or(Head::START);
+    if let Some(page) = page(view, terms, query, slice, head)? {
+        return Ok(History { page, finding: None });
+    }
+    let finding = chain_flaw(view, query.goal)?;
+    let last = finding.as_ref().and_then(|flaw| flaw.seq).map_or(0, |bad| bad.saturating_sub(1));
+    let before = view.events(&EventFilter { goal: query.goal, after: last.saturating_sub(1) }, 1)?.pop();
+    let head = before
+        .filter(|record| record.seq == last)
+        .map_or(Head::START, |record| Head { seq: record.seq, hash: record.hash });
+    let page = page(view, terms, query, slice, head)?;
+    Ok(History { page: page.unwrap_or(Listed { items: Vec::new(), next_cursor: None }), finding })
+}
+
+/// A page of a chain that ends at `end`; none where an event on it does not hold.
+fn page(
     view: &mut dyn View,
     terms: &Terms,
     query: &LogQuery<'_>,
     slice: Slice<'_>,
-) -> Result<Listed<OwnerView<LogRow>>> {
-    named(view, terms, query.goal)?;
-    let head = view.head(query.goal)?.map_or(0, |head| head.seq);
+    end: Head,
+) -> Result<Option<Listed<OwnerView<LogRow>>>> {
+    let head = end.seq;
     // Events below this number are still to be looked at.
     let mut below = match slice.after {
         Some(text) => text.parse::<u64>().map_err(|_| bad_cursor(text))?.min(head.saturating_add(1)),
@@ -95,16 +124,20 @@ pub fn log(
     while below > 1 {
         let first = below.saturating_sub(u64::try_from(step).unwrap_or(u64::MAX)).max(1);
         let count = usize::try_from(below - first).unwrap_or(STEP);
-        let mut records = view.events(&EventFilter { goal: query.goal, after: first - 1 }, count)?;
+        // One event more tells what the first of the page follows from.
+        let after = first.saturating_sub(2);
+        let more = usize::from(first > 1);
+        let records = view.events(&EventFilter { goal: query.goal, after }, count + more)?;
+        let Some(mut records) = linked(records, after, count, end) else { return Ok(None) };
         records.reverse();
         for record in records {
-            let envelope = Envelope::decode(&record.payload)?;
+            let Ok(envelope) = Envelope::decode(&record.payload) else { return Ok(None) };
             if query.since.is_some_and(|since| envelope.at < since) {
-                return Ok(Listed { items, next_cursor: None });
+                return Ok(Some(Listed { items, next_cursor: None }));
             }
             if slice.is_full(items.len()) {
                 let next_cursor = Some((envelope.seq + 1).to_string());
-                return Ok(Listed { items, next_cursor });
+                return Ok(Some(Listed { items, next_cursor }));
             }
             let row = row(view, terms, envelope)?;
             if query.todo.is_none_or(|todo| row.todo_ids.contains(todo)) {
@@ -113,7 +146,24 @@ pub fn log(
         }
         below = first;
     }
-    Ok(Listed { items, next_cursor: None })
+    Ok(Some(Listed { items, next_cursor: None }))
+}
+
+/// The last `count` of some records, if each follows from the one before it and the last is the end where it has to be.
+fn linked(records: Vec<Record>, after: u64, count: usize, end: Head) -> Option<Vec<Record>> {
+    let mut shown = records;
+    let mut link = Head::START;
+    if shown.len() > count {
+        let before = shown.remove(0);
+        link = Head { seq: before.seq, hash: before.hash };
+        if before.seq != after + 1 {
+            return None;
+        }
+    }
+    verify(link, &shown).ok()?;
+    let last = shown.last()?;
+    let reaches = last.seq < end.seq || (last.seq, last.hash) == (end.seq, end.hash);
+    (shown.len() == count && reaches).then_some(shown)
 }
 
 fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow> {

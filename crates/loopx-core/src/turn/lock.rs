@@ -118,6 +118,17 @@ fn own_name() -> Result<Vec<u8>> {
     serde_json::to_vec(&Identity::own()).map_err(|e| Error::from(Code::Internal).internal(e))
 }
 
+/// A Turn that something of this machine works on: its driver, or a guardian that outlived him. Looked at, never taken.
+pub fn at_work(locks: &Path) -> Option<TurnId> {
+    read_dir(locks).ok()?.flatten().find_map(|entry| {
+        let name = entry.file_name();
+        let name = name.to_str()?.strip_prefix(PREFIX)?;
+        let guarded = || Some(name.strip_suffix(GUARD_SUFFIX)?.rsplit_once('.')?.0);
+        let turn_id = name.strip_suffix(SUFFIX).or_else(guarded)?.parse().ok()?;
+        (seen(&entry.path()) == Some(Seen::Alive)).then_some(turn_id)
+    })
+}
+
 /// The lock of the guardian of one attempt: held until all that it guards has ended.
 #[derive(Debug)]
 pub(super) struct GuardLock(Latch);

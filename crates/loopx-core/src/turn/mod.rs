@@ -48,7 +48,7 @@ pub use criteria::{Checked, check_criteria};
 pub use driver::{Admitted, Start, admit, drive, negative};
 pub use guard::{GUARD_WORD, Guarding, guardian};
 pub use host::{Host, Hosting, Hosts, Job, Judged};
-pub use lock::DriverLock;
+pub use lock::{DriverLock, at_work};
 pub use prove::{Proved, end_left, minted_id, prove, prove_all};
 pub use reach::{in_the_way, prove_after, prove_before, prove_each};
 pub use resume::{resume, starts_again};

@@ -1,6 +1,7 @@
 //! Tests of the `loopx-core` binary as a process.
 
 mod actors;
+mod audit;
 mod cli;
 mod desk;
 mod doctor;
@@ -22,4 +23,5 @@ mod tokens;
 mod traced;
 mod turn;
 mod unprinted;
+mod vault;
 mod wording;

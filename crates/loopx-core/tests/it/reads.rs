@@ -26,7 +26,12 @@ const READS: &[&[&str]] = &[
     &["log"],
     &["find", "one"],
     &["doctor"],
+    &["audit", "verify"],
+    &["audit", "verify", "--chain-only"],
+    &["audit", "export"],
+    &["doctor", "--repair", "--dry-run"],
     &["token", "list"],
+    &["reward", "list"],
 ];
 
 /// The verbs that the reference calls reading ones.
@@ -53,7 +58,9 @@ fn a_read_changes_no_byte() {
     let gate = opened["gate"]["gate_id"].as_str().unwrap();
     let added = desk.ok(&["evidence", "add", "https://example.org/1", "--kind", "url"]);
     let evidence = added["evidence"]["evidence_id"].as_str().unwrap();
-    let more: [&[&str]; 8] = [
+    std::fs::write(desk.folder().join("chain.jsonl"), desk.call(&["audit", "export"]).out).unwrap();
+    let more: [&[&str]; 9] = [
+        &["verify", "chain.jsonl"],
         &["turn", "list"],
         &["turn", "plan", "--agent", "coder"],
         &["turn", "show", turn],

@@ -5,6 +5,7 @@
 mod across;
 mod actors;
 mod attention;
+mod audit;
 mod batch;
 mod completions;
 mod decision;
@@ -24,6 +25,7 @@ mod plans;
 mod play;
 mod quota;
 mod random;
+mod repair;
 mod replay;
 mod results;
 mod rewards;

@@ -25,6 +25,7 @@ pub(super) fn receipt(goal: &GoalId) -> StoredReceipt {
         seq: 1,
         negative: Some(Code::GateOpened.as_str().into()),
         outcome: serde_json::json!({"note": "\u{4e2d}", "n": [1, 2]}),
+        cut: None,
     }
 }
 

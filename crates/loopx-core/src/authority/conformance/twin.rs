@@ -4,13 +4,15 @@
 
 use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 
+use serde_json::Value;
+
 use super::super::{
-    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, NounFilter, OwnCommit, Record,
-    StoredReceipt, TodoFilter, TurnFilter, Tx, View,
+    Commit, Count, EventFilter, GateFilter, Head, Ledger, MemoryLedger, Meta, Meters, NounFilter, OwnCommit,
+    Record, StoredReceipt, Stray, TodoFilter, Told, TurnFilter, Tx, View,
 };
 use crate::{
     error::Result,
-    kernel::{Facts, Read},
+    kernel::{Facts, Read, Rows},
     model::{Agent, Evidence, Gate, Goal, GoalId, Noun, OperationId, Todo, TodoId, Turn, Workspace},
 };
 
@@ -172,6 +174,31 @@ macro_rules! ask_both {
                 same(self.memory.own_events(after, limit), self.other.own_events(after, limit))
             }
 
+            fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>> {
+                same(self.memory.chains(after, limit), self.other.chains(after, limit))
+            }
+
+            fn meters(&mut self, goal: &GoalId) -> Result<Meters> {
+                same(self.memory.meters(goal), self.other.meters(goal))
+            }
+
+            fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
+                same(self.memory.stray(goal), self.other.stray(goal))
+            }
+
+            fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+                same(self.memory.receipts(after, limit), self.other.receipts(after, limit))
+            }
+
+            /// How rows lie is each ledger's own.
+            fn raw(
+                &mut self,
+                goal: &GoalId,
+                each: &mut dyn FnMut(&'static str, Value) -> Result<()>,
+            ) -> Result<()> {
+                self.other.raw(goal, each)
+            }
+
             fn counts(&mut self, goal: &GoalId) -> Result<Count> {
                 same(self.memory.counts(goal), self.other.counts(goal))
             }
@@ -202,6 +229,18 @@ impl Tx for Both<'_> {
 
     fn store(&mut self, commit: Commit<'_>) -> Result<()> {
         same(self.memory.store(commit.clone()), self.other.store(commit))
+    }
+
+    fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()> {
+        same(self.memory.rebuild(goal, head, rows, meters), self.other.rebuild(goal, head, rows, meters))
+    }
+
+    fn cut_own(&mut self, after: u64) -> Result<()> {
+        same(self.memory.cut_own(after), self.other.cut_own(after))
+    }
+
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+        same(self.memory.put_receipt(id, receipt), self.other.put_receipt(id, receipt))
     }
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {

@@ -1,13 +1,13 @@
 //! Owns the storing of one decision in memory.
 
 use super::{
-    super::{Commit, Meta, OwnCommit, Tx},
+    super::{Commit, Head, Meta, Meters, OwnCommit, StoredReceipt, Tx},
     State,
 };
 use crate::{
     error::Result,
     kernel::{Delta, Rows, Target},
-    model::Amounts,
+    model::{Amounts, GoalId, OperationId},
 };
 
 impl Tx for State {
@@ -24,7 +24,53 @@ impl Tx for State {
         self.receipts.insert(commit.operation_id.clone(), commit.receipt.clone());
         if let Some(meta) = &mut self.meta {
             meta.stamp = commit.stamp;
+            meta.incarnation = commit.incarnation.unwrap_or(meta.incarnation);
         }
+        Ok(())
+    }
+
+    fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()> {
+        let here = &mut self.rows;
+        here.goals.retain(|id, _| id != goal);
+        here.agents.retain(|(of, _), _| of != goal);
+        here.todos.retain(|id, _| id.goal() != goal);
+        here.texts.retain(|id, _| id.goal() != goal);
+        here.turns.retain(|_, row| row.goal_id != *goal);
+        here.gates.retain(|_, row| row.goal_id != *goal);
+        here.evidence.retain(|_, row| row.goal_id != *goal);
+        here.nouns.retain(|_, row| row.goal_id() != goal);
+        self.meters.retain(|(scope, _), _| scope.goal() != Some(goal));
+        self.amounts.retain(|(scope, _), _| scope.goal() != Some(goal));
+        if head.seq == 0 {
+            self.heads.remove(goal);
+            self.events.remove(goal);
+            return Ok(());
+        }
+        let Rows { goals, agents, todos, texts, turns, gates, evidence, nouns } = rows.clone();
+        here.goals.extend(goals);
+        here.agents.extend(agents);
+        here.todos.extend(todos);
+        here.texts.extend(texts);
+        here.turns.extend(turns);
+        here.gates.extend(gates);
+        here.evidence.extend(evidence);
+        here.nouns.extend(nouns);
+        let slots = meters.iter().filter(|(_, held)| held.slots > 0);
+        self.meters.extend(slots.map(|(key, held)| (key.clone(), held.slots)));
+        let amounts = meters.iter().filter(|(_, held)| held.amounts != Amounts::default());
+        self.amounts.extend(amounts.map(|(key, held)| (key.clone(), held.amounts)));
+        self.heads.insert(goal.clone(), head);
+        self.events.entry(goal.clone()).or_default().retain(|record| record.seq <= head.seq);
+        Ok(())
+    }
+
+    fn cut_own(&mut self, after: u64) -> Result<()> {
+        self.own_events.retain(|record| record.seq <= after);
+        Ok(())
+    }
+
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+        self.receipts.insert(id.clone(), receipt.clone());
         Ok(())
     }
 

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::{
     super::{
-        Count, EventFilter, GateFilter, Head, Meta, NounFilter, Record, StoredReceipt, TodoFilter,
-        TurnFilter, View, ledger::cursor,
+        Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
+        TodoFilter, Told, TurnFilter, View, ledger::cursor,
     },
     State,
 };
 use crate::{
-    error::Result,
+    error::{Code, Error, Result},
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Amounts, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId,
@@ -141,6 +143,53 @@ impl View for State {
 
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
         Ok(self.own_events.iter().filter(|record| record.seq > after).take(limit).cloned().collect())
+    }
+
+    fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>> {
+        let later = self.heads.iter().filter(|(goal, _)| after.is_none_or(|after| *goal > after));
+        Ok(later.take(limit).map(|(goal, head)| (goal.clone(), *head)).collect())
+    }
+
+    fn meters(&mut self, goal: &GoalId) -> Result<Meters> {
+        let mut held = Meters::new();
+        for (key, slots) in self.meters.iter().filter(|((scope, _), _)| scope.goal() == Some(goal)) {
+            held.entry(key.clone()).or_default().slots = *slots;
+        }
+        for (key, amounts) in self.amounts.iter().filter(|((scope, _), _)| scope.goal() == Some(goal)) {
+            held.entry(key.clone()).or_default().amounts = *amounts;
+        }
+        Ok(held)
+    }
+
+    fn stray(&mut self, _: &GoalId) -> Result<Option<Stray>> {
+        Ok(None)
+    }
+
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+        let later = self.receipts.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        Ok(later.take(limit).map(|(id, receipt)| (id.clone(), Some(receipt.clone()))).collect())
+    }
+
+    fn raw(&mut self, goal: &GoalId, each: &mut dyn FnMut(&'static str, Value) -> Result<()>) -> Result<()> {
+        let mut hand = |place, row: serde_json::Result<Value>| {
+            each(place, row.map_err(|e| Error::from(Code::Internal).internal(e))?)
+        };
+        if let Some(row) = self.rows.goals.get(goal) {
+            hand("goals", serde_json::to_value(row))?;
+        }
+        for row in self.rows.todos.values().filter(|row| row.todo_id.goal() == goal) {
+            hand("todos", serde_json::to_value(row))?;
+        }
+        for row in self.rows.turns.values().filter(|row| row.goal_id == *goal) {
+            hand("turns", serde_json::to_value(row))?;
+        }
+        for row in self.rows.gates.values().filter(|row| row.goal_id == *goal) {
+            hand("gates", serde_json::to_value(row))?;
+        }
+        for row in self.rows.evidence.values().filter(|row| row.goal_id == *goal) {
+            hand("evidence", serde_json::to_value(row))?;
+        }
+        Ok(())
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {

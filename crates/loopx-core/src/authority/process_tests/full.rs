@@ -102,6 +102,45 @@ fn a_full_filesystem_is_disk_full_and_loses_nothing() {
 }
 
 #[test]
+fn a_restore_that_finds_no_space_leaves_all_as_it_was() {
+    let Some(mount) = Mount::new(1536) else { return };
+    let home = mount.file("home");
+    ledger::fill_with_backup(&home);
+    let mut ballast = 1536 * 1024;
+    while ballast > 0 && fs::write(mount.file("ballast"), vec![1_u8; ballast]).is_err() {
+        ballast -= 4096;
+    }
+    assert_eq!(code(ledger::restore(&home)), Code::DiskFull);
+    assert!(!ledger::is_restored(&home) && ledger::todos(&home) == 4);
+    let left = fs::read_dir(home.join("profiles/default/backups")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "nothing half-written lies there");
+    mount.enlarge();
+    ledger::restore(&home).unwrap();
+    assert!(ledger::is_restored(&home) && ledger::todos(&home) == 3);
+}
+
+#[test]
+fn a_migration_that_finds_no_space_leaves_all_as_it_was() {
+    let Some(mount) = Mount::new(1024) else { return };
+    let home = mount.file("home");
+    ledger::fill_before(&home);
+    // given no space for the copy, and then none for the log
+    let mut ballast = 1024 * 1024;
+    while ballast > 0 && fs::write(mount.file("ballast"), vec![1_u8; ballast]).is_err() {
+        ballast -= 4096;
+    }
+    assert_eq!(code(ledger::migrate(&home)), Code::DiskFull);
+    assert_eq!((ledger::schema(&home), ledger::todos(&home)), (1, 3));
+    let backups = home.join("profiles/default/backups");
+    let left = fs::read_dir(&backups).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "nothing half-written lies there");
+    // when there is space again, it ends
+    mount.enlarge();
+    ledger::migrate(&home).unwrap();
+    assert_eq!((ledger::schema(&home), ledger::todos(&home)), (2, 3));
+}
+
+#[test]
 fn a_read_only_mount_is_read_or_refused() {
     let Some(mount) = Mount::new(4096) else { return };
     let db = mount.file("t.db");

@@ -20,6 +20,9 @@ fn role(point: Point) -> Option<&'static str> {
         Point::StoreBeforeCommit | Point::StoreAfterCommit => "write",
         Point::LedgerBeforeBell | Point::LedgerAfterBell => "submit",
         Point::PrivateBeforeCommit | Point::PrivateAfterCommit => "body",
+        Point::MigrateKept | Point::MigrateRaised => "migrate",
+        Point::RestoreKept | Point::RestoreTaken => "restore",
+        Point::RestoreMade | Point::RestoreAside => "restore anew",
         Point::TurnAdmitted
         | Point::TurnDescribed
         | Point::TurnDispatched
@@ -45,6 +48,7 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::UndoPathPlaced
         | Point::UndoPlaced
         | Point::UndoEnded
+        | Point::RepairArchived
         | Point::RecoverSwept => return None,
     })
 }
@@ -73,6 +77,15 @@ fn place(role: &str) -> (Disk, PathBuf) {
             drop(ledger::founded(&home));
             (disk, home)
         }
+        "migrate" | "restore" | "restore anew" => {
+            let disk = match role {
+                "migrate" => ledger::of_before(),
+                "restore" => ledger::with_backup(),
+                _ => ledger::with_damage(),
+            };
+            let home = disk.dir.path().to_owned();
+            (disk, home)
+        }
         _ => {
             let disk = Disk::empty();
             let db = disk.db();
@@ -92,6 +105,8 @@ fn found(role: &str, at: &Path) -> i64 {
     match role {
         "write" => count(at).unwrap(),
         "submit" => ledger::todos(at),
+        "migrate" => i64::from(ledger::schema(at) - 1),
+        "restore" | "restore anew" => i64::from(ledger::is_restored(at)),
         "create" => count(at).map_or_else(|e| i64::from(e.code() != Code::NotFound), |_| 1),
         "body" => i64::from(
             PrivateStore::at(at)

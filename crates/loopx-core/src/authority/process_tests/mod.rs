@@ -26,10 +26,14 @@ mod roles;
 const SCHEMA: Schema = Schema {
     name: "the test ledger",
     application_id: 0x7465_7374,
+    first: 1,
     oldest: 2,
     newest: 3,
     ddl: "CREATE TABLE t(id INTEGER PRIMARY KEY, who TEXT NOT NULL, pad BLOB NOT NULL) STRICT;",
-    steps: &["CREATE TABLE later(id INTEGER PRIMARY KEY) STRICT;"],
+    steps: &[
+        "CREATE TABLE early(id INTEGER PRIMARY KEY) STRICT;",
+        "CREATE TABLE later(id INTEGER PRIMARY KEY) STRICT;",
+    ],
 };
 
 /// A user without rights on every machine that has users.

@@ -33,6 +33,8 @@ fn child() {
         "ring" => ring(&at),
         "wait" => wait(&at),
         "submit" => ledger::submit_once(&at),
+        "migrate" => ledger::migrate(&at),
+        "restore" | "restore anew" => ledger::restore(&at),
         "body" => PrivateStore::at(&at).put_all(&[body()]),
         other => ledger::role(other, &at),
     };

@@ -124,6 +124,30 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
+/// As [`replace`], of a file that is written part by part and is its owner's alone.
+///
+/// Errors: those of `write`; `disk_full`, `store_*`.
+pub(crate) fn replace_with(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn io::Write) -> Result<()>,
+) -> Result<()> {
+    let unfinished = folder(path).join(format!(".{}{UNFINISHED}{:016x}", name(path), random::number()?));
+    let failed = |e: &io::Error| unwritable(path, e);
+    let mut all = || -> Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&unfinished);
+        let mut out = io::BufWriter::new(file.map_err(|e| failed(&e))?);
+        write(&mut out)?;
+        let file = out.into_inner().map_err(|e| failed(e.error()))?;
+        file.sync_all().map_err(|e| failed(&e))?;
+        fs::rename(&unfinished, path).and_then(|()| sync_folder(path)).map_err(|e| failed(&e))
+    };
+    all().inspect_err(|_| {
+        // The rename may already have taken it away.
+        let _ = fs::remove_file(&unfinished);
+    })
+}
+
 /// As [`replace`], but a power cut may undo it: for what says nothing any more after one.
 ///
 /// Errors: `disk_full`, `store_*`.
@@ -153,6 +177,54 @@ pub(super) fn publish(path: &Path, bytes: &[u8]) -> Result<bool> {
         Ok(()) => sync_folder(path).map(|()| true).map_err(|e| unwritable(path, &e)),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(e) => Err(unwritable(path, &e)),
+    }
+}
+
+/// A file that somebody else fills before it gets its name; dropped before that, it is gone.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Makes an empty file beside a path, for its owner alone.
+    ///
+    /// Errors: `disk_full`, `store_*`.
+    pub(crate) fn beside(path: &Path) -> Result<Self> {
+        Ok(Self { path: written(path, b"", 0o600)? })
+    }
+
+    /// Where it lies until then.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name, durably, and takes that from another file only to replace it; says `false` where another
+    /// file keeps it.
+    ///
+    /// Errors: `disk_full`, `store_*`.
+    pub(crate) fn finish(&self, path: &Path, replace: bool) -> Result<bool> {
+        let settle = || -> io::Result<bool> {
+            File::open(&self.path)?.sync_all()?;
+            if replace {
+                fs::rename(&self.path, path)?;
+            } else {
+                // A link, unlike a rename, fails where the name is taken.
+                match fs::hard_link(&self.path, path) {
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+                    linked => linked?,
+                }
+            }
+            sync_folder(path).map(|()| true)
+        };
+        settle().map_err(|e| unwritable(path, &e))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // A rename has taken it away; what stays for another reason, a later writer clears.
+        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -46,7 +46,8 @@ fn derive(source: &str, profile_id: &str) -> String {
     hex(digest.get(..16).unwrap_or_default())
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as lower-case hexadecimal digits.
+pub(in crate::authority) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.

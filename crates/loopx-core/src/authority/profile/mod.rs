@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) mod file;
 pub mod filesystem;
-mod machine;
+pub(super) mod machine;
 mod record;
 mod run_dir;
 
@@ -121,6 +121,11 @@ impl Place {
     /// The file of tokens.
     pub fn tokens_json(&self) -> PathBuf {
         self.dir.join("tokens.json")
+    }
+
+    /// Copies of the databases.
+    pub fn backups(&self) -> PathBuf {
+        self.dir.join("backups")
     }
 
     /// The links to work trees.

@@ -149,6 +149,14 @@ impl Writer {
         tx.version = schema::still_known(&tx.writer.conn, &tx.writer.schema)?;
         Ok(tx)
     }
+
+    /// As [`Writer::begin_immediate`], also where the schema is older than this release reads.
+    pub(super) fn begin_any(&mut self) -> Result<WriteTx<'_>> {
+        let mut tx = begin_unmarked(self)?;
+        let Writer { conn, patience, schema, .. } = &*tx.writer;
+        tx.version = schema::ever(conn, patience, schema)?.ok_or_else(|| schema::missing(schema))?;
+        Ok(tx)
+    }
 }
 
 /// Takes the write lock of a file that may have no schema yet.
@@ -175,6 +183,21 @@ impl WriteTx<'_> {
     /// The schema that the file has.
     pub(super) const fn version(&self) -> i32 {
         self.version
+    }
+
+    /// Brings the tables to the newest schema.
+    ///
+    /// Errors: `disk_full`, `store_*`; then nothing may be committed.
+    pub(super) fn raise(&mut self) -> Result<()> {
+        let Writer { conn, schema, .. } = &*self.writer;
+        schema
+            .steps_from(self.version)
+            .iter()
+            .try_for_each(|step| conn.execute_batch(step))
+            .and_then(|()| conn.pragma_update(None, "user_version", schema.newest))
+            .map_err(|e| typed(&e, schema.name))?;
+        self.version = schema.newest;
+        Ok(())
     }
 
     /// Makes everything durable, or nothing.

@@ -17,12 +17,31 @@ const WAL_MAX_BYTES: u64 = 64 * (4096 + 24);
 
 /// The write-ahead log beside a database.
 pub(super) fn wal_path(db: &Path) -> PathBuf {
+    beside(db, "-wal")
+}
+
+/// A file beside a database, by what follows its name.
+pub(crate) fn beside(db: &Path, suffix: &str) -> PathBuf {
     let mut name = db.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(suffix);
     PathBuf::from(name)
 }
 
 impl Writer {
+    /// Copies the whole log back into a file that has no name yet, and takes away what lies beside it.
+    pub(super) fn close_alone(self) -> Result<()> {
+        let (path, name) = (self.path.clone(), self.schema.name);
+        self.conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .map_err(|e| typed(&e, name))?;
+        drop(self);
+        for suffix in ["-wal", "-shm", "-gate", "-turn"] {
+            // A log that is empty by now says nothing, wherever it lies.
+            let _ = fs::remove_file(beside(&path, suffix));
+        }
+        Ok(())
+    }
+
     /// Copies a long log back into the file and empties it.
     fn shorten_wal(&self) -> Result<()> {
         if !fs::metadata(wal_path(&self.path)).is_ok_and(|meta| meta.len() > WAL_MAX_BYTES) {

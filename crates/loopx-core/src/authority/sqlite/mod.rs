@@ -8,6 +8,7 @@ mod close;
 mod fault;
 mod identity;
 mod ledger;
+mod migrate;
 mod open;
 mod precedence;
 mod queue;
@@ -15,9 +16,14 @@ mod reader;
 mod schema;
 
 pub use begin::WriteTx;
+pub(crate) use close::beside;
 pub(crate) use fault::typed;
 pub(crate) use ledger::SCHEMA as LEDGER;
 pub use ledger::SqliteLedger;
+pub(in crate::authority) use ledger::{
+    copy_still, exchange, migrate_ledger, read_foreign, read_still, write_alone,
+};
+pub(crate) use migrate::migrate;
 pub use open::Writer;
 pub use reader::{Reader, Snapshot};
 pub use schema::Schema;

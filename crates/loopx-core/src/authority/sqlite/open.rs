@@ -6,11 +6,15 @@
 use std::{
     fs::OpenOptions,
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, FileControl, OpenFlags, config::DbConfig};
+use rusqlite::{
+    Connection, FileControl, OpenFlags,
+    config::DbConfig,
+    types::{ToSqlOutput, ValueRef},
+};
 
 use super::{
     Schema, begin,
@@ -18,6 +22,7 @@ use super::{
     identity::{self, Identity},
     precedence::Manners,
     queue::QueueLock,
+    reader::immutable_uri,
     schema::{self, Marks},
     typed,
 };
@@ -77,12 +82,32 @@ impl Writer {
         schema::version(&self.conn, &self.patience, &self.schema)
     }
 
-    fn connect(path: &Path, schema: &Schema) -> Result<Self> {
+    /// Opens a file of any schema.
+    pub(super) fn connect(path: &Path, schema: &Schema) -> Result<Self> {
+        Self::connect_with(path, schema, OpenFlags::empty())
+    }
+
+    /// Opens a file with another one beside it in the same connection, to be read and left as it is.
+    ///
+    /// Invariant: nothing that the other file defines is ever run.
+    pub(super) fn connect_beside(path: &Path, schema: &Schema, other: &Path, name: &str) -> Result<Self> {
+        let writer = Self::connect_with(path, schema, OpenFlags::SQLITE_OPEN_URI)?;
+        let uri = immutable_uri(other);
+        let uri = ToSqlOutput::Borrowed(ValueRef::Text(uri.as_os_str().as_bytes()));
+        writer
+            .conn
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)
+            .and_then(|_| writer.conn.execute(&format!("ATTACH ?1 AS {name}"), [&uri]))
+            .map_err(|e| typed(&e, schema.name))?;
+        Ok(writer)
+    }
+
+    fn connect_with(path: &Path, schema: &Schema, more: OpenFlags) -> Result<Self> {
         schema::check_sqlite()?;
         if !schema::is_there(path, schema)? {
             return Err(schema::missing(schema));
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let conn = Connection::open_with_flags(path, flags).map_err(|e| typed(&e, schema.name))?;
         let identity = identity::opened(&conn, path, schema)?;
         let patience = Patience::new()?;
@@ -105,12 +130,7 @@ impl Writer {
         // Somebody else may have made it while we waited for the lock.
         if tx.writer().marks()? == Marks::Empty {
             let schema = tx.writer().schema;
-            let Schema { name, application_id, oldest, newest, ddl, .. } = schema;
-            tx.execute_batch(ddl)
-                .and_then(|()| schema.steps_from(oldest).iter().try_for_each(|step| tx.execute_batch(step)))
-                .and_then(|()| tx.pragma_update(None, "application_id", application_id))
-                .and_then(|()| tx.pragma_update(None, "user_version", newest))
-                .map_err(|e| typed(&e, name))?;
+            schema.make(&tx, schema.newest).map_err(|e| typed(&e, schema.name))?;
         }
         tx.commit()
     }

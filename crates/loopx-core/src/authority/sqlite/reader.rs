@@ -5,10 +5,14 @@
 
 use std::{
     ops::Deref,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{
+    Connection, OpenFlags,
+    types::{ToSqlOutput, ValueRef},
+};
 
 use super::{
     Schema,
@@ -54,6 +58,49 @@ impl Reader {
         Ok(reader)
     }
 
+    /// Opens a file that nobody writes any more, such as a backup: without a lock, and without a file beside it.
+    ///
+    /// Errors: as [`Reader::open`].
+    pub(crate) fn open_still(path: &Path, schema: &Schema) -> Result<Self> {
+        schema::check_sqlite()?;
+        let mut reader = Self::connect(path, schema, true)?;
+        reader.snapshot().map(drop)?;
+        Ok(reader)
+    }
+
+    /// The schema of a file that may be older than this release reads; none where nothing was ever written.
+    ///
+    /// Errors: `schema_too_new`, `store_*`.
+    pub(crate) fn schema_of(path: &Path, schema: &Schema) -> Result<Option<i32>> {
+        schema::check_sqlite()?;
+        if !schema::is_there(path, schema)? {
+            return Ok(None);
+        }
+        let reader = Self::connect(path, schema, false)?;
+        schema::ever(&reader.conn, &reader.patience, schema)
+    }
+
+    /// Writes one state of a file of any schema into an empty one, whole and without what lies free in it.
+    ///
+    /// One read transaction holds that state, so that writers go on meanwhile and none of them makes this begin
+    /// anew. Errors: `disk_full`, `store_*`.
+    pub(crate) fn copy_into(path: &Path, schema: &Schema, to: &Path) -> Result<()> {
+        Self::connect(path, schema, false)?.vacuum_into(to)
+    }
+
+    /// As [`Reader::copy_into`], of a file that nobody writes any more.
+    pub(crate) fn copy_still(path: &Path, schema: &Schema, to: &Path) -> Result<()> {
+        Self::connect(path, schema, true)?.vacuum_into(to)
+    }
+
+    fn vacuum_into(&self, to: &Path) -> Result<()> {
+        let to = ToSqlOutput::Borrowed(ValueRef::Text(to.as_os_str().as_bytes()));
+        self.patience
+            .retry(|| self.conn.execute("VACUUM INTO ?1", [&to]))
+            .map(drop)
+            .map_err(|e| typed(&e, self.schema.name))
+    }
+
     fn connect(path: &Path, schema: &Schema, immutable: bool) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = if immutable {
@@ -94,10 +141,23 @@ impl Reader {
     ///
     /// Errors: `store_corrupt` when they do not fit each other; `store_*`.
     pub fn check_pages(&mut self) -> Result<()> {
+        self.check_by("PRAGMA quick_check(1)")
+    }
+
+    /// As [`Reader::check_pages`], of a file that anybody may have made: every index, and that the tables are as this
+    /// release makes them.
+    pub(crate) fn check_whole(&mut self) -> Result<()> {
+        let schema = self.schema;
+        let snapshot = self.snapshot()?;
+        schema::check_tables(&snapshot, "main", &schema, snapshot.version())?;
+        drop(snapshot);
+        self.check_by("PRAGMA integrity_check(1)")
+    }
+
+    fn check_by(&mut self, pragma: &str) -> Result<()> {
         let name = self.schema.name;
         let snapshot = self.snapshot()?;
-        let said: String =
-            snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(|e| typed(&e, name))?;
+        let said: String = snapshot.query_row(pragma, [], |row| row.get(0)).map_err(|e| typed(&e, name))?;
         if said == "ok" {
             Ok(())
         } else {
@@ -156,8 +216,8 @@ fn frozen(path: &Path) -> bool {
 }
 
 /// The file's name as SQLite wants it in a URI.
-fn immutable_uri(path: &Path) -> PathBuf {
-    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+pub(super) fn immutable_uri(path: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt as _;
     let mut uri = b"file:".to_vec();
     for byte in path.as_os_str().as_bytes() {
         match byte {

@@ -22,22 +22,59 @@ pub struct Schema {
     pub name: &'static str,
     /// The header's `application_id`.
     pub application_id: i32,
+    /// The oldest schema there ever was, from which `migrate` leads.
+    pub first: i32,
     /// The oldest schema this release reads and writes.
     pub oldest: i32,
     /// The schema a new file gets, and the newest this release reads.
     pub newest: i32,
-    /// What makes the tables of the oldest schema in an empty file.
+    /// What makes the tables of the first schema in an empty file.
     pub ddl: &'static str,
-    /// What leads from each schema to the next, from the oldest on.
+    /// What leads from each schema to the next, from the first on.
     pub steps: &'static [&'static str],
 }
 
 impl Schema {
     /// What leads from a schema to the newest, in order.
     pub(super) fn steps_from(&self, version: i32) -> &'static [&'static str] {
-        let done = usize::try_from(version.saturating_sub(self.oldest)).unwrap_or_default();
+        let done = usize::try_from(version.saturating_sub(self.first)).unwrap_or_default();
         self.steps.get(done..).unwrap_or_default()
     }
+}
+
+impl Schema {
+    /// Makes the tables of a schema in an empty file, and marks it.
+    pub(super) fn make(&self, conn: &Connection, version: i32) -> rusqlite::Result<()> {
+        let steps = usize::try_from(version.saturating_sub(self.first)).unwrap_or_default();
+        conn.execute_batch(self.ddl)?;
+        self.steps.iter().take(steps).try_for_each(|step| conn.execute_batch(step))?;
+        conn.pragma_update(None, "application_id", self.application_id)?;
+        conn.pragma_update(None, "user_version", version)
+    }
+}
+
+/// Refuses a file whose tables and indexes are not as this release makes those of that schema: a trigger, a view, a
+/// column more. `database` is the name of the file in the connection.
+///
+/// Errors: `store_corrupt`, `store_*`.
+pub(super) fn check_tables(conn: &Connection, database: &str, schema: &Schema, version: i32) -> Result<()> {
+    let listed = |conn: &Connection, database: &str| -> rusqlite::Result<Vec<[String; 4]>> {
+        let sql = format!(
+            "SELECT type, name, tbl_name, coalesce(sql, '') FROM {database}.sqlite_schema ORDER BY type, name"
+        );
+        let mut statement = conn.prepare(&sql)?;
+        let rows = statement.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+        rows.collect()
+    };
+    let wanted = Connection::open_in_memory().and_then(|memory| {
+        schema.make(&memory, version)?;
+        listed(&memory, "main")
+    });
+    let wanted = wanted.map_err(|e| Error::from(Code::Internal).internal(e))?;
+    if listed(conn, database).map_err(|e| typed(&e, schema.name))? == wanted {
+        return Ok(());
+    }
+    Err(Error::new(Code::StoreCorrupt, format!("{} has not the tables of schema {version}", schema.name)))
 }
 
 /// What stands in a file's header.
@@ -54,16 +91,35 @@ pub(super) enum Marks {
 /// Errors: `schema_needs_migration` and `schema_too_new`, both naming both versions; `store_corrupt` for a
 /// database of another program.
 pub(super) fn marks(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Marks> {
+    let Some(version) = of_kind(conn, patience, schema)? else { return Ok(Marks::Empty) };
+    within(version, schema)?;
+    Ok(Marks::Ours(version))
+}
+
+/// The schema in the header of a file of this kind, whichever it is; none where nothing was ever written.
+fn of_kind(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Option<i32>> {
     let (version, application_id) = header(conn, patience).map_err(|e| typed(&e, schema.name))?;
     if (application_id, version) == (0, 0) {
-        return Ok(Marks::Empty);
+        return Ok(None);
     }
     if application_id != schema.application_id {
         return Err(Error::new(Code::StoreCorrupt, format!("{} is a file of another program", schema.name))
             .internal(format_args!("application_id {application_id:#x}")));
     }
-    within(version, schema)?;
-    Ok(Marks::Ours(version))
+    Ok(Some(version))
+}
+
+/// The schema of a file that may be older than this release reads; none where nothing was ever written.
+///
+/// Errors: `schema_too_new`; `store_corrupt` for a schema that never was.
+pub(super) fn ever(conn: &Connection, patience: &Patience, schema: &Schema) -> Result<Option<i32>> {
+    let Some(version) = of_kind(conn, patience, schema)? else { return Ok(None) };
+    if version < schema.first {
+        return Err(Error::new(Code::StoreCorrupt, format!("{} has a schema that never was", schema.name))
+            .detail("found", version));
+    }
+    within(version, &Schema { oldest: schema.first, ..*schema })?;
+    Ok(Some(version))
 }
 
 /// Refuses a schema that this release does not know.

@@ -2,6 +2,8 @@
 //!
 //! Changes nothing without a flag that says so.
 
+mod repair;
+
 use std::{
     collections::BTreeSet,
     fmt, io,
@@ -51,8 +53,11 @@ const TREES_MAX: usize = 1000;
 /// How many Goals are looked at.
 const GOALS_MAX: usize = 1000;
 
+/// What mends a chain; what it would do is said first.
+const REPAIR: &str = "doctor --repair --dry-run";
+
 /// How something stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Standing {
     Good,
@@ -118,7 +123,7 @@ impl Finding {
             // Whoever is sent here is told here.
             Some("doctor") => {
                 text.push_str(
-                    "; put the file back from a copy, or move the profile's folder away to begin anew",
+                    "; `restore` puts a backup in its place; or move the profile's folder away to begin anew",
                 );
                 None
             }
@@ -130,7 +135,10 @@ impl Finding {
     fn schema(mut self, schema: Schema) -> Self {
         self.text = format!("{}; {schema}", self.text);
         self.schema = Some(schema);
-        self
+        if schema.found == schema.writes {
+            return self;
+        }
+        Self { standing: self.standing.max(Standing::Doubtful), ..self.command("migrate") }
     }
 
     fn command(mut self, command: impl Into<String>) -> Self {
@@ -143,6 +151,9 @@ impl Finding {
 pub(in crate::cli) fn doctor(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     if args.switch("accept-clock") {
         return accept_clock(context, args);
+    }
+    if args.switch("repair") {
+        return repair::repair(context, args);
     }
     let mut findings = vec![build(context)];
     findings.push(components());
@@ -240,7 +251,7 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
         Finding::new("doorbell", Standing::Doubtful, "its folder is gone; the next write makes it again")
     });
     findings.push(locks(&place));
-    let kept = [place.trees(), place.snapshots(), place.spool()];
+    let kept = [place.trees(), place.snapshots(), place.spool(), place.backups()];
     findings.push(files([place.dir(), &place.locks(), run_dir], &kept));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
@@ -433,15 +444,16 @@ fn ledger(view: &mut dyn View, terms: &Terms) -> Result<Vec<Finding>> {
             Err(error) => {
                 let goal_id = &goal.goal_id;
                 let text = format!("{goal_id}: {}", error.message());
-                findings.push(
-                    Finding::new("chain", Standing::Bad, text).command(format!("log --goal {goal_id}")),
-                );
+                findings.push(Finding::new("chain", Standing::Bad, text).command(REPAIR));
             }
         }
     }
     match own_chain(view) {
         Ok((count, _)) => events += count,
-        Err(error) => findings.push(Finding::bad("chain", &error)),
+        Err(error) => {
+            let text = format!("the ledger itself: {}", error.message());
+            findings.push(Finding::new("chain", Standing::Bad, text).command(REPAIR));
+        }
     }
     let shown = u64::try_from(goals.len().min(GOALS_MAX)).unwrap_or(u64::MAX);
     findings.push(Finding::good(
@@ -503,6 +515,18 @@ fn chain(view: &mut dyn View, goal: &Goal) -> Result<u64> {
     Ok(head.seq - first)
 }
 
+/// Lets a person on a terminal prove that they ask.
+fn prove(context: &mut Context<'_, '_>, asked: &mut Asked, what: &str) -> Result<()> {
+    if asked.provenance.assurance == Assurance::Proven {
+        return Ok(());
+    }
+    let question = format!("{}: {what} as {}?", context.program, asked.actor);
+    if context.confirm(&question)? == Some(true) {
+        asked.provenance.assurance = Assurance::Proven;
+    }
+    Ok(())
+}
+
 /// `doctor --accept-clock`: a proven person stands by the present time.
 fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
@@ -520,11 +544,8 @@ fn accept_clock(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> 
         let body = json!({"clock_jump": jumped, "accepted": false});
         return Rendered::new(schema::DOCTOR, &body, Document::new().line(text));
     }
-    if !known && asked.provenance.assurance != Assurance::Proven {
-        let question = format!("{}: take the present time as {}?", context.program, asked.actor);
-        if context.confirm(&question)? == Some(true) {
-            asked.provenance.assurance = Assurance::Proven;
-        }
+    if !known {
+        prove(context, &mut asked, "take the present time")?;
     }
     let receipt = desk.authority.accept_clock(&asked);
     let receipt = receipt.map_err(|error| with_proof_hint(context, args, &desk, &asked.actor, error))?;

@@ -69,7 +69,7 @@ pub(in crate::cli) fn moment(desk: &mut Desk, id: &OperationId, when: When) -> R
 fn asked_before(view: &mut dyn crate::authority::View, id: &OperationId) -> Result<Option<Timestamp>> {
     const EVENTS: u32 = 16;
     let Some(receipt) = view.receipt(id)? else { return Ok(None) };
-    let Some(goal) = &receipt.goal_id else { return Ok(None) };
+    let Some(goal) = receipt.goal_id.as_ref().filter(|_| receipt.cut.is_none()) else { return Ok(None) };
     let after = receipt.seq.saturating_sub(u64::from(EVENTS));
     for record in view.events(&EventFilter { goal, after }, usize::try_from(EVENTS).unwrap_or(usize::MAX))? {
         let envelope = Envelope::decode(&record.payload)?;

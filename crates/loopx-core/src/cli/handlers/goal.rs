@@ -325,7 +325,11 @@ pub(in crate::cli) fn export(context: &mut Context<'_, '_>, args: &Args) -> Resu
         .add("events", export.events.len())
         .add("receipts", export.receipts.len());
     let document = Document::new().with(facts.block()).para("`--json` prints all of it.");
-    Rendered::new(schema::GOAL_EXPORT, &export, document)
+    let rendered = Rendered::new(schema::GOAL_EXPORT, &export, document)?;
+    Ok(match &export.finding {
+        Some(flaw) => rendered.note(format!("{}: what follows is left out", flaw.text)),
+        None => rendered,
+    })
 }
 
 #[cfg(test)]

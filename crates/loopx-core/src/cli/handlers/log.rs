@@ -22,7 +22,7 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
     };
     let since = args.when("since");
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
-    let page = desk.look(|view, terms| {
+    let history = desk.look(|view, terms| {
         let since = since.map(|when| match when {
             When::At(ms) => Timestamp::from_ms(ms),
             When::Span(ms) => terms.now.minus(Duration::from_ms(ms)),
@@ -33,13 +33,21 @@ pub(in crate::cli) fn log(context: &mut Context<'_, '_>, args: &Args) -> Result<
         let row = row.for_owner();
         vec![row.seq.to_string(), show::utc(row.at_ms), who(row), row.text.clone()]
     };
+    let page = &history.page;
     let document = if page.items.is_empty() {
         Document::new().para("Nothing happened yet.")
     } else {
         // What happened is what a history is read for.
         Document::new().log(&["EVENT", "WHEN", "WHO", "WHAT"], page.items.iter().map(cells).collect())
     };
-    show::paged(schema::LOG, &page, document)
+    let mut rendered =
+        show::more(Rendered::new(schema::LOG, &history, document)?, page.next_cursor.as_deref());
+    if let Some(flaw) = &history.finding {
+        let program = context.program;
+        rendered = rendered
+            .note(format!("{}: what follows is not shown; `{program} doctor` says what helps", flaw.text));
+    }
+    Ok(rendered)
 }
 
 /// Whose word a row is: a validator's is not the agent's that it judged.

@@ -3,6 +3,7 @@
 //! Knows no rule and no SQL: what may be written the kernel decides, what is shown `projection` reads.
 
 mod agent;
+mod audit;
 mod caller;
 mod decided;
 mod desk;
@@ -25,11 +26,13 @@ mod progress;
 mod quota;
 mod quota_show;
 mod reader;
+mod restore;
 mod reward;
 mod schema;
 mod show;
 mod status;
 mod submit;
+mod ticking;
 mod todo;
 mod todo_owned;
 mod todo_plan;
@@ -44,6 +47,7 @@ mod turn_plan;
 mod turn_show;
 mod turn_trace;
 mod turn_undo;
+mod vault;
 mod why;
 mod workbench;
 
@@ -62,6 +66,12 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
+    ("audit verify", audit::verify),
+    ("backup", vault::backup),
+    ("restore", restore::restore),
+    ("migrate", vault::migrate),
+    ("audit export", audit::export),
+    ("verify", audit::check),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

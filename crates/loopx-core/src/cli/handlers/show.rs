@@ -75,11 +75,15 @@ pub(in crate::cli) fn paged<T: Serialize>(
     page: &Listed<T>,
     document: Document,
 ) -> Result<Rendered> {
-    let rendered = Rendered::new(schema, page, document)?;
-    Ok(match &page.next_cursor {
+    Ok(more(Rendered::new(schema, page, document)?, page.next_cursor.as_deref()))
+}
+
+/// Says where the next page starts, if there is one.
+pub(in crate::cli) fn more(rendered: Rendered, next_cursor: Option<&str>) -> Rendered {
+    match next_cursor {
         Some(cursor) => rendered.note(format!("there is more: --cursor {cursor}, or --all")),
         None => rendered,
-    })
+    }
 }
 
 /// The row of a Todo in a table; see [`TODO_HEAD`].

@@ -12,7 +12,7 @@ use super::{
     workbench::Workbench,
 };
 use crate::{
-    authority::random,
+    authority::{profile::Place, random},
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
     kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person, recover_command},
@@ -21,6 +21,7 @@ use crate::{
         Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt,
         TurnState, uuid_v7,
     },
+    private::Tokens,
     turn,
 };
 
@@ -299,12 +300,23 @@ pub(in crate::cli) fn with_proof_hint(
     actor: &Actor,
     error: Error,
 ) -> Error {
+    with_proof_hint_in(context, args, desk.profile.place(), actor, error)
+}
+
+/// As [`with_proof_hint`], where no ledger may be open.
+pub(super) fn with_proof_hint_in(
+    context: &Context<'_, '_>,
+    args: &Args,
+    place: &Place,
+    actor: &Actor,
+    error: Error,
+) -> Error {
     if error.code() != Code::Unauthenticated || error.hint_args().is_some() {
         return error;
     }
-    let path = desk.profile.place().dir().join(init::TOKEN_FILE);
+    let path = place.dir().join(init::TOKEN_FILE);
     let secret = crate::cli::config::read_limited(&path).ok().flatten();
-    let proven = secret.and_then(|secret| desk.tokens().prove(secret.trim(), wall().ok()?).ok());
+    let proven = secret.and_then(|secret| Tokens::at(place).prove(secret.trim(), wall().ok()?).ok());
     let hint = proven.filter(|token| token.actor == *actor).and_then(|_| context.again_proven(&path));
     error.hint(hint.unwrap_or_else(|| format!("{} --help", args.path()))).detail(
         "proof",

@@ -127,7 +127,7 @@ pub(super) fn show_one(
     let (log, now) = desk.look(|view, terms| {
         let query = LogQuery { goal: &turn.goal_id, todo: turn.todo_id(), since: Some(turn.admitted_at) };
         let page = projection::log(view, terms, &query, Slice { after: None, limit: Some(EVENTS_MAX * 4) })?;
-        Ok((page.items, terms.now))
+        Ok((page.page.items, terms.now))
     })?;
     let of_turn = log.iter().map(OwnerView::for_owner).filter(|row| row.turn_id == Some(turn_id));
     let mut log: Vec<&LogRow> = of_turn.take(EVENTS_MAX).collect();

@@ -36,10 +36,17 @@ pub(super) const DOCTOR: Command =
         ])
         .args(&[
             Arg::switch("accept-clock", "Take the present time after a jump of the clock").writes(),
+            Arg::switch(
+                "repair",
+                "Cut damaged chains, keep what is cut in a file, begin a new life of the ledger",
+            )
+            .writes()
+            .conflicts(&["accept-clock"]),
             DRY_RUN,
         ])
         .examples(&[
             example("doctor", "look"),
             example("doctor --accept-clock --dry-run", "whether the clock jumped"),
+            example("doctor --repair --dry-run", "what would be cut, and where"),
         ])
         .codes(&[Code::CheckFailed, Code::UserOnly, Code::Unauthenticated]);

@@ -18,7 +18,9 @@ mod start;
 mod todo;
 mod todo_owned;
 mod todo_plan;
+mod trust;
 mod turn;
+mod vault;
 
 pub(super) use self::flags::GLOBAL;
 pub use self::shape::{Access, Arg, Command, Example, Group, Kind, Place, example};
@@ -43,6 +45,11 @@ pub const CORE: &[Command] = &[
     quota::QUOTA,
     inspect::DOCTOR,
     inspect::LOG,
+    trust::AUDIT,
+    trust::VERIFY_FILE,
+    vault::BACKUP,
+    vault::RESTORE,
+    vault::MIGRATE,
     shell::CONFIG,
     shell::TOKEN,
     shell::COMPLETIONS,

@@ -31,7 +31,7 @@ pub(super) fn parsed(line: &str) -> crate::error::Result<parse::Args> {
 fn the_commands_of_step_one_are_there() {
     let names: Vec<_> = CORE.iter().map(|command| command.name).collect();
     for name in
-        "try init status find goal todo gate agent evidence turn loop doctor log config token completions man"
+        "try init status find goal todo gate agent evidence turn loop doctor log audit verify config token completions man"
             .split_whitespace()
     {
         assert!(names.contains(&name), "{name} is gone from {names:?}");
@@ -128,7 +128,7 @@ fn a_setting_that_names_a_flag_is_named_by_it() {
 #[test]
 fn what_lists_or_shows_reads_and_what_moves_writes() {
     for (path, verb) in verbs() {
-        let reads = ["list", "show", "plan", "get", "explain", "export", "diff"];
+        let reads = ["list", "show", "plan", "get", "explain", "export", "diff", "verify"];
         match verb.name {
             name if reads.contains(&name) => assert_eq!(verb.access, Access::Reads, "{path}"),
             "status" | "find" | "log" | "doctor" => assert_eq!(verb.access, Access::Reads, "{path}"),

@@ -5,6 +5,7 @@
 //! environment of validators pass the public screen, and a pointer that is the owner's stays. The chain can be checked all the same, since it is made over the
 //! digests of payloads, which are printed.
 
+mod chained;
 mod closed;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use chained::check_chain;
 use closed::Closed;
 
 use super::{
@@ -19,9 +21,12 @@ use super::{
     page::{STEP, Slice, collect},
 };
 use crate::{
-    authority::{Envelope, EventFilter, GateFilter, NounFilter, TodoFilter, TurnFilter, View},
+    authority::{
+        Envelope, EventFilter, Flaw, GateFilter, Head, NounFilter, TodoFilter, TurnFilter, View, chain_flaw,
+        next_link,
+    },
     boundary::{Public, screen},
-    error::Result,
+    error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
     model::json_value,
     model::{Digest, GoalId, GoalInstance, NounKind, OperationId, OwnId, Todo, TodoText, gathered},
@@ -53,6 +58,9 @@ pub struct GoalExport {
     pub events: Vec<EventExport>,
     /// The receipts of the operations that made them.
     pub receipts: Vec<ReceiptExport>,
+    /// Why events from a number on are not here: the chain does not hold there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Flaw>,
 }
 
 #[derive(Serialize)]
@@ -95,7 +103,7 @@ pub struct ReceiptExport {
 /// Errors: `not_found`; `store_corrupt` for an event that cannot be read.
 pub fn export(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalExport> {
     let goal = named(view, terms, id)?;
-    let events = events(view, id)?;
+    let (events, finding) = events(view, id, Head::START)?;
     let receipts = receipts(view, &events)?;
     let turns = TurnFilter { goal: id, todo: None, agent: None, live: false };
     let gates = GateFilter { goal: id, blocking: false };
@@ -123,6 +131,7 @@ pub fn export(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalExp
         nouns: nouns(view, id)?,
         events,
         receipts,
+        finding,
     })
 }
 
@@ -166,15 +175,18 @@ fn todos(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<Vec<Value>> 
     }
 }
 
-fn events(view: &mut dyn View, id: &GoalId) -> Result<Vec<EventExport>> {
+/// The events after a link, as far as they hold, and what is wrong with the first that does not.
+fn events(view: &mut dyn View, id: &GoalId, mut link: Head) -> Result<(Vec<EventExport>, Option<Flaw>)> {
     let mut exported = Vec::new();
-    let mut after = 0;
     loop {
-        let records = view.events(&EventFilter { goal: id, after }, STEP)?;
-        let Some(last) = records.last() else { return Ok(exported) };
-        after = last.seq;
-        for record in records {
-            let envelope = Envelope::decode(&record.payload)?;
+        let records = view.events(&EventFilter { goal: id, after: link.seq }, STEP)?;
+        for record in &records {
+            let next = next_link(&link, Digest::of(&record.payload));
+            let is_next = (next.seq, next.hash) == (record.seq, record.hash);
+            let Some(envelope) = Envelope::decode(&record.payload).ok().filter(|_| is_next) else {
+                return Ok((exported, chain_flaw(view, id)?));
+            };
+            link = next;
             exported.push(EventExport {
                 seq: record.seq,
                 hash: record.hash,
@@ -182,6 +194,10 @@ fn events(view: &mut dyn View, id: &GoalId) -> Result<Vec<EventExport>> {
                 operation_id: envelope.operation_id.clone(),
                 payload: public(&Closed::event(envelope)?)?,
             });
+        }
+        if records.is_empty() {
+            let flaw = if view.head(id)? == Some(link) { None } else { chain_flaw(view, id)? };
+            return Ok((exported, flaw));
         }
     }
 }
@@ -205,20 +221,79 @@ fn public(row: &(impl Public + Serialize)) -> Result<Value> {
     printed(row)
 }
 
+/// Whether all of an event may be handed on as it is stored, but for ownership tokens.
+pub(super) fn may_leave(envelope: &Envelope) -> Result<bool> {
+    let mut stored = json_value(envelope)?;
+    close_tokens(&mut stored);
+    Ok(public(&Closed::event(envelope.clone())?)? == stored)
+}
+
+/// The events of a Goal after a number, as they may be handed on, with the links before and after them.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChainExport {
+    /// The Goal.
+    pub goal_id: GoalId,
+    /// The link before the first of them.
+    pub before: Head,
+    /// The Goal's head.
+    pub head: Head,
+    /// The events.
+    pub items: Vec<EventExport>,
+    /// Why events from a number on are not here: the chain does not hold there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Flaw>,
+}
+
+/// A part of a Goal's chain.
+///
+/// Errors: `not_found`; `invalid_argument` for a number beyond the head; `store_corrupt` for an event that cannot be
+/// read.
+pub fn export_chain(view: &mut dyn View, id: &GoalId, since: u64) -> Result<ChainExport> {
+    let missing = || {
+        Error::new(Code::NotFound, format!("there is no Goal {id}"))
+            .hint("goal list")
+            .detail("goal_id", id.as_str())
+    };
+    let head = view.head(id)?.ok_or_else(missing)?;
+    let before = match since.checked_sub(1) {
+        None => Head::START,
+        Some(earlier) => {
+            let record = view.events(&EventFilter { goal: id, after: earlier }, 1)?.pop();
+            let record = record.filter(|record| record.seq == since).ok_or_else(|| {
+                Error::new(Code::InvalidArgument, format!("{id} has no event {since}"))
+                    .detail("argument", "--since")
+            })?;
+            Head { seq: record.seq, hash: record.hash }
+        }
+    };
+    let (items, finding) = events(view, id, before)?;
+    Ok(ChainExport { goal_id: id.clone(), before, head, items, finding })
+}
+
 fn printed(row: &impl Serialize) -> Result<Value> {
     let mut value = json_value(row)?;
     close(&mut value);
     Ok(value)
 }
 
-/// Takes out what may not be handed on, wherever it stands; the depth is that of our own rows.
-fn close(value: &mut Value) {
+/// Puts its digest in the place of each ownership token.
+fn close_tokens(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let Ok(own_id) = text.parse::<OwnId>() {
                 *text = Digest::of(own_id.to_string().as_bytes()).to_string();
             }
         }
+        Value::Array(items) => items.iter_mut().for_each(close_tokens),
+        Value::Object(fields) => fields.values_mut().for_each(close_tokens),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Takes out what may not be handed on, wherever it stands; the depth is that of our own rows.
+fn close(value: &mut Value) {
+    match value {
+        Value::String(_) => close_tokens(value),
         Value::Array(items) => items.iter_mut().for_each(close),
         Value::Object(fields) => {
             // A validator: its program was resolved on somebody's machine, its environment is from there.

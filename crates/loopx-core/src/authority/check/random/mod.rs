@@ -109,6 +109,7 @@ fn tell(moves: &[Move]) {
     // A fresh handle finds what the one that wrote it found.
     let operations: Vec<OperationId> = (0..80).map(|n| text(&format!("op-{n}"))).collect();
     player.world.ledger.open().read(&mut |view| ask_everything(view, &operations).map(drop)).unwrap();
+    assert_eq!(super::audit::flaw(&player.world.ledger), None);
 }
 
 proptest! {

@@ -8,13 +8,19 @@ use crate::{
         TodoCommand, claim::Claim,
     },
     model::*,
+    private::PrivateStore,
 };
 
 mod faults;
 mod growth;
+mod migrations;
 mod races;
 mod replay;
+mod restores;
 mod schemas;
+
+pub(super) use migrations::{fill_before, migrate, of_before, schema};
+pub(super) use restores::{fill_with_backup, is_restored, restore, with_backup, with_damage};
 
 /// The Goal of these tests.
 pub(super) fn goal() -> GoalId {

@@ -4,17 +4,16 @@ use super::*;
 use crate::{authority::sqlite::LEDGER, kernel::RewardCommand};
 
 /// As the release before made it.
-const BEFORE: Schema = Schema { newest: 1, steps: &[], ..LEDGER };
+pub(super) const BEFORE: Schema = Schema { newest: 1, steps: &[], ..LEDGER };
 
-/// A home whose ledger has the schema before.
-fn home_of_before() -> Disk {
-    let disk = Disk::empty();
-    let place = roles::profile(disk.dir.path()).unwrap().place().authority_db();
+/// Makes a home's ledger of the schema before.
+pub(super) fn make_before(home: &Path) {
+    let place = roles::profile(home).unwrap().place().authority_db();
     drop(Writer::open_or_create(&place, &BEFORE).unwrap());
-    disk
 }
 
-fn judge() -> Wish {
+/// What needs the newest schema.
+pub(super) fn judge() -> Wish {
     Wish::Reward(RewardCommand::Add {
         todo_id: None,
         turn_id: None,
@@ -27,8 +26,9 @@ fn judge() -> Wish {
 
 #[test]
 fn fault_c2_a_ledger_of_the_schema_before_is_read_and_written_and_stays_as_it_is() {
-    let disk = home_of_before();
+    let disk = Disk::empty();
     let home = disk.dir.path();
+    make_before(home);
     let mut ledger = founded(home);
     add_agent(&mut ledger, "a");
     add_todos(&mut ledger, "todos", 3);

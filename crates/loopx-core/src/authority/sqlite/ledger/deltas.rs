@@ -62,14 +62,14 @@ impl State<'_> {
         }
     }
 
-    fn move_amounts(
+    pub(super) fn move_amounts(
         &mut self,
         scope: &MeterScope,
         bucket: Bucket,
         before: Amounts,
         after: Amounts,
     ) -> Result<()> {
-        let Some((goal, agent)) = meter_key(scope) else { return Ok(()) };
+        let Some((goal, agent)) = meter_key(scope).filter(|_| before != after) else { return Ok(()) };
         let goal = self.written_goal(goal)?;
         let by = |dimension| moved(before.of(dimension), after.of(dimension));
         let [tokens, cost, wall] = Dimension::ALL.map(by);

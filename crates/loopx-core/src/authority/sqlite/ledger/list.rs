@@ -5,21 +5,22 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
+use serde_json::Value;
 
 use super::{
     load::{gate, minted, todo, todos, turn},
-    state::{OWN, State, body, column, limited, number, row_id, sql, unsigned},
+    state::{OWN, State, body, column, corrupt, hash, limited, number, row_id, sql, unsigned},
 };
 use crate::{
     authority::{
-        Count, EventFilter, GateFilter, Head, Meta, NounFilter, Record, StoredReceipt, TodoFilter,
-        TurnFilter, View, ledger::cursor,
+        Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, StoredReceipt, Stray,
+        TodoFilter, Told, TurnFilter, View, ledger::cursor,
     },
-    error::Result,
+    error::{Error, Result},
     kernel::{Facts, Read},
     model::{
-        Agent, Digest, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, Noun, NounKind, OperationId, Todo,
-        TodoId, Turn, TurnId, Workspace,
+        Agent, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, MeterScope, Noun, NounKind,
+        OperationId, Todo, TodoId, Turn, TurnId, Workspace,
     },
 };
 
@@ -207,12 +208,64 @@ impl View for State<'_> {
     fn own_head(&mut self) -> Result<Option<Head>> {
         let sql = sql!("SELECT id, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id DESC LIMIT 1");
         self.one(sql, params![row_id(OWN, 0), row_id(OWN, u32::MAX)], |row| {
-            Ok(Head { seq: number(column(row, 0)?).into(), hash: Digest::from_bytes(column(row, 1)?) })
+            Ok(Head { seq: number(column(row, 0)?).into(), hash: hash(row, 1)? })
         })
     }
 
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {
         self.events_of(OWN, after, limit)
+    }
+
+    fn chains(&mut self, after: Option<&GoalId>, limit: usize) -> Result<Vec<(GoalId, Head)>> {
+        // Every slug is greater than the empty text.
+        let after = after.map_or("", GoalId::as_str);
+        let sql = sql!("SELECT slug, head_seq, head_hash FROM goals WHERE slug>?1 ORDER BY slug LIMIT ?2");
+        self.all(sql, params![after, limited(limit)], |row| {
+            let slug: String = column(row, 0)?;
+            let goal = slug.parse().map_err(|e: Error| corrupt(format_args!("goals {slug}: {e}")))?;
+            Ok((goal, Head { seq: unsigned(row, 1)?, hash: hash(row, 2)? }))
+        })
+    }
+
+    fn meters(&mut self, goal: &GoalId) -> Result<Meters> {
+        let Some(key) = self.goal_key(goal)? else {
+            return Ok(Meters::new());
+        };
+        let sql = sql!("SELECT agent, bucket, slots FROM meters WHERE goal=?1");
+        let held = self.all(sql, [key], |row| {
+            let agent: String = column(row, 0)?;
+            let scope = meter_scope(goal, &agent)?;
+            Ok(((scope, Bucket::from_number(column(row, 1)?)), unsigned(row, 2)?))
+        })?;
+        let mut meters = Meters::new();
+        for (key, slots) in held {
+            meters.entry(key).or_default().slots = slots;
+        }
+        for (agent, bucket, amounts) in self.amounts_of(key)? {
+            let scope = meter_scope(goal, &agent)?;
+            meters.entry((scope, bucket)).or_default().amounts = amounts;
+        }
+        Ok(meters)
+    }
+
+    fn stray(&mut self, goal: &GoalId) -> Result<Option<Stray>> {
+        self.first_stray(goal)
+    }
+
+    fn receipts(&mut self, after: Option<&OperationId>, limit: usize) -> Result<Vec<Told>> {
+        let after = after.map_or("", OperationId::as_str);
+        let sql = sql!(
+            "SELECT operation_id, body FROM receipts WHERE operation_id>?1 ORDER BY operation_id LIMIT ?2"
+        );
+        self.all(sql, params![after, limited(limit)], |row| {
+            let id: String = column(row, 0)?;
+            let receipt = body(row, 1, &format_args!("receipts {id}")).ok();
+            Ok((id.parse().map_err(|e: Error| corrupt(format_args!("receipts {id}: {e}")))?, receipt))
+        })
+    }
+
+    fn raw(&mut self, goal: &GoalId, each: &mut dyn FnMut(&'static str, Value) -> Result<()>) -> Result<()> {
+        self.raw_rows(goal, each)
     }
 
     fn counts(&mut self, goal: &GoalId) -> Result<Count> {
@@ -293,6 +346,15 @@ impl View for State<'_> {
     }
 }
 
+/// Whose meter a row is of.
+fn meter_scope(goal: &GoalId, agent: &str) -> Result<MeterScope> {
+    if agent.is_empty() {
+        return Ok(MeterScope::Goal(goal.clone()));
+    }
+    let agent = agent.parse().map_err(|e: Error| corrupt(format_args!("meters: {e}")))?;
+    Ok(MeterScope::Agent(goal.clone(), agent))
+}
+
 /// The least and the greatest random part, ten bytes, that begins with some letters; none if no id does.
 fn tail_bounds(tail: &str) -> Option<([u8; 10], [u8; 10])> {
     let filled = |with: char| -> Option<[u8; 10]> {
@@ -312,11 +374,7 @@ impl State<'_> {
         };
         let sql = sql!("SELECT id, payload, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3");
         self.all(sql, params![row_id(goal, after), row_id(goal, u32::MAX), limited(limit)], |row| {
-            Ok(Record {
-                seq: number(column(row, 0)?).into(),
-                payload: column(row, 1)?,
-                hash: Digest::from_bytes(column(row, 2)?),
-            })
+            Ok(Record { seq: number(column(row, 0)?).into(), payload: column(row, 1)?, hash: hash(row, 2)? })
         })
     }
 

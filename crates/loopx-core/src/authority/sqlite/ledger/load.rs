@@ -460,6 +460,19 @@ impl State<'_> {
         Ok(sum)
     }
 
+    /// What the meters of a Goal hold beside their slots.
+    pub(super) fn amounts_of(&self, key: i64) -> Result<Vec<(String, Bucket, Amounts)>> {
+        if !self.has(2) {
+            return Ok(Vec::new());
+        }
+        let sql = sql!("SELECT agent, bucket, tokens, cost_micros, wall_ms FROM amounts WHERE goal=?1");
+        self.all(sql, [key], |row| {
+            let [tokens, cost_micros, wall_ms] = [unsigned(row, 2)?, unsigned(row, 3)?, unsigned(row, 4)?];
+            let amounts = Amounts { tokens, cost_micros, wall_ms };
+            Ok((column(row, 0)?, Bucket::from_number(column(row, 1)?), amounts))
+        })
+    }
+
     /// What one Goal, or one agent of it, holds since a bucket.
     fn used_of(&self, key: i64, agent: &str, since: Bucket) -> Result<Used> {
         let sql = sql!(

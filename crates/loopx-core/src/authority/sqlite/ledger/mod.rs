@@ -10,13 +10,19 @@ mod nouns;
 #[cfg(test)]
 mod plans;
 mod ready;
+mod rebuild;
 mod save;
 mod state;
+mod stray;
 mod tables;
+mod whole;
 
 use std::{path::PathBuf, time::Duration};
 
 pub(crate) use tables::SCHEMA;
+pub(in crate::authority) use whole::{
+    copy_still, exchange, migrate_ledger, read_foreign, read_still, write_alone,
+};
 
 use super::{
     Reader, Writer,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The first schema with the table.
-const SINCE: i32 = 2;
+pub(super) const SINCE: i32 = 2;
 
 macro_rules! nouns {
     ($rest:literal) => {
@@ -35,7 +35,7 @@ const TAILS: Sql = sql!(
 );
 
 /// Takes a noun from a row of (id, body).
-fn noun(kind: NounKind, row: &Row<'_>) -> Result<Noun> {
+pub(super) fn noun(kind: NounKind, row: &Row<'_>) -> Result<Noun> {
     let id: [u8; 16] = column(row, 0)?;
     let body: String = column(row, 1)?;
     let of_row = || format!("nouns {}", kind.id(id));

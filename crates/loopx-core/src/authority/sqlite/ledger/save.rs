@@ -12,7 +12,7 @@ use super::{
     state::{OWN, State, column, encode, row_id, signed, sql},
 };
 use crate::{
-    authority::{Commit, Head, Meta, OwnCommit, Record, StoredReceipt, Tx, clock::Stamp},
+    authority::{Commit, Head, Meta, Meters, OwnCommit, Record, StoredReceipt, Tx, clock::Stamp},
     error::{Code, Error, Result},
     kernel::{Index, Rows, index},
     model::{Blocks, Evidence, Gate, GateState, GoalId, Limit, OperationId, Timestamp, Todo, TodoId, Turn},
@@ -43,13 +43,13 @@ impl Lying {
 
 /// The columns of a Todo that a claim does not touch.
 #[derive(Debug, PartialEq, Eq)]
-struct Still {
-    live: bool,
-    title: String,
-    wake_target: Option<String>,
-    reserved_for: Option<String>,
-    excluded: Option<String>,
-    needs: Option<String>,
+pub(super) struct Still {
+    pub(super) live: bool,
+    pub(super) title: String,
+    pub(super) wake_target: Option<String>,
+    pub(super) reserved_for: Option<String>,
+    pub(super) excluded: Option<String>,
+    pub(super) needs: Option<String>,
 }
 
 impl Tx for State<'_> {
@@ -83,7 +83,7 @@ impl Tx for State<'_> {
         for record in &commit.records {
             self.put_event(goal, record)?;
         }
-        self.put_receipt(commit.operation_id, commit.receipt)?;
+        self.insert_receipt(commit.operation_id, commit.receipt)?;
         self.restamp(&commit.stamp)
     }
 
@@ -93,8 +93,27 @@ impl Tx for State<'_> {
             self.check_schema(2)?;
             self.put_limit(limit.as_ref())?;
         }
-        self.put_receipt(commit.operation_id, commit.receipt)?;
+        self.insert_receipt(commit.operation_id, commit.receipt)?;
+        if let Some(incarnation) = commit.incarnation {
+            self.run(sql!("UPDATE meta SET incarnation=?1 WHERE one=1"), [incarnation.as_bytes()])?;
+        }
         self.restamp(&commit.stamp)
+    }
+
+    fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()> {
+        self.replace_goal(goal, head, rows, meters)
+    }
+
+    fn cut_own(&mut self, after: u64) -> Result<()> {
+        self.cut_events(OWN, after)
+    }
+
+    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+        let sql = sql!(
+            "INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)
+             ON CONFLICT(operation_id) DO UPDATE SET body=excluded.body"
+        );
+        self.run(sql, params![id.as_str(), encode(receipt)?]).map(drop)
     }
 }
 
@@ -110,7 +129,7 @@ impl State<'_> {
         self.run(sql, [encode(limit)?]).map(drop)
     }
 
-    fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
+    fn insert_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
         let sql = sql!("INSERT INTO receipts(operation_id, body) VALUES(?1, ?2)");
         self.run(sql, params![id.as_str(), encode(receipt)?]).map(drop)
     }
@@ -136,7 +155,7 @@ impl State<'_> {
         self.written_goal(goal)
     }
 
-    fn put_rows(&mut self, rows: &Rows) -> Result<()> {
+    pub(super) fn put_rows(&mut self, rows: &Rows) -> Result<()> {
         for (goal, row) in &rows.goals {
             let key = self.written_goal(goal)?;
             let sql = sql!(
@@ -369,7 +388,7 @@ impl State<'_> {
 }
 
 impl Still {
-    fn of(todo: &Todo, index: &Index) -> Self {
+    pub(super) fn of(todo: &Todo, index: &Index) -> Self {
         let joined = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(BETWEEN));
         Self {
             live: index.live,

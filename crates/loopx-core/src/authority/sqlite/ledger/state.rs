@@ -115,6 +115,12 @@ pub(super) fn column<T: FromSql>(row: &Row<'_>, at: usize) -> Result<T> {
     row.get(at).map_err(|e| fail(&e))
 }
 
+/// Takes a link of a chain. One of the wrong length fits nothing, and keeps nobody from reading what is whole.
+pub(super) fn hash(row: &Row<'_>, at: usize) -> Result<Digest> {
+    let bytes: Vec<u8> = column(row, at)?;
+    Ok(<[u8; 32]>::try_from(bytes).map_or(Digest::ZERO, Digest::from_bytes))
+}
+
 /// Takes a column that holds no negative number.
 pub(super) fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
     u64::try_from(column::<i64>(row, at)?).map_err(|e| corrupt(format_args!("column {at}: {e}")))
@@ -211,7 +217,7 @@ impl<'c> State<'c> {
         }
         let sql = sql!("SELECT goal, head_seq, head_hash FROM goals WHERE slug=?1");
         let known = self.one(sql, [goal.as_str()], |row| {
-            let head = Head { seq: unsigned(row, 1)?, hash: Digest::from_bytes(column(row, 2)?) };
+            let head = Head { seq: unsigned(row, 1)?, hash: hash(row, 2)? };
             Ok((column(row, 0)?, head))
         })?;
         if let Some(known) = known {
@@ -228,6 +234,13 @@ impl<'c> State<'c> {
     /// Notes where the chain of a Goal ends now.
     pub(super) fn moved(&mut self, goal: &GoalId, key: i64, head: Head) {
         self.goals.insert(goal.clone(), (key, head));
+    }
+
+    /// Forgets what was seen of a Goal and of all Todos and Turns.
+    pub(super) fn forget(&mut self, goal: &GoalId) {
+        self.goals.remove(goal);
+        self.turns.clear();
+        self.todos = self.todos.take().map(|_| BTreeMap::new());
     }
 
     /// Notes that a Turn exists.

@@ -9,6 +9,7 @@ use super::super::Schema;
 pub(crate) const SCHEMA: Schema = Schema {
     name: "the ledger",
     application_id: 0x4c6f_7058,
+    first: 1,
     oldest: 1,
     newest: 2,
     ddl: DDL,
