@@ -6,7 +6,10 @@
 //! it does not know, or cut in two, passes. That is why the raw text stays private all the same.
 
 mod class;
+mod common;
 mod credential;
+mod forms;
+mod inspect;
 mod place;
 mod screen;
 mod visible;
@@ -16,5 +19,6 @@ mod tests;
 
 pub use class::{OwnerView, Private, Public};
 pub use credential::Credential;
+pub use inspect::{Leak, Leaked, inspect};
 pub use screen::{Refused, Screened, screen};
 pub use visible::is_hostile;

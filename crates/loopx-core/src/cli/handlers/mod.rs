@@ -4,6 +4,7 @@
 
 mod agent;
 mod caller;
+mod check;
 mod desk;
 mod doctor;
 mod evidence;
@@ -51,6 +52,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("find", log::find),
     ("log", log::log),
     ("doctor", doctor::doctor),
+    ("check", check::check),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

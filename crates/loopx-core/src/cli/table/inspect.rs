@@ -1,4 +1,4 @@
-//! Owns the rows that look across nouns: `find`, `log`, `doctor`.
+//! Owns the rows that look across nouns: `find`, `log`, `check`, `doctor`.
 
 use super::{
     flags::{ALL, CURSOR, DRY_RUN, LIMIT},
@@ -28,6 +28,24 @@ pub(super) const LOG: Command =
             example("log --goal importer", "the last events of a Goal"),
             example("log --todo importer.3 --since 2d --json", "of one Todo, for a program"),
         ]);
+
+pub(super) const CHECK: Command =
+    Command::lone("check", Group::Trust, Access::Reads, "Looks in files for what must not be public.")
+        .long(&[
+            "It looks for credentials, private keys, and paths, addresses and names of somebody's machines. A finding names its place and its kind, and never shows the value.",
+            "In a git work tree it reads what a commit would hold: what is tracked, and what is neither tracked nor ignored. Binary files are counted and left out.",
+            "A line that holds `loopx:allow KIND` may hold such a finding; where it holds none, the next line may. Several kinds are divided by commas.",
+        ])
+        .args(&[
+            Arg::maybe("path", "PATH", Kind::Path, "A file or a folder; else the present folder").many(),
+            Arg::switch("all", "Read every file, ignored ones too; never below `.git`"),
+        ])
+        .examples(&[
+            example("check", "what the next commit would hold"),
+            example("check src README.md --json", "some of it, for a program"),
+            example("check --all", "what lies here, ignored or not"),
+        ])
+        .codes(&[Code::CheckFailed, Code::NotReady]);
 
 pub(super) const DOCTOR: Command =
     Command::lone("doctor", Group::Trust, Access::Reads, "Checks the installation and the ledger.")

@@ -34,6 +34,7 @@ pub const CORE: &[Command] = &[
     evidence::EVIDENCE,
     turn::TURN,
     loops::LOOP,
+    inspect::CHECK,
     inspect::DOCTOR,
     inspect::LOG,
     shell::CONFIG,
