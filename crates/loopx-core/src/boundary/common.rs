@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use super::credential::Credential;
+use super::{credential::Credential, forms::BEGINNINGS};
 
 /// Words that say of a value that it is none, wherever in it they stand. Long enough to stand in no random value.
 const TELLING: &[&str] = &[
@@ -21,10 +21,8 @@ const TELLING: &[&str] = &[
     "xxxxxx",
 ];
 /// The same, where they are words of their own.
-const TELLING_WORDS: &[&str] = &[
-    "your", "my", "fake", "dummy", "sample", "insert", "replace", "test", "testing", "mock", "foo", "bar",
-    "demo",
-];
+const TELLING_WORDS: &[&str] =
+    &["your", "fake", "dummy", "sample", "insert", "replace", "test", "testing", "mock", "demo"];
 /// Passwords that everybody writes who shows the form of a URL.
 const PASSWORDS: &[&str] = &[
     "pass",
@@ -153,6 +151,8 @@ const RESERVED: &[&str] =
 
 /// Whether the credential between `before` and `after` is a made-up one.
 pub(super) fn is_credential(kind: Credential, before: &str, value: &str, after: &str) -> bool {
+    // What a form begins with says nothing of the value.
+    let value = BEGINNINGS.iter().find_map(|form| value.strip_prefix(form.begins)).unwrap_or(value);
     let lower = value.to_ascii_lowercase();
     let is_word = |word: &&str| {
         let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
@@ -165,11 +165,12 @@ pub(super) fn is_credential(kind: Credential, before: &str, value: &str, after: 
     let told =
         TELLING.iter().any(|word| lower.contains(word)) || TELLING_WORDS.iter().any(|word| is_word(word));
     match kind {
-        // The key is what follows; there is no telling.
-        Credential::PrivateKey => false,
+        Credential::PrivateKey => is_mentioned(value),
         Credential::UrlPassword => told || is_url_password(before, &lower, after),
+        Credential::Authorization => {
+            told || counts(value) || basic(value).is_some_and(|pair| is_shown(&pair))
+        }
         Credential::Assignment
-        | Credential::Authorization
         | Credential::Chat
         | Credential::Cloud
         | Credential::Forge
@@ -180,18 +181,67 @@ pub(super) fn is_credential(kind: Credential, before: &str, value: &str, after: 
     }
 }
 
+/// Whether the first line of a key stands alone in a quoted text: whoever looks for keys writes it, too.
+fn is_mentioned(value: &str) -> bool {
+    let after = value.trim_start_matches('-').split_once("-----").map(|(_, after)| after);
+    after
+        .is_some_and(|after| after.starts_with(|c: char| !c.is_ascii_alphanumeric() && c != '\\' && c != ' '))
+}
+
 fn is_url_password(before: &str, password: &str, after: &str) -> bool {
     let user = before.trim_end_matches(':').rsplit(['/', ':']).next().unwrap_or_default();
     let rest = after.trim_start_matches('@');
-    let end =
-        rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))).unwrap_or(rest.len());
-    let host = rest.get(..end).unwrap_or_default().to_ascii_lowercase();
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '[')));
+    let host = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default().to_ascii_lowercase();
     let is_reserved =
         |end: &&str| host.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('.'));
-    password.len() < 4
+    // Without a host, it is none of a URL.
+    host.is_empty()
         || password.eq_ignore_ascii_case(user)
-        || PASSWORDS.contains(&password)
+        || is_word(password)
         || RESERVED.iter().any(is_reserved)
+}
+
+/// Whether a password is one that is written to show the form.
+fn is_word(password: &str) -> bool {
+    // A `%` takes the two digits of a character with it.
+    let words = password
+        .split('%')
+        .enumerate()
+        .map(|(n, part)| part.get(if n > 0 { 2 } else { 0 }..).unwrap_or(part));
+    let mut words = words
+        .flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric()))
+        .filter(|word| !word.is_empty());
+    password.len() < 4 || words.all(|word| PASSWORDS.contains(&word))
+}
+
+/// Whether a user and his password are such.
+fn is_shown(pair: &str) -> bool {
+    pair.to_ascii_lowercase()
+        .split_once(':')
+        .is_none_or(|(user, password)| is_word(password) || user == password)
+}
+
+/// What stands in base64 behind a basic authorization; none where that is no text.
+fn basic(value: &str) -> Option<String> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(u32::from(byte - b'A')),
+        b'a'..=b'z' => Some(u32::from(byte - b'a') + 26),
+        b'0'..=b'9' => Some(u32::from(byte - b'0') + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    };
+    let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0_u32);
+    for byte in value.trim_end_matches('=').bytes() {
+        held = (held << 6 | digit(byte)?) & 0xffff;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from((held >> bits) & 0xff).ok()?);
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|text| text.contains(':'))
 }
 
 /// Whether a value counts up, as `12345678`, `abcdefgh` and `a1b2c3d4` do.
@@ -223,8 +273,12 @@ pub(super) fn is_path(value: &str) -> bool {
     if share {
         return parts.first().is_none_or(|machine| MACHINES.contains(machine));
     }
-    if lower.starts_with("file://") && !lower.starts_with("file:///") {
-        return parts.get(1).is_none_or(|machine| MACHINES.contains(machine) || is_template(machine));
+    if let Some(named) = lower.strip_prefix("file://").filter(|named| !named.starts_with('/')) {
+        let machine = parts.get(1).copied().unwrap_or_default();
+        let is_drive = machine.ends_with(':');
+        if !is_drive {
+            return !named.contains('/') || MACHINES.contains(&machine) || is_template(machine);
+        }
     }
     // Whose home it is says the part after one of these.
     let home = parts.iter().position(|part| matches!(*part, "home" | "users" | "documents and settings"));
@@ -239,8 +293,8 @@ fn is_template(name: &str) -> bool {
     name.starts_with(['$', '<', '{', '[', '%', '*', '.', ':', '…', '#'])
 }
 
-/// Whether an address or a name is one that every network has.
-pub(super) fn is_host(value: &str) -> bool {
+/// Whether an address or a name between `before` and `after` is one that every network has, or none at all.
+pub(super) fn is_host(before: &str, value: &str, after: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     if HOSTS.contains(&lower.as_str()) || lower.ends_with(CLUSTER) || ADDRESSES.contains(&lower.as_str()) {
         return true;
@@ -248,9 +302,40 @@ pub(super) fn is_host(value: &str) -> bool {
     match lower.split('%').next().unwrap_or_default().parse() {
         // The network itself.
         Ok(IpAddr::V6(address)) => address.segments().iter().skip(1).all(|segment| *segment == 0),
-        Ok(IpAddr::V4(_)) => false,
+        Ok(IpAddr::V4(_)) => is_number(before.chars().rev()) || is_number(after.chars()),
         Err(_) => {
-            lower.split('.').next().is_some_and(|label| MACHINES.contains(&label) || is_template(label))
+            let label = lower.split('.').next().unwrap_or_default();
+            MACHINES.contains(&label) || is_template(label) || !is_name(before, &lower, after)
         }
     }
+}
+
+/// Whether the neighbour of an address is a decimal number: then it is one of many numbers that were joined to save room.
+fn is_number(mut beside: impl Iterator<Item = char>) -> bool {
+    if !beside.next().is_some_and(|c| matches!(c, ',' | '-')) {
+        return false;
+    }
+    let run: String = beside.take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    matches!(run.matches('.').count(), 1 | 2) && run.contains(|c: char| c.is_ascii_digit())
+}
+
+/// Whether what ends like a name of a private network is one. Programs have members that are called `local` and
+/// `internal`, too, so there it takes more: its place in a URL or an address, quotes around it, a port, or a part that
+/// no member is called.
+fn is_name(before: &str, name: &str, after: &str) -> bool {
+    let is_member = name.ends_with(".local") || name.ends_with(".internal");
+    let last = before.chars().next_back();
+    let is_quoted = last.is_some_and(|c| matches!(c, '"' | '\'' | '`') && after.starts_with(c));
+    let has_port = after.strip_prefix(':').is_some_and(|port| port.starts_with(|c: char| c.is_ascii_digit()));
+    let is_machine = |label: &str| {
+        label.contains('-')
+            || (label.starts_with(|c: char| c.is_ascii_lowercase())
+                && label.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    !is_member
+        || before.ends_with("//")
+        || last == Some('@')
+        || is_quoted
+        || has_port
+        || name.split('.').any(is_machine)
 }

@@ -5,7 +5,7 @@
 
 use std::{fmt, ops::Range};
 
-use super::forms::{BEGINNINGS, Form, alnum, dotted, word};
+use super::forms::{BEGINNINGS, Form, alnum, dotted, is_first, word};
 
 /// The kinds of credential the screen knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,8 @@ fn next(bytes: &[u8], from: usize) -> Option<Spot> {
             b'0'..=b'9' => bot_token(here),
             _ => None,
         });
-        let found = found.or_else(|| if alnum(previous) { None } else { beginning(here) });
+        let found =
+            found.or_else(|| if is_first(*byte) && !alnum(previous) { beginning(here) } else { None });
         if let Some(Found { kind, from, length }) = found {
             return Some(Spot { kind, place: at + from..at + from + length });
         }
@@ -173,8 +174,9 @@ fn private_key(here: &[u8]) -> Option<Found> {
 /// How the last line of a key begins.
 const PEM_END: &[u8] = b"-----END ";
 
+/// A key file says which version of its form it has.
 fn putty_key(here: &[u8]) -> Option<Found> {
-    let begins = here.starts_with(b"PuTTY-User-Key-File-");
+    let begins = matches!(here.strip_prefix(b"PuTTY-User-Key-File-"), Some([b'0'..=b'9', b':', ..]));
     begins.then(|| Found::whole(Credential::PrivateKey, 0, here, |b| b != b'\n'))
 }
 

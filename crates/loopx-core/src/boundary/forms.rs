@@ -127,3 +127,19 @@ pub(super) const BEGINNINGS: &[Form] = &[
     form("pplx-", alnum, 40, Credential::Model),
     form("AGE-SECRET-KEY-1", upper, 40, Credential::PrivateKey),
 ];
+
+/// Which bytes begin one of them.
+const FIRST: [bool; 256] = {
+    let (mut first, mut at) = ([false; 256], 0);
+    while at < BEGINNINGS.len() {
+        // A table of constants: what lies outside of it does not compile.
+        first[BEGINNINGS[at].begins.as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    first
+};
+
+/// Whether a byte can begin a credential of a fixed form.
+pub(super) fn is_first(byte: u8) -> bool {
+    FIRST.get(usize::from(byte)).copied().unwrap_or(false)
+}

@@ -109,13 +109,11 @@ fn joined(found: &[(Leak, Range<usize>)]) -> Vec<(Leak, Range<usize>)> {
 
 fn is_common(kind: Leak, text: &str, at: &Range<usize>) -> bool {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
-    let value = part(at.clone());
+    let (before, value, after) = (part(0..at.start), part(at.clone()), part(at.end..text.len()));
     match kind {
-        Leak::Credential(kind) => {
-            common::is_credential(kind, part(0..at.start), value, part(at.end..text.len()))
-        }
+        Leak::Credential(kind) => common::is_credential(kind, before, value, after),
         Leak::Path => common::is_path(value),
-        Leak::Host => common::is_host(value),
+        Leak::Host => common::is_host(before, value, after),
     }
 }
 
@@ -191,3 +189,6 @@ fn excerpt(text: &str, hidden: &[(Leak, Range<usize>)], around: &Range<usize>, k
     let dots = |is_cut: bool| if is_cut { "…" } else { "" };
     format!("{}{}[{kind}]{}{}", dots(is_head_cut), head.trim_start(), tail.trim_end(), dots(is_tail_cut))
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,6 +104,9 @@ pub(super) fn spots(text: &str) -> Vec<Spot> {
 
 /// The place that begins here, and its length.
 fn here(before: &Before, rest: &str) -> Option<(usize, Place)> {
+    if !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '\\' | ':')) {
+        return None;
+    }
     path(before, rest).map(|length| (length, Place::Path)).or_else(|| {
         let length = address(before, rest).or_else(|| host(before, rest));
         length.map(|length| (length, Place::Host))

@@ -212,3 +212,6 @@ impl Lines {
 fn chars(bytes: &[u8]) -> usize {
     String::from_utf8_lossy(bytes).chars().count()
 }
+
+#[cfg(test)]
+mod tests;
