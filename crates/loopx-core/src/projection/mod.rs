@@ -10,6 +10,7 @@ mod export;
 mod find;
 mod gate;
 mod goal;
+mod metrics;
 mod moments;
 mod page;
 mod status;
@@ -24,6 +25,7 @@ pub use export::{EventExport, GoalExport, ReceiptExport, export};
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
+pub use metrics::{Count, Metric, Metrics, metrics};
 pub use moments::with_units;
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use status::{

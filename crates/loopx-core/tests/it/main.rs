@@ -1,6 +1,7 @@
 //! Tests of the `loopx-core` binary as a process.
 
 mod actors;
+mod check;
 mod cli;
 mod desk;
 mod doctor;

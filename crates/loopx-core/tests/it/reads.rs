@@ -19,6 +19,9 @@ const READS: &[&[&str]] = &[
     &["log"],
     &["find", "one"],
     &["doctor"],
+    &["check"],
+    &["metrics"],
+    &["metrics", "--goal", "ship-it", "--window", "1h"],
     &["token", "list"],
 ];
 

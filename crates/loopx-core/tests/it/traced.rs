@@ -58,7 +58,7 @@ fn a_read_starts_nothing_and_opens_the_ledger_for_reading_alone() {
     if !has(&desk, "strace") {
         return;
     }
-    for words in [&["status"][..], &["todo", "list"], &["log"], &["doctor"], &["find", "one"]] {
+    for words in [&["status"][..], &["todo", "list"], &["log"], &["doctor"], &["find", "one"], &["metrics"]] {
         let Some(text) = traced(&desk, words) else { return };
         let calls = calls(&text);
         assert_eq!(calls.iter().filter(|call| call.starts_with("execve(")).count(), 1, "{words:?}");

@@ -16,6 +16,7 @@ mod hosted;
 mod invariants;
 mod kept;
 mod limits;
+mod metrics;
 mod openings;
 mod ownership;
 mod pages;

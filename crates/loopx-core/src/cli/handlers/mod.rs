@@ -16,6 +16,7 @@ mod goal_terms;
 mod init;
 mod log;
 mod loop_run;
+mod metrics;
 mod names;
 mod offer;
 mod owner;
@@ -53,6 +54,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("log", log::log),
     ("doctor", doctor::doctor),
     ("check", check::check),
+    ("metrics", metrics::metrics),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

@@ -15,6 +15,7 @@ pub(super) const EVIDENCE: &str = "loopx_evidence_v1";
 pub(super) const EVIDENCE_LIST: &str = "loopx_evidence_list_v1";
 pub(super) const LOG: &str = "loopx_log_v1";
 pub(super) const FIND: &str = "loopx_find_v1";
+pub(super) const METRICS: &str = "loopx_metrics_v1";
 pub(super) const CHECK: &str = "loopx_check_v1";
 pub(super) const DOCTOR: &str = "loopx_doctor_v1";
 pub(super) const TOKEN: &str = "loopx_token_v1";

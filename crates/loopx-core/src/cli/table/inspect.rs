@@ -1,4 +1,4 @@
-//! Owns the rows that look across nouns: `find`, `log`, `check`, `doctor`.
+//! Owns the rows that look across nouns: `find`, `log`, `check`, `metrics`, `doctor`.
 
 use super::{
     flags::{ALL, CURSOR, DRY_RUN, LIMIT},
@@ -46,6 +46,17 @@ pub(super) const CHECK: Command =
             example("check --all", "what lies here, ignored or not"),
         ])
         .codes(&[Code::CheckFailed, Code::NotReady]);
+
+pub(super) const METRICS: Command =
+    Command::lone("metrics", Group::Trust, Access::Reads, "Shows how well work was kept, handed on and asked about.")
+        .long(&[
+            "Every number is counted from the events of the ledger, in all Goals or in that of `--goal`, and says what it means. What the ledger cannot tell yet is `unknown`, never zero.",
+        ])
+        .args(&[Arg::option("window", "DURATION", Kind::Duration, "How far back").default("7d")])
+        .examples(&[
+            example("metrics", "of the last seven days"),
+            example("metrics --goal importer --window 30d --json", "of one Goal, for a program"),
+        ]);
 
 pub(super) const DOCTOR: Command =
     Command::lone("doctor", Group::Trust, Access::Reads, "Checks the installation and the ledger.")

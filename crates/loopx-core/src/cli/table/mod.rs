@@ -35,6 +35,7 @@ pub const CORE: &[Command] = &[
     turn::TURN,
     loops::LOOP,
     inspect::CHECK,
+    inspect::METRICS,
     inspect::DOCTOR,
     inspect::LOG,
     shell::CONFIG,
