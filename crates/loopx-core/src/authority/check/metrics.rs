@@ -50,7 +50,7 @@ fn what_never_happened_is_none_of_none_and_what_cannot_be_told_is_unknown() {
 #[test]
 fn recovered_are_the_interrupted_turns_that_settled() {
     let mut world = World::new();
-    let mut todo = |world: &mut World| world.todo("it", |_| {});
+    let todo = |world: &mut World| world.todo("it", |_| {});
     // one crashes and is tried again
     let crashed = todo(&mut world);
     let owned = world.running("a", &crashed);
