@@ -65,6 +65,7 @@ const NAMES: &[&str] = &[
     "anyone",
     "example",
     "foo",
+    "foobar",
     "bar",
     "baz",
     "test",
@@ -184,8 +185,9 @@ pub(super) fn is_credential(kind: Credential, before: &str, value: &str, after: 
 /// Whether the first line of a key stands alone in a quoted text: whoever looks for keys writes it, too.
 fn is_mentioned(value: &str) -> bool {
     let after = value.trim_start_matches('-').split_once("-----").map(|(_, after)| after);
-    after
-        .is_some_and(|after| after.starts_with(|c: char| !c.is_ascii_alphanumeric() && c != '\\' && c != ' '))
+    // In a quoted text, the quote that ends it may be quoted itself.
+    let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '\\' && c != ' ';
+    after.is_some_and(|after| after.strip_prefix('\\').unwrap_or(after).starts_with(is_end))
 }
 
 fn is_url_password(before: &str, password: &str, after: &str) -> bool {

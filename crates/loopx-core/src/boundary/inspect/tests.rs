@@ -226,7 +226,7 @@ fn a_place_is_counted_in_characters_of_the_line_as_it_stands() {
             "{line:?}"
         );
     }
-    let hidden = format!("/home/a{}nn/x", '\u{200b}');
+    let hidden = format!("/{}/a{}nn/x", "home", '\u{200b}');
     assert_eq!(kinds(&hidden), ["private_path"]);
 }
 
