@@ -5,8 +5,8 @@
 use std::{fmt, ops::Range};
 
 use super::{
-    common,
     credential::{self, Credential},
+    harmless,
     place::{self, Place},
     visible,
 };
@@ -64,7 +64,7 @@ pub fn inspect(line: &str) -> Vec<Leaked> {
     let mut chars = Chars::of(line, text);
     found
         .into_iter()
-        .filter(|(kind, at)| !is_common(*kind, text, at))
+        .filter(|(kind, at)| !is_harmless(*kind, text, at))
         .map(|(kind, at)| Leaked {
             kind,
             after_chars: chars.before(at.start),
@@ -107,13 +107,13 @@ fn joined(found: &[(Leak, Range<usize>)]) -> Vec<(Leak, Range<usize>)> {
     joined
 }
 
-fn is_common(kind: Leak, text: &str, at: &Range<usize>) -> bool {
+fn is_harmless(kind: Leak, text: &str, at: &Range<usize>) -> bool {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     let (before, value, after) = (part(0..at.start), part(at.clone()), part(at.end..text.len()));
     match kind {
-        Leak::Credential(kind) => common::is_credential(kind, before, value, after),
-        Leak::Path => common::is_path(value),
-        Leak::Host => common::is_host(before, value, after),
+        Leak::Credential(kind) => harmless::is_credential(kind, before, value, after),
+        Leak::Path => harmless::is_path(value),
+        Leak::Host => harmless::is_host(before, value, after),
     }
 }
 

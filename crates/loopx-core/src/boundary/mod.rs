@@ -6,9 +6,9 @@
 //! it does not know, or cut in two, passes. That is why the raw text stays private all the same.
 
 mod class;
-mod common;
 mod credential;
 mod forms;
+mod harmless;
 mod inspect;
 mod place;
 mod screen;
