@@ -3,7 +3,9 @@
 //! Knows nothing of what is done about one. The forms are those their issuers publish; a random-looking word alone is
 //! no credential, for git hashes, digests and ids look just so.
 
-use std::fmt;
+use std::{fmt, ops::Range};
+
+use super::forms::{BEGINNINGS, Form, alnum, dotted, is_first, word};
 
 /// The kinds of credential the screen knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,73 +59,6 @@ impl fmt::Display for Credential {
     }
 }
 
-type Alphabet = fn(u8) -> bool;
-
-const fn upper(b: u8) -> bool {
-    b.is_ascii_uppercase() || b.is_ascii_digit()
-}
-const fn alnum(b: u8) -> bool {
-    b.is_ascii_alphanumeric()
-}
-const fn word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
-}
-const fn dotted(b: u8) -> bool {
-    word(b) || matches!(b, b'.' | b'/' | b'+' | b'~' | b'=' | b':')
-}
-
-/// Fixed beginnings: the text, what may follow, how much of it at least, the kind.
-const BEGINNINGS: &[(&str, Alphabet, usize, Credential)] = &[
-    ("AKIA", upper, 16, Credential::Cloud),
-    ("ASIA", upper, 16, Credential::Cloud),
-    ("ABIA", upper, 16, Credential::Cloud),
-    ("ACCA", upper, 16, Credential::Cloud),
-    ("AIza", word, 35, Credential::Cloud),
-    ("ya29.", dotted, 20, Credential::Cloud),
-    ("GOCSPX-", word, 20, Credential::Cloud),
-    ("dop_v1_", alnum, 40, Credential::Cloud),
-    ("SG.", dotted, 40, Credential::Cloud),
-    ("ghp_", alnum, 36, Credential::Forge),
-    ("gho_", alnum, 36, Credential::Forge),
-    ("ghu_", alnum, 36, Credential::Forge),
-    ("ghs_", alnum, 36, Credential::Forge),
-    ("ghr_", alnum, 36, Credential::Forge),
-    ("github_pat_", word, 22, Credential::Forge),
-    ("glpat-", word, 20, Credential::Forge),
-    ("gldt-", word, 20, Credential::Forge),
-    ("glrt-", word, 20, Credential::Forge),
-    ("glptt-", word, 20, Credential::Forge),
-    ("glcbt-", word, 20, Credential::Forge),
-    ("gloas-", word, 20, Credential::Forge),
-    ("xoxb-", word, 10, Credential::Chat),
-    ("xoxp-", word, 10, Credential::Chat),
-    ("xoxa-", word, 10, Credential::Chat),
-    ("xoxr-", word, 10, Credential::Chat),
-    ("xoxs-", word, 10, Credential::Chat),
-    ("xoxe-", word, 10, Credential::Chat),
-    ("xoxe.", dotted, 10, Credential::Chat),
-    ("xapp-", word, 10, Credential::Chat),
-    ("hooks.slack.com/services/", dotted, 20, Credential::Chat),
-    ("discord.com/api/webhooks/", dotted, 30, Credential::Chat),
-    ("sk_live_", alnum, 16, Credential::Payment),
-    ("sk_test_", alnum, 16, Credential::Payment),
-    ("rk_live_", alnum, 16, Credential::Payment),
-    ("rk_test_", alnum, 16, Credential::Payment),
-    ("whsec_", dotted, 16, Credential::Payment),
-    ("npm_", alnum, 36, Credential::Registry),
-    ("pypi-", word, 50, Credential::Registry),
-    ("dckr_pat_", word, 20, Credential::Registry),
-    ("sk-ant-", word, 20, Credential::Model),
-    ("sk-proj-", word, 20, Credential::Model),
-    ("sk-svcacct-", word, 20, Credential::Model),
-    ("sk-or-v1-", alnum, 32, Credential::Model),
-    ("sk-", alnum, 32, Credential::Model),
-    ("hf_", alnum, 30, Credential::Model),
-    ("gsk_", alnum, 32, Credential::Model),
-    ("xai-", alnum, 32, Credential::Model),
-    ("AGE-SECRET-KEY-1", upper, 40, Credential::PrivateKey),
-];
-
 /// Names whose values are passwords: chosen by people, so short ones count.
 const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd"];
 /// Names whose values are machine-made. Compared after separators are taken out.
@@ -134,6 +69,7 @@ const SECRETS: &[&str] = &[
     "apikey",
     "accesskey",
     "accesskeyid",
+    "accountkey",
     "privatekey",
     "signingkey",
     "encryptionkey",
@@ -145,15 +81,36 @@ const SECRETS: &[&str] = &[
 /// How far one look goes; longer words are judged by their beginning, so that no text makes the scan quadratic.
 const LOOK_MAX_BYTES: usize = 256;
 
+/// A credential that stands in a text: what of the text it is, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) kind: Credential,
+    pub(super) place: Range<usize>,
+}
+
 /// The first kind of credential found in a text.
 pub(super) fn find(text: &str) -> Option<Credential> {
-    let bytes = text.as_bytes();
-    let mut previous = b' ';
-    for (at, byte) in bytes.iter().enumerate() {
+    spots(text).next().map(|spot| spot.kind)
+}
+
+/// All credentials of a text, in their order; none overlaps the next.
+pub(super) fn spots(text: &str) -> impl Iterator<Item = Spot> + '_ {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let spot = next(text.as_bytes(), from)?;
+        from = spot.place.end;
+        Some(spot)
+    })
+}
+
+fn next(bytes: &[u8], from: usize) -> Option<Spot> {
+    let mut previous = from.checked_sub(1).and_then(|before| bytes.get(before)).copied().unwrap_or(b' ');
+    for (at, byte) in bytes.iter().enumerate().skip(from) {
         let here = bytes.get(at..).unwrap_or_default();
         let found = match byte {
             b'-' => private_key(here),
             b':' if here.starts_with(b"://") => url_password(here),
+            b'P' => putty_key(here),
             _ => None,
         };
         let found = found.or_else(|| match byte {
@@ -161,30 +118,69 @@ pub(super) fn find(text: &str) -> Option<Credential> {
             _ if alnum(previous) => None,
             b'e' => web_token(here),
             b'b' | b'B' => bearer(here),
+            b'0'..=b'9' => bot_token(here),
             _ => None,
         });
-        let found = found.or_else(|| if alnum(previous) { None } else { beginning(here) });
-        if found.is_some() {
-            return found;
+        let found =
+            found.or_else(|| if is_first(*byte) && !alnum(previous) { beginning(here) } else { None });
+        if let Some(Found { kind, from, length }) = found {
+            return Some(Spot { kind, place: at + from..at + from + length });
         }
         previous = *byte;
     }
     None
 }
 
-fn beginning(here: &[u8]) -> Option<Credential> {
-    BEGINNINGS.iter().find_map(|(text, alphabet, least, kind)| {
-        let run = run(here.strip_prefix(text.as_bytes())?, *alphabet);
-        (run.len() >= *least && distinct(run) >= 5 && run.iter().any(u8::is_ascii_digit)).then_some(*kind)
+/// What a matcher found, from where it looked.
+struct Found {
+    kind: Credential,
+    from: usize,
+    length: usize,
+}
+
+impl Found {
+    /// Of a value that was judged by its beginning: all of it, however long it is.
+    fn whole(kind: Credential, from: usize, rest: &[u8], of: impl Fn(u8) -> bool) -> Self {
+        Self { kind, from, length: rest.iter().take_while(|byte| of(**byte)).count() }
+    }
+}
+
+fn beginning(here: &[u8]) -> Option<Found> {
+    let fitting = |form: &&Form| here.starts_with(form.begins.as_bytes());
+    BEGINNINGS.iter().filter(fitting).find_map(|form| {
+        let rest = here.get(form.begins.len()..)?;
+        let run = run(rest, form.of);
+        let fits = if form.is_exact { run.len() == form.least } else { run.len() >= form.least };
+        let is_random = is_mixed(run) || (form.is_exact && distinct(run) >= 8);
+        (fits && distinct(run) >= 5 && is_random).then(|| {
+            let tail = Found::whole(form.kind, 0, rest, form.of);
+            Found { length: form.begins.len() + tail.length, ..tail }
+        })
     })
 }
 
-fn private_key(here: &[u8]) -> Option<Credential> {
+fn private_key(here: &[u8]) -> Option<Found> {
     let line = run(here.strip_prefix(b"-----BEGIN ")?, |b| matches!(b, b'A'..=b'Z' | b'0'..=b'9' | b' '));
-    line.windows(11).any(|part| part == b"PRIVATE KEY").then_some(Credential::PrivateKey)
+    let is_private = line.windows(11).any(|part| part == b"PRIVATE KEY");
+    // Where a key stands in one line, all that follows is the key.
+    is_private.then(|| {
+        let line = Found::whole(Credential::PrivateKey, 0, here, |b| b != b'\n');
+        let body = here.get(..line.length).unwrap_or_default();
+        let end = body.windows(PEM_END.len()).position(|part| part == PEM_END);
+        Found { length: end.map_or(line.length, |end| end + PEM_END.len()), ..line }
+    })
 }
 
-fn web_token(here: &[u8]) -> Option<Credential> {
+/// How the last line of a key begins.
+const PEM_END: &[u8] = b"-----END ";
+
+/// A key file says which version of its form it has.
+fn putty_key(here: &[u8]) -> Option<Found> {
+    let begins = matches!(here.strip_prefix(b"PuTTY-User-Key-File-"), Some([b'0'..=b'9', b':', ..]));
+    begins.then(|| Found::whole(Credential::PrivateKey, 0, here, |b| b != b'\n'))
+}
+
+fn web_token(here: &[u8]) -> Option<Found> {
     // Both parts are objects, and an object that begins with a quoted name begins so in base64.
     let segment = |rest| {
         let part = run_up_to(rest, word, 4096);
@@ -194,19 +190,30 @@ fn web_token(here: &[u8]) -> Option<Credential> {
     let rest = here.get(header..)?.strip_prefix(b".")?;
     let body = segment(rest)?;
     let signature = run(rest.get(body..)?.strip_prefix(b".")?, word);
-    (signature.len() >= 10).then_some(Credential::WebToken)
+    let all = |b| word(b) || b == b'.';
+    (signature.len() >= 10).then(|| Found::whole(Credential::WebToken, 0, here, all))
 }
 
-fn bearer(here: &[u8]) -> Option<Credential> {
+fn bearer(here: &[u8]) -> Option<Found> {
     let rest = here.get(6..)?;
     if !here.get(..6)?.eq_ignore_ascii_case(b"bearer") || !rest.starts_with(b" ") {
         return None;
     }
-    let value = run(rest.trim_ascii_start(), dotted);
-    random(value, 16, 8).then_some(Credential::Authorization)
+    let value = rest.trim_ascii_start();
+    let from = here.len() - value.len();
+    random(run(value, dotted), 16, 8).then(|| Found::whole(Credential::Authorization, from, value, dotted))
 }
 
-fn url_password(here: &[u8]) -> Option<Credential> {
+/// The token of a chat bot: its number, a colon, and 35 characters.
+fn bot_token(here: &[u8]) -> Option<Found> {
+    let number = run(here, |b| b.is_ascii_digit()).len();
+    let secret = run(here.get(number..)?.strip_prefix(b":")?, word);
+    let fits = (8..=10).contains(&number) && secret.len() == 35 && secret.starts_with(b"AA");
+    let all = |b| word(b) || b == b':';
+    (fits && is_mixed(secret)).then(|| Found::whole(Credential::Chat, 0, here, all))
+}
+
+fn url_password(here: &[u8]) -> Option<Found> {
     let authority = run(here.strip_prefix(b"://")?, |b| {
         !b.is_ascii_whitespace()
             && !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b')')
@@ -214,11 +221,12 @@ fn url_password(here: &[u8]) -> Option<Credential> {
     let at = authority.iter().rposition(|b| *b == b'@')?;
     let colon = authority.iter().take(at).position(|b| *b == b':')?;
     let password = authority.get(colon + 1..at)?;
-    (!password.is_empty() && !is_placeholder(password)).then_some(Credential::UrlPassword)
+    let is_told = !password.is_empty() && !is_placeholder(password);
+    is_told.then(|| Found { kind: Credential::UrlPassword, from: 3 + colon + 1, length: password.len() })
 }
 
 /// A value given to a telling name, with `=`, `:`, `:=` or `=>`, quoted or not.
-fn assignment(before: &[u8], here: &[u8]) -> Option<Credential> {
+fn assignment(before: &[u8], here: &[u8]) -> Option<Found> {
     // A quote around the name, and a backslash where the whole is quoted once more.
     let quote = |b: &u8| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'\\');
     let quotes = before.iter().rev().take(8).take_while(|b| quote(b)).count();
@@ -233,17 +241,33 @@ fn assignment(before: &[u8], here: &[u8]) -> Option<Credential> {
     let value = value.get(value.iter().take(LOOK_MAX_BYTES).take_while(|b| blank(b)).count()..)?;
     if name.ends_with(b"authorization") {
         let value = value.strip_prefix(b"Basic ").or_else(|| value.strip_prefix(b"token "))?;
-        return (run(value, dotted).len() >= 8).then_some(Credential::Authorization);
+        let whole = || Found::whole(Credential::Authorization, here.len() - value.len(), value, dotted);
+        return (run(value, dotted).len() >= 8).then(whole);
     }
-    let value = run(value, |b| {
-        !b.is_ascii_whitespace()
-            && !matches!(
-                b,
-                b'"' | b'\'' | b'`' | b',' | b';' | b'(' | b')' | b'&' | b']' | b'}' | b'<' | b'>' | b'\\'
-            )
-    });
-    let told = (ends(PASSWORDS) && random(value, 8, 5)) || (ends(SECRETS) && random(value, 16, 8));
-    (told && !is_placeholder(value)).then_some(Credential::Assignment)
+    let start = here.len() - value.len();
+    let judged = run(value, is_value);
+    let told = (ends(PASSWORDS) && random(judged, 8, 5)) || (ends(SECRETS) && random(judged, 16, 8));
+    (told && !is_placeholder(judged)).then(|| {
+        let whole = Found::whole(Credential::Assignment, start, value, is_value);
+        // What is a credential by its own form is named by it.
+        let own = beginning(value).or_else(|| web_token(value)).map_or(whole.kind, |own| own.kind);
+        Found { kind: own, ..whole }
+    })
+}
+
+/// Whether a byte can stand in a value that is given to a name.
+const fn is_value(b: u8) -> bool {
+    !b.is_ascii_whitespace()
+        && !matches!(
+            b,
+            b'"' | b'\'' | b'`' | b',' | b';' | b'(' | b')' | b'&' | b']' | b'}' | b'<' | b'>' | b'\\'
+        )
+}
+
+/// Whether a run is of the make of a random one: no word, and no name of words.
+fn is_mixed(run: &[u8]) -> bool {
+    let cases = run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase);
+    run.iter().any(u8::is_ascii_digit) || (cases && distinct(run) >= 8)
 }
 
 /// Whether a value looks made to be secret: long, of many characters, letters and digits mixed.

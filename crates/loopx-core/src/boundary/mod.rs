@@ -7,6 +7,9 @@
 
 mod class;
 mod credential;
+mod forms;
+mod harmless;
+mod inspect;
 mod place;
 mod screen;
 mod visible;
@@ -16,5 +19,6 @@ mod tests;
 
 pub use class::{OwnerView, Private, Public};
 pub use credential::Credential;
+pub use inspect::{Leak, Leaked, inspect};
 pub use screen::{Refused, Screened, screen};
 pub use visible::is_hostile;

@@ -3,10 +3,35 @@
 //! Knows nothing of credentials. Only private places count: a system path such as `/usr/bin/env`, a relative path, a
 //! route, a loopback or public address tells nothing about the owner.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    ops::Range,
+};
 
-const PATH: &str = "[path]";
-const HOST: &str = "[host]";
+/// What a place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A path of a machine.
+    Path,
+    /// An address or a name of a network.
+    Host,
+}
+
+impl Place {
+    const fn placeholder(self) -> &'static str {
+        match self {
+            Self::Path => "[path]",
+            Self::Host => "[host]",
+        }
+    }
+}
+
+/// A place that stands in a text: what of the text it is, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) kind: Place,
+    pub(super) at: Range<usize>,
+}
 
 /// Roots that are private by themselves.
 const ROOTS: &[&str] = &["root", "tmp", "var/tmp", "var/folders", "private/tmp", "private/var", "run/user"];
@@ -46,24 +71,53 @@ fn redact_once(text: &str) -> (String, usize) {
     while let Some(first) = rest.chars().next() {
         // Judged by what has been written, not by what was read: so a second pass judges the same.
         let before = Before::of(&out);
-        let found = path(&before, rest).map(|length| (length, PATH)).or_else(|| {
-            let length = address(&before, rest).or_else(|| host(&before, rest));
-            length.map(|length| (length, HOST))
-        });
-        let skipped = if let Some((length, name)) = found {
-            out.push_str(name);
+        let skipped = if let Some((length, kind)) = here(&before, rest) {
+            out.push_str(kind.placeholder());
             count += 1;
             length
         } else {
-            // A word that named no place names none from its middle either, unless a hyphen divides it.
-            let word = rest.find(|c| !is_name(c) || c == '-').unwrap_or(rest.len());
-            let length = word.max(first.len_utf8());
+            let length = passed(first, rest);
             out.push_str(rest.get(..length).unwrap_or_default());
             length
         };
         rest = rest.get(skipped..).unwrap_or_default();
     }
     (out, count)
+}
+
+/// All places of a text, in their order; none overlaps the next.
+pub(super) fn spots(text: &str) -> Vec<Spot> {
+    let (mut spots, mut at) = (Vec::new(), 0);
+    while let Some((done, rest)) = text.split_at_checked(at) {
+        let Some(first) = rest.chars().next() else { break };
+        at += match here(&Before::of(done), rest) {
+            Some((length, kind)) => {
+                spots.push(Spot { kind, at: at..at + length });
+                // A place is never empty; were one, the scan would still end.
+                length.max(first.len_utf8())
+            }
+            None => passed(first, rest),
+        };
+    }
+    spots
+}
+
+/// The place that begins here, and its length.
+fn here(before: &Before, rest: &str) -> Option<(usize, Place)> {
+    if !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '\\' | ':')) {
+        return None;
+    }
+    path(before, rest).map(|length| (length, Place::Path)).or_else(|| {
+        let length = address(before, rest).or_else(|| host(before, rest));
+        length.map(|length| (length, Place::Host))
+    })
+}
+
+/// How much is passed over where no place begins. A word that named no place names none from its middle either, unless
+/// a hyphen divides it.
+fn passed(first: char, rest: &str) -> usize {
+    let word = rest.find(|c| !is_name(c) || c == '-').unwrap_or(rest.len());
+    word.max(first.len_utf8())
 }
 
 /// What stands before the place that is looked at.
@@ -133,11 +187,18 @@ fn is_private_drive(rest: &str) -> bool {
         })
 }
 
-/// A Windows share, `\\machine\folder`.
+/// A Windows share, `\\machine\folder`, each backslash once, or twice as in a quoted text.
 fn is_share(rest: &str) -> bool {
-    let Some(inner) = rest.strip_prefix("\\\\") else { return false };
+    let inner = rest.trim_start_matches('\\');
+    let separator = match rest.len() - inner.len() {
+        2 => "\\",
+        4 => "\\\\",
+        _ => return false,
+    };
+    // The share of a subsystem ends its name with a dollar sign.
     let machine = name_run(inner);
-    let folder = inner.get(machine.len()..).and_then(|after| after.strip_prefix('\\'));
+    let after = inner.get(machine.len()..).unwrap_or_default();
+    let folder = after.strip_prefix('$').unwrap_or(after).strip_prefix(separator);
     machine.len() >= 3 && folder.is_some_and(|folder| folder.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 

@@ -12,6 +12,7 @@ mod export;
 mod find;
 mod gate;
 mod goal;
+mod metrics;
 mod moments;
 mod noun;
 mod page;
@@ -32,6 +33,7 @@ pub use export::{ChainExport, EventExport, GoalExport, ReceiptExport, check_chai
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
+pub use metrics::{Count, Metric, Metrics, metrics};
 pub use moments::with_units;
 pub use noun::{NounRow, noun, nouns};
 pub use page::{Listed, PAGE_MAX, Slice};

@@ -54,8 +54,8 @@ pub use reach::{in_the_way, prove_after, prove_before, prove_each};
 pub use resume::{resume, starts_again};
 pub use site::{Around, Machine, PASSED_ON, Site};
 pub use snapshot::{
-    Change, Direction, Fate, Keep, Kind, Record, Text, Undo, Undone, is_undo, is_undoing, recorded, so_far,
-    text, undo, waits_for_snapshot, why_none, would_undo,
+    Change, Committable, Direction, Fate, Keep, Kind, Record, Text, Undo, Undone, committable, is_undo,
+    is_undoing, recorded, so_far, text, undo, waits_for_snapshot, why_none, would_undo,
 };
 pub use spool::{Ending, Kept, Speaker, bodies, kept};
 pub use tries::tried;

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(verdict(&[shell("exit 0", None)]), (Passed, Some(0), String::new()));
         assert_eq!(verdict(&[shell("exit 3", Some(3)), shell("exit 0", None)]).0, Progress);
         let failed =
-            verdict(&[shell("exit 0", None), shell("echo one; echo 'two at /home/ana/x' >&2; exit 3", None)]);
+            verdict(&[shell("exit 0", None), shell("echo one; echo 'two at /home/ana/x' >&2; exit 3", None)]); // loopx:allow private_path
         assert_eq!(failed, (Failed, Some(3), "sh -c …: exit 3: two at [path]".to_owned()));
         for (script, what) in [
             ("exit 126", "exit 126: something it needs cannot be executed"),

@@ -2,6 +2,7 @@
 
 mod actors;
 mod audit;
+mod check;
 mod cli;
 mod desk;
 mod doctor;

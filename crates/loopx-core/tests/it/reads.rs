@@ -30,6 +30,11 @@ const READS: &[&[&str]] = &[
     &["audit", "verify", "--chain-only"],
     &["audit", "export"],
     &["doctor", "--repair", "--dry-run"],
+    &["check"],
+    &["metrics"],
+    &["quota", "show"],
+    &["quota", "show", "--csv", "--by", "agent"],
+    &["metrics", "--goal", "ship-it", "--window", "1h"],
     &["token", "list"],
     &["reward", "list"],
 ];

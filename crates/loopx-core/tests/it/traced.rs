@@ -67,6 +67,7 @@ fn a_read_starts_nothing_and_opens_the_ledger_for_reading_alone() {
         &["next", "--agent", "coder"],
         &["why"],
         &["why", "ship-it.1"],
+        &["metrics"],
     ];
     for words in all {
         let Some(text) = traced(&desk, words) else { return };

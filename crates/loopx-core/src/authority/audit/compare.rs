@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt::Display};
 
 use super::{
-    super::{GateFilter, NounFilter, TodoFilter, TurnFilter, View},
+    super::{GateFilter, Held, NounFilter, TodoFilter, TurnFilter, View},
     Flaw, FlawKind,
     fold::Folded,
 };
@@ -311,6 +311,7 @@ fn first_apart<'m, K: Ord, V: PartialEq>(
 fn held(held: &Held) -> String {
     let Held { slots, amounts } = held;
     let rest = [(amounts.tokens, "tokens"), (amounts.cost_micros, "of cost"), (amounts.wall_ms, "ms")];
-    let rest = rest.iter().filter(|(amount, _)| *amount > 0).map(|(amount, unit)| format!(", {amount} {unit}"));
+    let rest =
+        rest.iter().filter(|(amount, _)| *amount > 0).map(|(amount, unit)| format!(", {amount} {unit}"));
     format!("{slots}{}", rest.collect::<String>())
 }

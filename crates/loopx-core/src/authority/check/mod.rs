@@ -18,6 +18,7 @@ mod hosted;
 mod invariants;
 mod kept;
 mod limits;
+mod metrics;
 mod openings;
 mod ownership;
 mod pages;

@@ -5,6 +5,7 @@
 mod agent;
 mod audit;
 mod caller;
+mod check;
 mod decided;
 mod desk;
 mod doctor;
@@ -18,6 +19,7 @@ mod heartbeat;
 mod init;
 mod log;
 mod loop_run;
+mod metrics;
 mod names;
 mod next;
 mod offer;
@@ -72,6 +74,8 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("migrate", vault::migrate),
     ("audit export", audit::export),
     ("verify", audit::check),
+    ("check", check::check),
+    ("metrics", metrics::metrics),
     ("goal start", goal::start),
     ("goal show", goal::show),
     ("goal list", goal::list),

@@ -28,20 +28,23 @@ pub(in crate::cli) fn set(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let (limit, ceiling) = (wished_limit(args)?, wished_ceiling(args)?);
     let given = limit.is_some() || args.switch("none");
     match (given, ceiling) {
-        (true, Some(_)) => Err(Error::new(Code::InvalidArgument, "a limit and a ceiling are set one after the other")
-            .hint("quota set --help")),
-        (false, None) => Err(Error::new(Code::InvalidArgument, "nothing is said to be limited")
-            .hint("quota set --help")),
+        (true, Some(_)) => {
+            Err(Error::new(Code::InvalidArgument, "a limit and a ceiling are set one after the other")
+                .hint("quota set --help"))
+        }
+        (false, None) => {
+            Err(Error::new(Code::InvalidArgument, "nothing is said to be limited").hint("quota set --help"))
+        }
         (true, None) if args.switch("authority") => set_all(context, args, &mut desk, limit),
         (true, None) if args.text("todo").is_some() => {
-            Err(Error::new(Code::InvalidArgument, "a Todo has a ceiling, and no limit").hint("quota set --help"))
+            Err(Error::new(Code::InvalidArgument, "a Todo has a ceiling, and no limit")
+                .hint("quota set --help"))
         }
         (true, None) => set_limit(context, args, &mut desk, limit),
-        (false, Some(_)) if args.switch("authority") => Err(Error::new(
-            Code::InvalidArgument,
-            "a ceiling is of a Goal, an agent or a Todo",
-        )
-        .hint("quota set --help")),
+        (false, Some(_)) if args.switch("authority") => {
+            Err(Error::new(Code::InvalidArgument, "a ceiling is of a Goal, an agent or a Todo")
+                .hint("quota set --help"))
+        }
         (false, Some(ceiling)) => set_ceiling(context, args, &mut desk, ceiling),
     }
 }
@@ -62,7 +65,12 @@ fn set_limit(
     written(schema::QUOTA, "quota", &object, &done, &[], Document::new().line(format!("{whose}: {said}")))
 }
 
-fn set_ceiling(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk, ceiling: Caps) -> Result<Rendered> {
+fn set_ceiling(
+    context: &mut Context<'_, '_>,
+    args: &Args,
+    desk: &mut Desk,
+    ceiling: Caps,
+) -> Result<Rendered> {
     let todo_id = args.text("todo").map(|word| names::todo(desk, word)).transpose()?;
     let agent_id: Option<AgentId> = args.text("agent").map(names::agent).transpose()?;
     let goal = match &todo_id {
@@ -139,7 +147,10 @@ fn wished_ceiling(args: &Args) -> Result<Option<Caps>> {
 /// Reads `12.50USD` as millionths and a currency; the currency may be left out.
 fn cost(text: &str) -> Result<(u64, Option<Currency>)> {
     let bad = || {
-        Error::new(Code::InvalidArgument, "a cost is a number with at most six places and a currency, as 12.50USD")
+        Error::new(
+            Code::InvalidArgument,
+            "a cost is a number with at most six places and a currency, as 12.50USD",
+        )
     };
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end).ok_or_else(bad)?;

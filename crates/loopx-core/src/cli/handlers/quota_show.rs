@@ -36,7 +36,8 @@ fn document(program: &str, budget: &Budget, now: Timestamp) -> Document {
     let head = ["WHOSE", "WHAT", "USED", "OF", "LEFT", "RESERVED", "UNKNOWN", "WINDOW"];
     let mut document = Document::new().table(&head, rows);
     for row in budget.rows.iter().filter(|row| !row.meters.is_empty()) {
-        let meters = row.meters.iter().map(|(meter, amount)| format!("{meter} says {}", amount_of(row, *amount)));
+        let meters =
+            row.meters.iter().map(|(meter, amount)| format!("{meter} says {}", amount_of(row, *amount)));
         let said: Vec<_> = meters.collect();
         document = document.line(format!("{}, {}: {}", whose(row), row.dimension, said.join(", ")));
     }
@@ -45,7 +46,8 @@ fn document(program: &str, budget: &Budget, now: Timestamp) -> Document {
         document = document.line(format!("an attempt{agent} in {} may use {}", row.goal_id, row.text));
     }
     if budget.rows.iter().all(|row| row.limit.is_none()) {
-        document = document.line(format!("nothing is limited; `{program} quota set --help` says how to limit it"));
+        document =
+            document.line(format!("nothing is limited; `{program} quota set --help` says how to limit it"));
     }
     document
 }
@@ -120,11 +122,14 @@ fn csv(args: &Args, desk: &mut Desk, goal: Option<&crate::model::GoalId>) -> Res
     let mut items = Vec::new();
     for ((one, two, currency), row) in &rows {
         let keys = if by == SpendBy::Agent { format!("{one},{two}") } else { one.clone() };
-        let known = |dimension| row.measured.of(dimension).map_or_else(String::new, |amount| amount.to_string());
+        let known =
+            |dimension| row.measured.of(dimension).map_or_else(String::new, |amount| amount.to_string());
         let [tokens, cost, wall] = Dimension::ALL.map(known);
         let [no_tokens, no_cost, no_wall] = row.unknown;
         let counts = format!("{},{},{}", row.spent, row.returned, row.reserved);
-        lines.push(format!("{keys},{counts},{tokens},{no_tokens},{cost},{currency},{no_cost},{wall},{no_wall}"));
+        lines.push(format!(
+            "{keys},{counts},{tokens},{no_tokens},{cost},{currency},{no_cost},{wall},{no_wall}"
+        ));
         items.push(json!({
             "key": [one, two], "turns_spent": row.spent, "turns_returned": row.returned,
             "turns_reserved": row.reserved, "measured": row.measured, "currency": currency,

@@ -214,7 +214,12 @@ impl Args {
 
     /// A path.
     pub fn file(&self, id: &str) -> Option<&Path> {
-        self.values(id).iter().find_map(|value| match value {
+        self.files(id).next()
+    }
+
+    /// All paths.
+    pub fn files(&self, id: &str) -> impl Iterator<Item = &Path> {
+        self.values(id).iter().filter_map(|value| match value {
             Value::Path(path) => Some(path.as_path()),
             _ => None,
         })

@@ -1,4 +1,4 @@
-//! Owns the rows that look across nouns: `find`, `log`, `doctor`.
+//! Owns the rows that look across nouns: `find`, `log`, `check`, `metrics`, `doctor`.
 
 use super::{
     flags::{ALL, CURSOR, DRY_RUN, LIMIT},
@@ -27,6 +27,35 @@ pub(super) const LOG: Command =
         .examples(&[
             example("log --goal importer", "the last events of a Goal"),
             example("log --todo importer.3 --since 2d --json", "of one Todo, for a program"),
+        ]);
+
+pub(super) const CHECK: Command =
+    Command::lone("check", Group::Trust, Access::Reads, "Looks in files for what must not be public.")
+        .long(&[
+            "It looks for credentials, private keys, and paths, addresses and names of somebody's machines. A finding names its place and its kind, and never shows the value.",
+            "In a git work tree it reads what a commit would hold: what is tracked, and what is neither tracked nor ignored. Binary files are counted and left out.",
+            "A line that holds `loopx:allow KIND` may hold such a finding; where it holds none, the next line may. Several kinds are divided by commas.",
+        ])
+        .args(&[
+            Arg::maybe("path", "PATH", Kind::Path, "A file or a folder; else the present folder").many(),
+            Arg::switch("all", "Read every file, ignored ones too; never below `.git`"),
+        ])
+        .examples(&[
+            example("check", "what the next commit would hold"),
+            example("check src README.md --json", "some of it, for a program"),
+            example("check --all", "what lies here, ignored or not"),
+        ])
+        .codes(&[Code::CheckFailed, Code::NotReady]);
+
+pub(super) const METRICS: Command =
+    Command::lone("metrics", Group::Trust, Access::Reads, "Shows how well work was kept, handed on and asked about.")
+        .long(&[
+            "Every number is counted from the events of the ledger, in all Goals or in that of `--goal`, and says what it means. What the ledger cannot tell yet is `unknown`, never zero.",
+        ])
+        .args(&[Arg::option("window", "DURATION", Kind::Duration, "How far back").default("7d")])
+        .examples(&[
+            example("metrics", "of the last seven days"),
+            example("metrics --goal importer --window 30d --json", "of one Goal, for a program"),
         ]);
 
 pub(super) const DOCTOR: Command =

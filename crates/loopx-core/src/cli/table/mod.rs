@@ -43,6 +43,8 @@ pub const CORE: &[Command] = &[
     loops::LOOP,
     start::HEARTBEAT,
     quota::QUOTA,
+    inspect::CHECK,
+    inspect::METRICS,
     inspect::DOCTOR,
     inspect::LOG,
     trust::AUDIT,

@@ -336,8 +336,8 @@ mod tests {
     #[test]
     fn a_validator_is_printed_without_the_places_of_a_machine() {
         let row = json!({"validators": [{
-            "argv": ["/home/ana/bin/check", "--fast"],
-            "env": [["HOME", "/home/ana"], ["KEY", "ghp_0123456789abcdefghijABCDEFGHIJ012345"]],
+            "argv": ["/home/ana/bin/check", "--fast"], // loopx:allow private_path
+            "env": [["HOME", "/home/ana"], ["KEY", "ghp_0123456789abcdefghijABCDEFGHIJ012345"]], // loopx:allow private_path
         }]});
         let shown = printed(&row).unwrap().to_string();
         assert!(!shown.contains("ana") && !shown.contains("ghp_"), "{shown}");

@@ -15,7 +15,7 @@ use super::picture::Oid;
 use crate::{
     error::{Code, Error, Result},
     process::Ended,
-    turn::tree,
+    turn::{tree, workspace::repository_root},
 };
 
 /// The most that git may list, in bytes.
@@ -58,6 +58,36 @@ pub(super) fn list(root: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Ve
         return Err(failed("git could not list the work tree", outcome.ended));
     }
     Ok(outcome.stdout)
+}
+
+/// What of a folder a commit would hold, by its path below the folder, in order.
+#[derive(Debug, Default)]
+pub struct Committable {
+    /// Files and links.
+    pub files: Vec<(PathBuf, Metadata)>,
+    /// Other repositories below it, which are not looked into.
+    pub repositories: Vec<PathBuf>,
+}
+
+/// Asks git what of a folder a commit would hold: what is tracked, and what is not and nobody ignores. The folder is
+/// named by its real path; none where it lies in no work tree.
+///
+/// Errors: `not_ready`.
+pub fn committable(folder: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Option<Committable>> {
+    let Some(root) = repository_root(folder) else { return Ok(None) };
+    let below = folder.strip_prefix(root).unwrap_or(Path::new(""));
+    let (mut found, mut looker) = (Committable::default(), Looker::below(root));
+    for (bytes, listed) in parse(&list(root, env)?)? {
+        let path = as_path(&bytes);
+        let Ok(path) = path.strip_prefix(below) else { continue };
+        let Some(meta) = looker.look(&bytes) else { continue };
+        match listed {
+            Listed::Repository => found.repositories.push(path.to_owned()),
+            Listed::Tracked(_) | Listed::Untracked if meta.is_dir() => {}
+            Listed::Tracked(_) | Listed::Untracked => found.files.push((path.to_owned(), meta)),
+        }
+    }
+    Ok(Some(found))
 }
 
 /// Reads what git listed.

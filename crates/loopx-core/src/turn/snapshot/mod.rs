@@ -19,6 +19,7 @@ mod walk;
 
 pub use diff::{Text, text};
 pub use keep::Keep;
+pub use listing::{Committable, committable};
 pub(super) use lock::UndoLock;
 pub use lock::{is_undo, is_undoing};
 pub use record::{Change, Direction, Kind, Record, Undo};
