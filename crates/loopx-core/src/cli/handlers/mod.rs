@@ -19,6 +19,7 @@ mod log;
 mod loop_run;
 mod names;
 mod next;
+mod next_answer;
 mod offer;
 mod owner;
 mod progress;

@@ -30,7 +30,8 @@ pub(super) fn parsed(line: &str) -> crate::error::Result<parse::Args> {
 #[test]
 fn the_commands_of_step_one_are_there() {
     let names: Vec<_> = CORE.iter().map(|command| command.name).collect();
-    let wanted = "try init status find goal todo gate agent evidence turn loop doctor log config token completions man";
+    let wanted = "try init status next why find goal todo gate agent evidence turn loop heartbeat-prompt quota doctor log config \
+                  token completions man";
     assert_eq!(names.join(" "), wanted);
     let todo = CORE.iter().find(|command| command.name == "todo").unwrap();
     for verb in
@@ -128,12 +129,18 @@ fn what_lists_or_shows_reads_and_what_moves_writes() {
         match verb.name {
             name if reads.contains(&name) => assert_eq!(verb.access, Access::Reads, "{path}"),
             "status" | "find" | "log" | "doctor" => assert_eq!(verb.access, Access::Reads, "{path}"),
+            "next" | "why" | "should-run" | "heartbeat-prompt" => {
+                assert_eq!(verb.access, Access::Reads, "{path}");
+            }
             "completions" | "man" => assert_eq!(verb.access, Access::Pure, "{path}"),
             _ => assert_eq!(verb.access, Access::Writes, "{path}"),
         }
     }
     assert!(!parsed("doctor").unwrap().writes());
     assert!(parsed("doctor --accept-clock").unwrap().writes());
+    assert!(
+        !parsed("next --agent a").unwrap().writes() && parsed("next --claim --agent a").unwrap().writes()
+    );
 }
 
 #[test]
