@@ -246,6 +246,6 @@ impl Asking {
             Some(found) => instead(found, action),
             None => Decided::of(7, action),
         };
-        Ok(Answer { receipt: Some(receipt), outcome, ..Answer::of(self, goal, decided) })
+        Ok(Answer::of(self, goal, decided).received(receipt, outcome))
     }
 }

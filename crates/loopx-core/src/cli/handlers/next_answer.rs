@@ -28,7 +28,7 @@ pub(super) struct Answer {
     own_id: Option<OwnId>,
     one_goal: bool,
     decided: Decided,
-    pub(super) receipt: Option<Receipt>,
+    receipt: Option<Receipt>,
     pub(super) outcome: Outcome,
 }
 
@@ -43,6 +43,11 @@ impl Answer {
             receipt: None,
             outcome: Outcome::default(),
         }
+    }
+
+    /// With what was written, and what that came to.
+    pub(super) fn received(self, receipt: Receipt, outcome: Outcome) -> Self {
+        Self { receipt: Some(receipt), outcome, ..self }
     }
 
     /// The ownership that goes with the Turn which was presented.
