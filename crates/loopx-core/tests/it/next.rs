@@ -94,6 +94,7 @@ fn a_repeated_op_id_returns_what_was_taken_before() {
 #[test]
 fn an_approval_nobody_gave_is_asked_for_and_a_person_is_named() {
     let desk = Desk::empty();
+    desk.ok(&["init"]);
     desk.ok(&["goal", "start", "Ship it", "--needs-approval", "publish"]);
     desk.ok(&["agent", "add", "coder"]);
     desk.ok(&["todo", "add", "publish it", "--publish"]);

@@ -93,7 +93,8 @@ fn a_read_changes_no_byte() {
         "the log of the last writer is there"
     );
     for words in reads {
-        assert_eq!(desk.json(words).exit, 0, "{words:?}");
+        // A decision that is no work has an exit code of its own.
+        assert!(matches!(desk.json(words).exit, 0 | 10), "{words:?}");
         let after = shown(&desk);
         assert!(after.keys().eq(before.keys()), "{words:?} {:?}", after.keys());
         let changed: Vec<_> =

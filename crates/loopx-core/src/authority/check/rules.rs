@@ -166,7 +166,8 @@ impl Table<'_> {
                     && turn.slot != Slot::Returned
                     && !ends(turn)
             });
-            used.count() < limit.turns as usize
+            let used = used.count();
+            limit.turns.is_none_or(|turns| used < turns as usize)
         })
     }
 

@@ -66,7 +66,7 @@ impl Held {
 /// That rows are what their events come to is for an audit to say. Errors: `store_corrupt`, naming the Goal and the
 /// first event that does not fit; `store_*`.
 pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Result<Held> {
-    let Some(Meta { authority_id, incarnation, stamp }) = view.meta()? else {
+    let Some(Meta { authority_id, incarnation, stamp, schema: _ }) = view.meta()? else {
         return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
     };
     let own = walked(view, None, None)?;

@@ -22,6 +22,7 @@ mod loop_run;
 mod metrics;
 mod names;
 mod next;
+mod next_answer;
 mod offer;
 mod owner;
 mod progress;

@@ -2,32 +2,27 @@
 //!
 //! Knows no rule: what is to be done, and in which Goal, the kernel decides.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{
     caller::{Caller, caller, caller_named},
-    decided::{self, Asked},
+    decided::Asked,
     desk::Desk,
     given, goal, names,
-    reader::Reader,
-    schema, show,
+    next_answer::Answer,
     status::with_eyes,
     submit::{self, Wish},
     todo_owned,
 };
 use crate::{
-    cli::{Args, Block, Context, Document, Origin, Rendered},
+    cli::{Args, Context, Origin, Rendered},
     error::{Code, Error, Result},
     kernel::{
-        Action, Ask, ClaimCommand, Command, Decided, Depth, Facts, Outcome, Read,
+        Action, ClaimCommand, Command, Decided, Depth, Outcome,
         claim::{Claim, Next, Sighted},
-        gate_ask,
     },
-    model::{
-        Actor, AgentId, Duration, EndpointId, GoalId, OwnId, Receipt, Timestamp, Todo, TodoId, Workspace,
-        json_value,
-    },
-    projection::{self, Inquiry, should, with_units},
+    model::{Actor, AgentId, Duration, EndpointId, GoalId, OwnId, Receipt, Timestamp, Workspace},
+    projection::{self, Inquiry},
 };
 
 /// How often it is decided anew where what was decided had changed once it was to be taken.
@@ -50,9 +45,9 @@ pub(in crate::cli) fn next(context: &mut Context<'_, '_>, args: &Args) -> Result
 pub(super) struct Asking {
     pub(super) agent: AgentId,
     endpoint: EndpointId,
-    own_id: Option<OwnId>,
+    pub(super) own_id: Option<OwnId>,
     /// The one Goal that is meant; none for all of them.
-    goal: Option<GoalId>,
+    pub(super) goal: Option<GoalId>,
 }
 
 impl Asking {
@@ -76,7 +71,7 @@ impl Asking {
 
     fn new(args: &Args, agent: AgentId, endpoint: EndpointId) -> Result<Self> {
         let goal = names::goal_given(args)?;
-        let own_id = given::parsed(args, "own")?;
+        let own_id = if takes(args, "own") { given::parsed(args, "own")? } else { None };
         Ok(Self { agent, endpoint, own_id, goal })
     }
 
@@ -94,7 +89,8 @@ impl Asking {
     ) -> Result<(GoalId, Decided)> {
         let bound = desk.bound_goal();
         let of = self.goal.as_ref().or(bound.as_ref());
-        let tree = todo_owned::tree_elsewhere(context, args, desk, of)?;
+        let given = if takes(args, "workspace") { args.file("workspace") } else { None };
+        let tree = todo_owned::tree_elsewhere(context, given, desk, of)?;
         let workspace = tree.map(|tree| goal::work_tree(context, desk, Some(&tree))).transpose()?;
         self.decide_in(desk, workspace.map(|(workspace, _)| workspace).as_ref())
     }
@@ -107,6 +103,11 @@ impl Asking {
             None => projection::decisions(view, terms, &inquiry, eyes),
         })
     }
+}
+
+/// Whether a command has an argument of this name.
+fn takes(args: &Args, id: &str) -> bool {
+    args.command().args.iter().any(|arg| arg.id == id)
 }
 
 /// The agent that acts.
@@ -222,7 +223,7 @@ impl Asking {
         goal: &GoalId,
         sighted: Sighted,
     ) -> Result<Command> {
-        let tree = todo_owned::tree_elsewhere(context, args, desk, Some(goal))?;
+        let tree = todo_owned::tree_elsewhere(context, args.file("workspace"), desk, Some(goal))?;
         let next = Next {
             ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
             workspace: tree.map(|tree| goal::workspace(context, desk, Some(&tree))).transpose()?,
@@ -245,170 +246,6 @@ impl Asking {
             Some(found) => instead(found, action),
             None => Decided::of(7, action),
         };
-        Ok(Answer { receipt: Some(receipt), outcome, ..Answer::of(self, goal, decided) })
+        Ok(Answer::of(self, goal, decided).received(receipt, outcome))
     }
-}
-
-/// What is said of a decision, and of what it led to.
-#[derive(Debug)]
-struct Answer {
-    agent: AgentId,
-    goal: GoalId,
-    own_id: Option<OwnId>,
-    one_goal: bool,
-    decided: Decided,
-    receipt: Option<Receipt>,
-    outcome: Outcome,
-}
-
-impl Answer {
-    fn of(asking: &Asking, goal: GoalId, decided: Decided) -> Self {
-        Self {
-            agent: asking.agent.clone(),
-            goal,
-            own_id: asking.own_id,
-            one_goal: asking.goal.is_some(),
-            decided,
-            receipt: None,
-            outcome: Outcome::default(),
-        }
-    }
-
-    /// The ownership that goes with the Turn which was presented.
-    fn with_own(mut self, desk: &mut Desk) -> Result<Self> {
-        if let Action::Run { todo_id, turn_id: Some(turn_id) } = &self.decided.action {
-            let own = names::todo_row(desk, todo_id)?.ownership.filter(|own| own.turn_id == *turn_id);
-            self.outcome.turn_id = Some(*turn_id);
-            self.outcome.own_id = own.as_ref().map(|own| own.own_id);
-            self.outcome.expires_at_ms = own.map(|own| own.expires_at);
-        }
-        Ok(self)
-    }
-
-    fn shown(mut self, context: &Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<Rendered> {
-        if self.receipt.is_some()
-            && let Action::AskUser { asks } = &mut self.decided.action
-        {
-            *asks = opened(desk, &self.outcome.todo_ids)?;
-        }
-        let todo = self.decided.action.todo_id().cloned();
-        let todo = todo.map(|id| names::todo_row(desk, &id)).transpose()?;
-        let refused =
-            todo.as_ref().filter(|_| self.receipt.is_some()).and_then(|todo| todo.last_end.as_ref());
-        if let (Some(end), Action::Run { todo_id, .. }) =
-            (refused.filter(|end| end.repair), &self.decided.action)
-        {
-            self.decided.action = Action::Repair { todo_id: todo_id.clone(), failure: end.note.clone() };
-        }
-        let exit = decided::exit(&self.decided.action);
-        let document = self.document(context, args, desk, todo.as_ref())?;
-        let body = self.body(args, todo.as_ref())?;
-        let rendered = Rendered::new(schema::NEXT, &body, document)?.exit(exit);
-        Ok(match &self.receipt {
-            Some(receipt) => rendered.operation(receipt.operation_id(), receipt.is_replayed()),
-            None => rendered,
-        })
-    }
-
-    fn body(&self, args: &Args, todo: Option<&Todo>) -> Result<Value> {
-        let mut body = Map::new();
-        if let Some(receipt) = &self.receipt {
-            body.insert("receipt".to_owned(), json_value(receipt)?);
-        }
-        if let Value::Object(fields) = with_units(json_value(&self.decided)?) {
-            body.extend(fields);
-        }
-        body.insert("agent_id".to_owned(), json!(self.agent));
-        body.insert("goal_id".to_owned(), json!(self.goal));
-        body.insert("todo".to_owned(), todo.map_or(Value::Null, todo_fields));
-        let Outcome { own_id, turn_id, expires_at_ms, .. } = &self.outcome;
-        if let Some(own_id) = own_id {
-            body.insert("own_id".to_owned(), json!(own_id));
-            body.insert("turn_id".to_owned(), json!(turn_id));
-            body.insert("expires_at".to_owned(), json!(expires_at_ms.map(show::rfc3339)));
-            body.insert("expires_at_ms".to_owned(), json!(expires_at_ms));
-        }
-        if let Some(gate_id) = self.outcome.gate_id {
-            body.insert("gate_id".to_owned(), json!(gate_id));
-        }
-        if args.switch("explain") {
-            body.insert("trace".to_owned(), json_value(&self.decided.trace)?);
-        }
-        Ok(Value::Object(body))
-    }
-
-    fn document(
-        &self,
-        context: &Context<'_, '_>,
-        args: &Args,
-        desk: &mut Desk,
-        todo: Option<&Todo>,
-    ) -> Result<Document> {
-        let action = &self.decided.action;
-        let (why, _) = decided::explain(desk, &self.decided)?;
-        let own_id = self.outcome.own_id.or(self.own_id);
-        let asked = Asked { goal: &self.goal, agent: &self.agent, one_goal: self.one_goal, own_id };
-        let mut commands = decided::commands(desk, &asked, &self.decided)?;
-        let is_admitted = self.outcome.own_id.is_some();
-        if let (true, Some(own_id), Some(todo)) = (is_admitted, own_id, todo) {
-            commands = vec![format!("todo done {} --as agent:{} --own {own_id}", todo.todo_id, self.agent)];
-        }
-        let now = desk.look(|_, terms| Ok(terms.now))?;
-        let until = match action {
-            Action::Wait { until, .. } => until.map(|until| show::when(until, now)),
-            _ => None, // same spelling: what is no wait names no moment
-        };
-        let facts = show::Facts::default()
-            .add(
-                self.agent.as_str(),
-                format!("should {}", if is_admitted { "work on it" } else { should(action.name()) }),
-            )
-            .maybe("todo", todo.map(|todo| format!("{}: {}", todo.todo_id, todo.title)))
-            .maybe("goal", todo.is_none().then_some(&self.goal))
-            .maybe("why", why)
-            .maybe("until", until)
-            .maybe("own_id", self.outcome.own_id)
-            .maybe("yours", self.outcome.expires_at_ms.map(|at| format!("until {}", show::utc(at))));
-        let mut document = Document::new().with(facts.block());
-        if args.switch("explain") {
-            let rows = self.decided.trace.iter().map(|looked| {
-                let held = if looked.held { "yes" } else { "no" };
-                vec![looked.rule.to_string(), looked.asks.to_owned(), held.to_owned(), looked.saw.clone()]
-            });
-            document = document.log(&["RULE", "ASKS", "HELD", "SAW"], rows.collect());
-        }
-        let reader = Reader::of(context, args, desk);
-        let mut commands = commands.iter().map(|command| reader.command(&names::commanded(command)));
-        document = document.lines(commands.next().map(|command| format!("next: {command}")));
-        let then: Vec<_> = commands.collect();
-        if !then.is_empty() {
-            document = document.with(Block::Heading(2, "Then".to_owned())).code(then);
-        }
-        Ok(document)
-    }
-}
-
-/// What a program is told of the Todo.
-fn todo_fields(todo: &Todo) -> Value {
-    json!({
-        "todo_id": todo.todo_id,
-        "goal_id": todo.todo_id.goal(),
-        "title": todo.title,
-        "kind": todo.kind,
-        "priority": todo.priority,
-        "revision": todo.revision,
-    })
-}
-
-/// What answers the gates that block some Todos.
-fn opened(desk: &mut Desk, todo_ids: &[TodoId]) -> Result<Vec<Ask>> {
-    desk.look(|view, terms| {
-        let mut facts = Facts::new(terms.clone());
-        view.load(&todo_ids.iter().map(|id| Read::TodoGates(id.clone())).collect(), &mut facts)?;
-        let mut asks = Vec::new();
-        for todo_id in todo_ids {
-            asks.extend(facts.todo_gates(todo_id)?.into_iter().map(gate_ask));
-        }
-        Ok(asks)
-    })
 }

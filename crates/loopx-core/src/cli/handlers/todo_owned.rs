@@ -1,7 +1,7 @@
 //! Owns the handlers of `todo` that begin, keep, hand over and end an ownership without a result, and what a
 //! person completes. What an agent completes runs validators, and stands with the Turn.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -50,18 +50,18 @@ fn elsewhere(
     desk: &mut Desk,
     id: &TodoId,
 ) -> Result<Option<Workspace>> {
-    let tree = tree_elsewhere(context, args, desk, Some(id.goal()))?;
+    let tree = tree_elsewhere(context, args.file("workspace"), desk, Some(id.goal()))?;
     tree.map(|tree| goal::workspace(context, desk, Some(&tree))).transpose()
 }
 
 /// Where the work tree lies that a claim in a Goal would write in, where that is not the Goal's own.
 pub(super) fn tree_elsewhere(
     context: &Context<'_, '_>,
-    args: &Args,
+    given: Option<&Path>,
     desk: &mut Desk,
     goal: Option<&GoalId>,
 ) -> Result<Option<PathBuf>> {
-    if let Some(path) = args.file("workspace") {
+    if let Some(path) = given {
         return Ok(Some(path.to_owned()));
     }
     let Some(folder) = context.env.folder() else { return Ok(None) };

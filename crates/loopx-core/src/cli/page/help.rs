@@ -40,7 +40,7 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
         }
     }
     let mut globals: Vec<_> = GLOBAL.iter().map(parts::described).collect();
-    let of = format!("Help; `{program} COMMAND --help`, `{program} help work` of a group");
+    let of = format!("Help; `{program} COMMAND --help`, `{program} help GROUP`");
     globals.push(("-h, --help".to_owned(), of));
     globals.push(("-V, --version".to_owned(), "The version".to_owned()));
     let classes = parts::CLASSES.iter().map(|(class, means)| format!("{} {means}", class.exit()));

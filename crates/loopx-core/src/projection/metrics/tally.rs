@@ -47,7 +47,8 @@ impl Tally {
             | Event::Quota(_)
             | Event::Todo(_)
             | Event::Claim(_)
-            | Event::Evidence(_) => {}
+            | Event::Evidence(_)
+            | Event::Reward(_) => {}
         }
     }
 
