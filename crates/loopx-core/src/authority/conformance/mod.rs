@@ -70,6 +70,7 @@ cases! {
     cases::a_failed_job_leaves_nothing,
     cases::handles_see_each_other_and_a_read_stands_still,
     cases::a_waiter_wakes_with_the_commit_and_not_without,
+    raw::a_goal_is_put_in_the_place_of_what_lies_there,
     raw::changes_come_first_and_rows_win,
     raw::links_follow_the_rows,
     raw::a_wake_reaches_who_waits_for_it,

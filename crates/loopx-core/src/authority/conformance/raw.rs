@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{Code, Result},
-    kernel::{Delta, Depth, Facts, Read, Target, Terms, Writes},
+    kernel::{Delta, Depth, Facts, Read, Rows, Target, Terms, Writes},
     model::*,
 };
 
@@ -231,4 +231,44 @@ pub(super) fn a_meter_holds_what_was_put_in(room: &dyn Room) {
             Ok(())
         })
         .unwrap();
+}
+
+pub(super) fn a_goal_is_put_in_the_place_of_what_lies_there(room: &dyn Room) {
+    let mut stage = Stage::set(room.open());
+    stage.play();
+    let goal = stage.goal.clone();
+    let before = stage.authority.read(whole).unwrap();
+    assert!(stage.authority.audit(None, false, &mut |_| {}).unwrap().iter().all(|one| one.flaw.is_none()));
+    let (head, meters) = (before.heads[&goal], before.meters.clone());
+    // Its own rows change nothing.
+    room.open().write(&mut |tx| tx.rebuild(&goal, head, &before.rows, &meters)).unwrap();
+    assert_eq!(stage.authority.read(whole).unwrap(), before);
+    let chains = stage.authority.read(|view| view.chains(None, 9)).unwrap();
+    assert_eq!(chains, before.heads.clone().into_iter().collect::<Vec<_>>());
+    assert_eq!(stage.authority.read(|view| view.meters(&goal)).unwrap(), before.meters);
+    // Fewer are what is left.
+    let rows = Rows {
+        todos: BTreeMap::new(),
+        texts: BTreeMap::new(),
+        gates: BTreeMap::new(),
+        ..before.rows.clone()
+    };
+    let rows = Rows { turns: BTreeMap::new(), evidence: BTreeMap::new(), nouns: BTreeMap::new(), ..rows };
+    let second = Head { seq: 2, hash: before.events[&goal][1].hash };
+    room.open().write(&mut |tx| tx.rebuild(&goal, second, &rows, &BTreeMap::new())).unwrap();
+    let after = stage.authority.read(whole).unwrap();
+    assert_eq!((&after.rows, after.heads[&goal], after.events[&goal].len()), (&rows, second, 2));
+    assert!(after.meters.is_empty() && after.counts[&goal].values().all(|count| *count == 0));
+    // What an operation returned can be marked, and is found page by page.
+    let all = stage.authority.read(|view| view.receipts(None, usize::MAX)).unwrap();
+    let (id, receipt) = all[0].clone();
+    let cut = StoredReceipt { cut: Some(IncarnationId::from_bytes([7; 16])), ..receipt.unwrap() };
+    room.open().write(&mut |tx| tx.put_receipt(&id, &cut)).unwrap();
+    assert_eq!(stage.authority.receipt(&id).unwrap_err().code(), Code::OperationConflict);
+    let later = stage.authority.read(|view| view.receipts(Some(&id), usize::MAX)).unwrap();
+    assert_eq!(later, all[1..]);
+    // Without an event there is no Goal.
+    room.open().write(&mut |tx| tx.rebuild(&goal, Head::START, &rows, &BTreeMap::new())).unwrap();
+    assert_eq!(stage.authority.read(|view| view.head(&goal)).unwrap(), None);
+    assert!(stage.authority.read(whole).unwrap().rows.goals.is_empty());
 }
