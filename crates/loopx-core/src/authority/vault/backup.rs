@@ -15,7 +15,7 @@ use crate::{
     authority::{
         Authority,
         clock::{Clock as _, SystemClock},
-        profile::{Env, Profile},
+        profile::{Env, Place, Profile},
         sqlite::{self, LEDGER, Reader},
     },
     error::{Code, Error, Result},
@@ -57,28 +57,47 @@ pub fn backup(profile: &Profile, env: &Env, wanted: Wanted<'_>, say: &mut dyn Fn
     if let Some(path) = wanted.path {
         check_path(path, place.dir(), &place.backups())?;
     }
-    let target = |path: Option<&'_ Path>, what| match path {
-        Some(path) => Target::At(path, wanted.replace),
-        None => Target::Dated(place, at, what),
-    };
     // Another authority's ledger is told before it is copied.
     let mut live = Authority::open(profile, env)?;
     live.read(|view| view.meta())?;
     say("copying the ledger");
-    let (kept, held) = keep(&place.authority_db(), &LEDGER, target(wanted.path, ""), |path| {
-        say("looking through the copy");
-        let held = sqlite::read_still(path, look_through)?;
-        live.read(|view| held.check_behind(view))?;
-        Ok(held)
-    })?;
+    let (kept, held) =
+        keep(&place.authority_db(), &LEDGER, target(place, at, wanted.path, wanted.replace, ""), |path| {
+            say("looking through the copy");
+            let held = sqlite::read_still(path, look_through)?;
+            live.read(|view| held.check_behind(view))?;
+            Ok(held)
+        })?;
     let bodies = place.private_db();
     let mut copied = None;
     if wanted.private && Reader::schema_of(&bodies, &private::SCHEMA)?.is_some() {
         say("copying the private store");
         let pages = |path: &Path| Reader::open_still(path, &private::SCHEMA)?.check_pages();
-        copied = Some(keep(&bodies, &private::SCHEMA, target(beside.as_deref(), "-private"), pages)?.0);
+        copied = Some(
+            keep(
+                &bodies,
+                &private::SCHEMA,
+                target(place, at, beside.as_deref(), wanted.replace, "-private"),
+                pages,
+            )?
+            .0,
+        );
     }
     Ok(Backup { kept, held, private: copied })
+}
+
+/// Where a copy goes: where it was told to, else into the profile's own folder.
+fn target<'t>(
+    place: &'t Place,
+    at: Timestamp,
+    path: Option<&'t Path>,
+    replace: bool,
+    what: &'static str,
+) -> Target<'t> {
+    match path {
+        Some(path) => Target::At(path, replace),
+        None => Target::Dated(place, at, what),
+    }
 }
 
 /// Where the bodies go that belong to a backup: `x.db` has `x-private.db` beside it.
