@@ -73,13 +73,20 @@ pub fn backup(profile: &Profile, env: &Env, wanted: Wanted<'_>, say: &mut dyn Fn
     if wanted.private && Reader::schema_of(&bodies, &private::SCHEMA)?.is_some() {
         say("copying the private store");
         let pages = |path: &Path| Reader::open_still(path, &private::SCHEMA)?.check_pages();
-        let to = target(place, at, beside.as_deref(), wanted.replace, "-private");
-        copied = Some(keep(&bodies, &private::SCHEMA, to, pages)?.0);
+        copied = Some(
+            keep(
+                &bodies,
+                &private::SCHEMA,
+                target(place, at, beside.as_deref(), wanted.replace, "-private"),
+                pages,
+            )?
+            .0,
+        );
     }
     Ok(Backup { kept, held, private: copied })
 }
 
-/// Where a copy goes: to a path that was named, else into the profile's own folder.
+/// Where a copy goes: where it was told to, else into the profile's own folder.
 fn target<'t>(
     place: &'t Place,
     at: Timestamp,
