@@ -236,7 +236,7 @@ fn basic(value: &str) -> Option<String> {
     };
     let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0_u32);
     for byte in value.trim_end_matches('=').bytes() {
-        held = (held << 6 | digit(byte)?) & 0xffff;
+        held = ((held << 6) | digit(byte)?) & 0xffff;
         bits += 6;
         if bits >= 8 {
             bits -= 8;
@@ -253,8 +253,8 @@ fn counts(value: &str) -> bool {
         let pairs = value.bytes().zip(value.bytes().skip(width));
         pairs
             .map(|(one, next)| {
-                let is_step =
-                    one.to_ascii_lowercase() + 1 == next.to_ascii_lowercase() || (one, next) == (b'9', b'0');
+                let is_step = one.to_ascii_lowercase().wrapping_add(1) == next.to_ascii_lowercase()
+                    || (one, next) == (b'9', b'0');
                 run = if is_step { run + 1 } else { 0 };
                 run
             })

@@ -84,7 +84,7 @@ pub(in crate::cli) fn check(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let mut report = Report::default();
     for path in &named {
         for entry in scope.entries(&here, path)? {
-            report.look(&here, entry)?;
+            report.look(&here, &entry)?;
         }
     }
     answer(context, &report)
@@ -139,7 +139,7 @@ fn told(report: &Report) -> String {
 }
 
 impl Report {
-    fn look(&mut self, here: &Path, entry: Entry) -> Result<()> {
+    fn look(&mut self, here: &Path, entry: &Entry) -> Result<()> {
         let shown = shown(&entry.path);
         if let Some(reason) = entry.left_out {
             self.leave_out(shown, reason);
