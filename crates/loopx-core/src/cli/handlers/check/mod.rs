@@ -126,7 +126,7 @@ fn told(report: &Report) -> String {
     };
     let mut add = |count: u64, what: &str| {
         if count > 0 {
-            text.push_str(&format!("; {count} {what}"));
+            text.extend(["; ", &count.to_string(), " ", what]);
         }
     };
     add(report.allowed, "allowed by a marker");
@@ -150,7 +150,7 @@ impl Report {
             // A commit holds where a link leads to, and nothing of what lies there.
             match read_link(&path) {
                 Ok(target) => {
-                    self.take(&shown, &Piece::whole(&target.to_string_lossy()), &mut Allowing::default())
+                    self.take(&shown, &Piece::whole(&target.to_string_lossy()), &mut Allowing::default());
                 }
                 Err(_) => self.leave_out(shown, scope::UNREADABLE),
             }
