@@ -128,18 +128,19 @@ pub(super) const BEGINNINGS: &[Form] = &[
     form("AGE-SECRET-KEY-1", upper, 40, Credential::PrivateKey),
 ];
 
-/// Which bytes begin one of them.
-const FIRST: [bool; 256] = {
-    let (mut first, mut at) = ([false; 256], 0);
-    while at < BEGINNINGS.len() {
-        // A table of constants: what lies outside of it does not compile.
-        first[BEGINNINGS[at].begins.as_bytes()[0] as usize] = true;
-        at += 1;
+/// Which bytes begin one of them, all of them ASCII: a bit each.
+const FIRST: u128 = {
+    let (mut first, mut rest) = (0, BEGINNINGS);
+    while let Some((form, after)) = rest.split_first() {
+        if let Some((byte, _)) = form.begins.as_bytes().split_first() {
+            first |= 1 << *byte;
+        }
+        rest = after;
     }
     first
 };
 
 /// Whether a byte can begin a credential of a fixed form.
-pub(super) fn is_first(byte: u8) -> bool {
-    FIRST.get(usize::from(byte)).copied().unwrap_or(false)
+pub(super) const fn is_first(byte: u8) -> bool {
+    byte.is_ascii() && (FIRST >> byte) & 1 == 1
 }

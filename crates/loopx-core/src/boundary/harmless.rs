@@ -163,8 +163,7 @@ pub(super) fn is_credential(kind: Credential, before: &str, value: &str, after: 
                 && ends(end.and_then(|end| end.chars().next()))
         })
     };
-    let told =
-        TELLING.iter().any(|word| lower.contains(word)) || TELLING_WORDS.iter().any(|word| is_word(word));
+    let told = TELLING.iter().any(|word| lower.contains(word)) || TELLING_WORDS.iter().any(is_word);
     match kind {
         Credential::PrivateKey => is_mentioned(value),
         Credential::UrlPassword => told || is_url_password(before, &lower, after),
@@ -236,7 +235,7 @@ fn basic(value: &str) -> Option<String> {
     };
     let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0_u32);
     for byte in value.trim_end_matches('=').bytes() {
-        held = (held << 6 | digit(byte)?) & 0xffff;
+        held = ((held << 6) | digit(byte)?) & 0xffff;
         bits += 6;
         if bits >= 8 {
             bits -= 8;
@@ -253,8 +252,8 @@ fn counts(value: &str) -> bool {
         let pairs = value.bytes().zip(value.bytes().skip(width));
         pairs
             .map(|(one, next)| {
-                let is_step =
-                    one.to_ascii_lowercase() + 1 == next.to_ascii_lowercase() || (one, next) == (b'9', b'0');
+                let is_step = one.to_ascii_lowercase().wrapping_add(1) == next.to_ascii_lowercase()
+                    || (one, next) == (b'9', b'0');
                 run = if is_step { run + 1 } else { 0 };
                 run
             })
@@ -325,7 +324,7 @@ fn is_number(mut beside: impl Iterator<Item = char>) -> bool {
 /// `internal`, too, so there it takes more: its place in a URL or an address, quotes around it, a port, or a part that
 /// no member is called.
 fn is_name(before: &str, name: &str, after: &str) -> bool {
-    let is_member = name.ends_with(".local") || name.ends_with(".internal");
+    let is_member = matches!(name.rsplit('.').next(), Some("local" | "internal"));
     let last = before.chars().next_back();
     let is_quoted = last.is_some_and(|c| matches!(c, '"' | '\'' | '`') && after.starts_with(c));
     let has_port = after.strip_prefix(':').is_some_and(|port| port.starts_with(|c: char| c.is_ascii_digit()));

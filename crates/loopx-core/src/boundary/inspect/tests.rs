@@ -15,7 +15,7 @@ fn run(of: fn(u8) -> bool, length: usize) -> impl Strategy<Value = String> {
         (b'0'..=b'z').filter(|byte| byte.is_ascii_alphanumeric() && of(*byte)).map(char::from).collect();
     let run = prop::collection::vec(select(all), length).prop_map(|chars| chars.into_iter().collect());
     run.prop_filter("what chance makes", |run: &String| {
-        let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(|byte| test(byte));
+        let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(&test);
         let distinct: std::collections::BTreeSet<u8> = run.bytes().collect();
         distinct.len() >= 9
             && (has(u8::is_ascii_digit)
@@ -74,7 +74,7 @@ fn place() -> impl Strategy<Value = (&'static str, String, String, String)> {
             8 => path("", format!("file:///home/{name}/x")),
             9 => host("", format!("10.{one}.{two}.7"), ""),
             10 => host("http://", format!("192.168.{one}.{two}"), ":80/"),
-            11 => host("", format!("fd12:34{:02x}::{:x}", one, two), ""),
+            11 => host("", format!("fd12:34{one:02x}::{two:x}"), ""),
             _ => host("https://", format!("{name}.corp.internal"), "/x"),
         }
     })

@@ -84,7 +84,7 @@ pub(in crate::cli) fn check(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let mut report = Report::default();
     for path in &named {
         for entry in scope.entries(&here, path)? {
-            report.look(&here, entry)?;
+            report.look(&here, &entry)?;
         }
     }
     answer(context, &report)
@@ -126,7 +126,7 @@ fn told(report: &Report) -> String {
     };
     let mut add = |count: u64, what: &str| {
         if count > 0 {
-            text.push_str(&format!("; {count} {what}"));
+            text.extend(["; ", &count.to_string(), " ", what]);
         }
     };
     add(report.allowed, "allowed by a marker");
@@ -139,7 +139,7 @@ fn told(report: &Report) -> String {
 }
 
 impl Report {
-    fn look(&mut self, here: &Path, entry: Entry) -> Result<()> {
+    fn look(&mut self, here: &Path, entry: &Entry) -> Result<()> {
         let shown = shown(&entry.path);
         if let Some(reason) = entry.left_out {
             self.leave_out(shown, reason);
@@ -150,7 +150,7 @@ impl Report {
             // A commit holds where a link leads to, and nothing of what lies there.
             match read_link(&path) {
                 Ok(target) => {
-                    self.take(&shown, &Piece::whole(&target.to_string_lossy()), &mut Allowing::default())
+                    self.take(&shown, &Piece::whole(&target.to_string_lossy()), &mut Allowing::default());
                 }
                 Err(_) => self.leave_out(shown, scope::UNREADABLE),
             }

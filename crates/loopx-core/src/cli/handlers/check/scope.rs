@@ -87,7 +87,7 @@ fn walk(folder: &Path, shown: &Path, entries: &mut Vec<Entry>) {
                 Err(_) => entries.push(left_out(path)),
                 Ok(kind) if kind.is_dir() => open.push((one.path(), path)),
                 Ok(kind) => {
-                    entries.push(Entry { path, is_link: kind.is_symlink(), is_named: false, left_out: None })
+                    entries.push(Entry { path, is_link: kind.is_symlink(), is_named: false, left_out: None });
                 }
             }
         }
