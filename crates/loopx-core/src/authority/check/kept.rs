@@ -74,7 +74,10 @@ impl Kept {
     pub(in crate::authority) fn amounts(&self) -> BTreeMap<(MeterScope, Bucket), Amounts> {
         match self {
             Self::Memory(ledger) => ledger.amounts(),
-            Self::Sqlite(_) | Self::Twin(..) => self.whole().amounts,
+            Self::Sqlite(_) | Self::Twin(..) => {
+                let held = self.whole().meters.into_iter().map(|(key, held)| (key, held.amounts));
+                held.filter(|(_, amounts)| *amounts != Amounts::default()).collect()
+            }
         }
     }
 
@@ -82,7 +85,10 @@ impl Kept {
     pub(in crate::authority) fn meters(&self) -> BTreeMap<(MeterScope, Bucket), u64> {
         match self {
             Self::Memory(ledger) => ledger.meters(),
-            Self::Sqlite(_) | Self::Twin(..) => self.whole().meters,
+            Self::Sqlite(_) | Self::Twin(..) => {
+                let held = self.whole().meters.into_iter().map(|(key, held)| (key, held.slots));
+                held.filter(|(_, slots)| *slots > 0).collect()
+            }
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{
-    Count, EventFilter, GateFilter, Head, Meta, NounFilter, Record, TodoFilter, TurnFilter, View,
+    Count, EventFilter, GateFilter, Head, Meta, Meters, NounFilter, Record, TodoFilter, TurnFilter, View,
 };
 use crate::{
     error::Result,
     kernel::{Facts, Read, Rows, Terms},
-    model::{Amounts, Bucket, GoalId, MeterScope, NounKind, Timestamp, TodoId},
+    model::{GoalId, NounKind, Timestamp, TodoId},
 };
 
 /// Everything a ledger holds but its receipts, which are found only by name.
@@ -18,10 +18,8 @@ pub struct Whole {
     pub meta: Option<Meta>,
     /// Every row.
     pub rows: Rows,
-    /// Every meter that holds a slot.
-    pub meters: BTreeMap<(MeterScope, Bucket), u64>,
-    /// What every meter holds beside its slots.
-    pub amounts: BTreeMap<(MeterScope, Bucket), Amounts>,
+    /// Every meter that holds anything.
+    pub meters: Meters,
     /// The counts of each Goal.
     pub counts: BTreeMap<GoalId, Count>,
     /// The end of each chain.
@@ -35,8 +33,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
     let meta = view.meta()?;
     let mut all = Whole {
         rows: Rows::default(),
-        meters: BTreeMap::new(),
-        amounts: BTreeMap::new(),
+        meters: Meters::new(),
         counts: BTreeMap::new(),
         heads: BTreeMap::new(),
         events: BTreeMap::new(),
@@ -46,6 +43,7 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
         let id = goal.goal_id.clone();
         goal_rows(view, &id, &mut all.rows)?;
         all.counts.insert(id.clone(), view.counts(&id)?);
+        all.meters.extend(view.meters(&id)?);
         all.events.insert(id.clone(), view.events(&EventFilter { goal: &id, after: 0 }, usize::MAX)?);
         all.heads.extend(view.head(&id)?.map(|head| (id.clone(), head)));
         all.rows.goals.insert(id, goal);
@@ -62,11 +60,6 @@ pub fn whole(view: &mut dyn View) -> Result<Whole> {
     let texts: BTreeSet<Read> = all.rows.todos.keys().cloned().map(Read::Text).collect();
     view.load(&texts, &mut facts)?;
     all.rows.texts.clone_from(&facts.rows().texts);
-    let goals = all.rows.goals.keys().cloned().map(MeterScope::Goal);
-    let agents = all.rows.agents.keys().cloned().map(|(goal, agent)| MeterScope::Agent(goal, agent));
-    for scope in goals.chain(agents) {
-        meter(view, &scope, &mut facts, &mut all)?;
-    }
     Ok(all)
 }
 
@@ -85,27 +78,6 @@ fn goal_rows(view: &mut dyn View, goal: &GoalId, rows: &mut Rows) -> Result<()> 
         let filter = NounFilter { kind: *kind, goal, todo: None, open: false };
         let nouns = view.nouns(&filter, None, usize::MAX)?;
         rows.nouns.extend(nouns.into_iter().map(|row| (row.key(), row)));
-    }
-    Ok(())
-}
-
-/// Takes a meter apart: what it holds since a bucket, less what it holds since the next, is that bucket's.
-fn meter(view: &mut dyn View, scope: &MeterScope, facts: &mut Facts, all: &mut Whole) -> Result<()> {
-    let mut used = |since| -> Result<_> {
-        view.load(&BTreeSet::from([Read::Used(scope.clone(), since)]), facts)?;
-        facts.used(scope, since)
-    };
-    let mut now = used(Bucket::from_number(i64::MIN))?;
-    while let Some(bucket) = now.oldest {
-        let after = used(Bucket::from_number(bucket.number().saturating_add(1)))?;
-        if now.slots > after.slots {
-            all.meters.insert((scope.clone(), bucket), now.slots - after.slots);
-        }
-        let amounts = now.amounts.replacing(after.amounts, Amounts::default());
-        if amounts != Amounts::default() {
-            all.amounts.insert((scope.clone(), bucket), amounts);
-        }
-        now = after;
     }
     Ok(())
 }
