@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{
-    ASKS_MAX, Ask, Depth, Facts, Read, Reason, Viewer, Wanted,
+    ASKS_MAX, Ask, Depth, Facts, Read, Reason, UnresolvedBy, Viewer, Wanted,
     asks::{
-        Sight, close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask,
+        Sight, close_asks, effect_command, goal_gate_asks, held_asks, may_be_told, recover_command,
+        todo_asks, unresolved_ask,
     },
-    claim, quota, reason, turn,
+    claim, effect, quota, reason, turn,
 };
 use crate::{
     error::{Code, Error, Result},
@@ -77,10 +78,11 @@ pub enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<ShortText>,
     },
-    /// Find out what became of a Turn.
+    /// Find out what became of a Turn, or of an outside effect.
     Reconcile {
-        /// Which.
-        turn_id: TurnId,
+        /// Of which.
+        #[serde(flatten)]
+        of: UnresolvedBy,
         /// The command that does.
         command: String,
     },
@@ -162,6 +164,7 @@ pub fn next_reads(goal: &GoalId, asker: &Asker<'_>, depth: Depth, facts: &Facts)
         wanted.want(Read::Gated(goal.clone()));
     }
     wanted.want(Read::GoalGates(goal.clone()));
+    effect::want_open(goal, &mut wanted);
     quota::reads(goal, agent, &mut wanted);
     let live = |todo: &&Todo| todo.todo_id.goal() == goal && todo.is_live();
     for todo in wanted.rows().todos.values().filter(live) {
@@ -298,7 +301,8 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
         |pick: &dyn Fn(&Reason) -> Option<Timestamp>| reasons.iter().filter_map(|(_, r)| pick(r)).min();
     let peer = earliest(&|reason| match reason {
         Reason::Peer { until, .. } => Some(*until),
-        _ => None, // wildcard: only one reason matters here
+        Reason::Unresolved(UnresolvedBy::Effect(effect_id)) => effect::in_hand(facts, *effect_id),
+        _ => None, // wildcard: only what somebody is at work on matters here
     });
     if let (Some(until), true) = (peer, asks.is_empty()) {
         return Ok((8, Action::Wait { why: "owned_by_peers", until: Some(until) }));
@@ -387,14 +391,22 @@ fn is_unresolved(turn: &Turn) -> bool {
 }
 
 fn reconcile(turn: &Turn) -> Action {
-    Action::Reconcile { turn_id: turn.turn_id, command: recover_command(turn.turn_id) }
+    Action::Reconcile { of: UnresolvedBy::Turn(turn.turn_id), command: recover_command(turn.turn_id) }
 }
 
-/// Rule 3: an unresolved Turn of this agent that can be looked into from here, and was not yet.
+/// Rule 3: an unresolved Turn of this agent that can be looked into from here, or an effect of its work that can be
+/// read back, and was not yet.
 fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Action>> {
     let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
     let turn = turns.into_iter().find(|turn| may_be_told(turn, asker.machine_id, &asker.tried));
-    Ok(turn.map(reconcile))
+    if let Some(turn) = turn {
+        return Ok(Some(reconcile(turn)));
+    }
+    let effect = effect::may_read_back(facts, goal_id, asker.viewer.agent_id)?;
+    Ok(effect.map(|effect| Action::Reconcile {
+        of: UnresolvedBy::Effect(effect.effect_id),
+        command: effect_command(effect),
+    }))
 }
 
 /// Rule 6: nothing can be reserved. Held and unresolved Turns that hold the reservation are a person's to free.

@@ -6,9 +6,9 @@
 use super::world::{agent, text, user};
 use crate::{
     kernel::{
-        AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EvidenceCommand, Found,
-        GateCommand, GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step,
-        TodoCommand, TurnCommand, claim::Claim,
+        AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
+        Found, GateCommand, GoalCommand, Input, Intent, NewGate, NewGoal, NewTodo, QuotaCommand,
+        RewardCommand, Step, TodoCommand, TurnCommand, claim::Claim,
     },
     model::*,
 };
@@ -165,6 +165,18 @@ fn reward() -> RewardCommand {
     }
 }
 
+fn effect() -> EffectCommand {
+    EffectCommand::Intend(Box::new(Intent {
+        todo_id: todo(1),
+        own_id: Some(own()),
+        key: text("release-1.4"),
+        digest: Digest::of(b"x"),
+        what: text("publish it"),
+        todos: [todo(2)].into(),
+        keys: [text("registry")].into(),
+    }))
+}
+
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
     let registered =
@@ -187,6 +199,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
         ("reward", user(), Command::Reward(reward())),
+        ("effect", agent("a"), Command::Effect(effect())),
         ("batch", user(), Command::Batch(batch())),
     ]
 }

@@ -7,6 +7,8 @@ mod attention;
 mod batch;
 mod completions;
 mod decision;
+mod effect_table;
+mod effects;
 mod gates;
 mod goals;
 mod golden;

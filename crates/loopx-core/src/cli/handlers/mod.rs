@@ -6,6 +6,7 @@ mod agent;
 mod caller;
 mod desk;
 mod doctor;
+mod effect;
 mod evidence;
 mod evidence_file;
 mod gate;
@@ -91,6 +92,13 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("evidence add", evidence::add),
     ("evidence list", evidence::list),
     ("evidence show", evidence::show),
+    ("effect list", effect::list),
+    ("effect show", effect::show),
+    ("effect intend", effect::intend),
+    ("effect confirm", effect::confirm),
+    ("effect reconcile", effect::reconcile),
+    ("effect stop", effect::stop),
+    ("effect write-off", effect::write_off),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

@@ -28,7 +28,7 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
     let mut rows = Vec::new();
     for group in Group::ALL {
         let members = commands.iter().copied().flatten().filter(|command| command.group == *group);
-        if *group == Group::Shell {
+        if matches!(group, Group::Trust | Group::Shell) {
             let mut names = members.map(|command| command.name);
             let first = names.next().unwrap_or_default();
             rows.push((format!("{:8} {first}", group.title()), names.collect::<Vec<_>>().join(", ")));

@@ -4,6 +4,7 @@
 //! how any of them is made, and nothing of what a command does.
 
 mod agent;
+mod effect;
 mod evidence;
 mod flags;
 mod gate;
@@ -36,6 +37,7 @@ pub const CORE: &[Command] = &[
     reward::REWARD,
     turn::TURN,
     loops::LOOP,
+    effect::EFFECT,
     inspect::DOCTOR,
     inspect::LOG,
     shell::CONFIG,

@@ -25,6 +25,8 @@ pub enum Group {
     Work,
     /// Governed Turns.
     Execute,
+    /// What is changed outside.
+    Outside,
     /// What can be checked.
     Trust,
     /// The shell around it.
@@ -33,7 +35,8 @@ pub enum Group {
 
 impl Group {
     /// All groups in the order of the screen.
-    pub const ALL: &'static [Self] = &[Self::Start, Self::Work, Self::Execute, Self::Trust, Self::Shell];
+    pub const ALL: &'static [Self] =
+        &[Self::Start, Self::Work, Self::Execute, Self::Outside, Self::Trust, Self::Shell];
 
     /// The heading.
     pub const fn title(self) -> &'static str {
@@ -41,6 +44,7 @@ impl Group {
             Self::Start => "Start",
             Self::Work => "Work",
             Self::Execute => "Execute",
+            Self::Outside => "Outside",
             Self::Trust => "Trust",
             Self::Shell => "Shell",
         }
