@@ -33,21 +33,8 @@ fn intended(desk: &Desk) -> (String, Value) {
 }
 
 fn intent<'w>(own: &'w str, digest: &'w str) -> Vec<&'w str> {
-    vec![
-        "effect",
-        "intend",
-        "publish 1.4",
-        "--todo",
-        "ship-it.1",
-        "--key",
-        "release-1.4",
-        "--digest",
-        digest,
-        "--blocks-todo",
-        "ship-it.2",
-        "--own",
-        own,
-    ]
+    let what = ["effect", "intend", "ship-it.1", "publish 1.4", "--key", "release-1.4", "--digest", digest];
+    [&what[..], &["--blocks-todo", "ship-it.2", "--own", own]].concat()
 }
 
 fn id(answer: &Value) -> String {
@@ -171,7 +158,7 @@ fn what_an_effect_needs_is_said_when_it_is_missing() {
     let refused = desk.refused(&coder(&["effect", "confirm", &effect]), "invalid_argument", 2);
     assert!(refused["hint"].as_str().unwrap().contains("evidence add POINTER"), "{refused}");
     let mut other = intent(&own, DIGEST);
-    other[6] = "two words";
+    other[5] = "two words";
     desk.refused(&coder(&other), "invalid_id", 2);
     desk.refused(&coder(&intent("own_01jb0000000000000000000000", DIGEST)), "ownership_superseded", 4);
     desk.refused(&["effect", "show", "eff_01jb0000000000000000000000"], "not_found", 2);

@@ -22,7 +22,7 @@ use crate::{
 /// `effect intend`.
 pub(in crate::cli) fn intend(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let todo_id = names::todo(&mut desk, args.needed("todo")?)?;
+    let todo_id = names::todo(&mut desk, args.needed("id")?)?;
     let goal = todo_id.goal().clone();
     let intent = Intent {
         todo_id,
@@ -178,8 +178,8 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
 }
 
 fn page(effect: &Effect, onward: Option<String>, now: Timestamp) -> Document {
-    let fact = |fact: &Option<EffectFact>| {
-        fact.as_ref().map(|fact| {
+    let fact = |fact: Option<&EffectFact>| {
+        fact.map(|fact| {
             let shown: Vec<_> = fact.evidence.iter().map(names::short).collect();
             let by = format!("{} by {}", show::when(fact.at, now), fact.by);
             if shown.is_empty() { by } else { format!("{by}, shown by {}", shown.join(", ")) }
@@ -194,9 +194,9 @@ fn page(effect: &Effect, onward: Option<String>, now: Timestamp) -> Document {
         .add("state", plain(effect.state.as_str()))
         .maybe("because", reason)
         .maybe("let go", waived)
-        .maybe("told", fact(&effect.told))
-        .maybe("asked to stop", fact(&effect.stop_requested))
-        .maybe("stopped", fact(&effect.stop_confirmed))
+        .maybe("told", fact(effect.told.as_ref()))
+        .maybe("asked to stop", fact(effect.stop_requested.as_ref()))
+        .maybe("stopped", fact(effect.stop_confirmed.as_ref()))
         .add("Todo", &effect.todo_id)
         .list("blocks", &effect.blocks.todos)
         .list("blocks keys", &effect.blocks.keys)

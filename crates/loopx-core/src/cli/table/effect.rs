@@ -43,8 +43,8 @@ const INTEND: Command = Command::verb("intend", Access::Writes, "Says what is me
          same effect. Send it only once `effect confirm EFFECT --dispatched` was accepted.",
     ])
     .args(&[
+        Arg::positional("id", "TODO", Kind::Id, "The Todo whose work it is"),
         Arg::positional("what", "WHAT", Kind::Text, "What is meant to happen, at most 512 bytes"),
-        Arg::option("todo", "TODO", Kind::Id, "The Todo whose work it is").required(),
         Arg::option("key", "KEY", Kind::Text, "What names it, here and at its provider").required(),
         Arg::option("digest", "SHA256", Kind::Text, "The SHA-256 of what the provider is asked"),
         Arg::option("request", "PATH", Kind::Path, "The file with that, whose digest is taken"),
@@ -54,7 +54,7 @@ const INTEND: Command = Command::verb("intend", Access::Writes, "Says what is me
     ])
     .one_of(&["digest", "request"])
     .examples(&[example(
-        "effect intend 'publish' --todo importer.3 --key v1.4 --request r.json",
+        "effect intend importer.3 'publish 1.4' --key v1.4 --request r.json",
         "before it is sent",
     )])
     .codes(&[
