@@ -108,6 +108,11 @@ verbs! {
     GateResolve "gate resolve": Proven;
     GateWithdraw "gate withdraw": Proven agent;
     EvidenceAdd "evidence add": Stated agent contained;
+    EffectIntend "effect intend": Stated agent;
+    EffectConfirm "effect confirm": Stated agent;
+    EffectReconcile "effect reconcile": Stated agent;
+    EffectStop "effect stop": Stated agent;
+    EffectWriteOff "effect write-off": Proven;
     RewardAdd "reward add": Stated;
     Batch "batch": Stated;
 }

@@ -7,12 +7,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Asker, Facts, Read, Reason, Seen, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
+use super::{
+    Asker, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command, goal,
+    reason, turn,
+};
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
-        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Stopped, Todo, TodoId, TodoState, Turn,
-        TurnId, TurnState, Unresolved, gathered,
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, Stopped, Todo, TodoId,
+        TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
     },
 };
 
@@ -36,6 +39,8 @@ pub struct Ask {
 impl Ask {
     /// Why a person is asked who has nothing to do but close the Goal.
     pub const READY_TO_CLOSE: &str = "ready_to_close";
+    /// Why somebody is asked who can find out, or give up finding out, what an outside effect did.
+    pub const EFFECT: &str = "effect";
     /// Why a person is asked who has to say first what there is to do.
     pub const NO_TODO: &str = "no_todo";
 }
@@ -126,6 +131,38 @@ pub fn abandon_command(turn_id: TurnId) -> String {
     format!("turn abandon {turn_id} --reason TEXT")
 }
 
+/// The command that leads on with an effect: a readback while none was tried as it stands, then a person's word.
+///
+/// Given as it is, a readback says that it told nothing: whoever follows it blindly claims nothing.
+pub fn effect_command(effect: &Effect) -> String {
+    let id = effect.effect_id;
+    match effect.state {
+        // What was never sent did not happen.
+        EffectState::Intended => format!("effect reconcile {id} --absent --evidence EVIDENCE"),
+        EffectState::Dispatched | EffectState::Unknown if effect.may_be_read_back() => {
+            format!("effect reconcile {id}")
+        }
+        EffectState::Dispatched | EffectState::Unknown => {
+            format!("effect write-off {id} --reason TEXT --evidence EVIDENCE")
+        }
+        EffectState::Confirmed
+        | EffectState::Absent
+        | EffectState::Failed
+        | EffectState::WrittenOff { .. } => format!("effect show {id}"),
+    }
+}
+
+/// What leads out of an effect that is not resolved.
+pub fn effect_ask(effect: &Effect) -> Ask {
+    ask(Ask::EFFECT, &effect.effect_id, effect_command(effect))
+}
+
+/// The effects that block a Todo, as far as they are loaded; none that somebody is at work on.
+fn effect_asks(facts: &Facts, todo: &Todo) -> Vec<Ask> {
+    let idle = todo.blocking_effects.iter().filter(|id| effect::in_hand(facts, **id).is_none());
+    idle.filter_map(|id| effect::loaded(facts.rows(), *id)).map(effect_ask).collect()
+}
+
 /// Whether a look from a machine may still tell what an unresolved Turn did, and nobody has looked into it as it stands.
 ///
 /// Only its own machine can look into a driven one; of an attached one a check can be run again, and what its agent
@@ -158,6 +195,7 @@ pub fn held_reads(turn: &Turn, facts: &Facts) -> BTreeSet<Read> {
 pub(super) fn want_held(turn: &Turn, wanted: &mut Wanted<'_>) {
     turn::want_causes(turn, wanted);
     turn::want_tree(turn, wanted);
+    effect::want_open(&turn.goal_id, wanted);
     wanted.want(Read::GoalGates(turn.goal_id.clone()));
     if let Some(todo_id) = turn.todo_id() {
         wanted.want(Read::CancelledDeps(todo_id.clone()));
@@ -183,7 +221,12 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
     let asked = |cause: &Cause| match cause {
         Cause::Hold => true,
         Cause::Requirement => !paused && !busy,
-        Cause::Gate | Cause::Acceptance | Cause::Deps | Cause::TreeBusy | Cause::AgentBusy => !paused,
+        Cause::Gate
+        | Cause::Acceptance
+        | Cause::Deps
+        | Cause::TreeBusy
+        | Cause::AgentBusy
+        | Cause::Effect => !paused,
     };
     for cause in causes.into_iter().filter(asked) {
         let found = match (cause, turn.todo_id()) {
@@ -204,11 +247,15 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
                 let cut = |dep| held(format!("todo unlink {todo_id} --depends-on {dep}"));
                 facts.cancelled_dep(todo_id).map(cut).into_iter().collect()
             }
+            (Cause::Effect, Some(todo_id)) => match facts.todo(todo_id)? {
+                Some(todo) => effect_asks(facts, todo).into_iter().map(|ask| held(ask.command)).collect(),
+                None => Vec::new(),
+            },
             (Cause::TreeBusy | Cause::AgentBusy, _) => {
                 let other = |(other, command)| ask(Code::Held.as_str(), &other, command);
                 beside.clone().map(other).into_iter().collect()
             }
-            (Cause::Hold | Cause::Deps, None) => Vec::new(),
+            (Cause::Hold | Cause::Deps | Cause::Effect, None) => Vec::new(),
         };
         asks.extend(found.into_iter().map(|ask| (Some(cause), ask)));
     }
@@ -225,6 +272,7 @@ pub fn todo_ask_reads<'i>(todos: impl IntoIterator<Item = &'i TodoId>, facts: &F
         if todo.counters.cancelled_deps > 0 {
             wanted.want(Read::CancelledDeps(todo.todo_id.clone()));
         }
+        effect::want(todo, &mut wanted);
         let turn = todo.turn_id.and_then(|turn_id| facts.rows().turns.get(&turn_id));
         if let Some(turn) = turn.filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
             want_held(turn, &mut wanted);
@@ -248,7 +296,8 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
             vec![ask("user", id, format!("todo done {id}{waive}"))]
         }
         Reason::User(why) => vec![person_ask(facts, *why, todo)],
-        Reason::Unresolved(turn_id) => {
+        Reason::Unresolved(UnresolvedBy::Effect(_)) => effect_asks(facts, todo),
+        Reason::Unresolved(UnresolvedBy::Turn(turn_id)) => {
             let told = |turn: &Turn| may_be_told(turn, asker.machine_id, &asker.tried);
             facts.turn(turn_id)?.map(|turn| unresolved_ask(turn, told(turn))).into_iter().collect()
         }
@@ -324,6 +373,7 @@ pub fn close_reads(goal_id: &GoalId, facts: &Facts) -> BTreeSet<Read> {
     for read in each {
         wanted.want(read(goal_id.clone()));
     }
+    effect::want_open(goal_id, &mut wanted);
     for todo in wanted.rows().todos.values().filter(|todo| todo.counters.blocking_gates > 0) {
         wanted.want(Read::TodoGates(todo.todo_id.clone()));
     }
@@ -348,7 +398,12 @@ pub fn close_asks(facts: &Facts, goal_id: &GoalId) -> Result<Vec<Ask>> {
     }
     if asks.len() == before {
         let command = error.hint_args().map_or_else(|| format!("goal show {goal_id}"), str::to_owned);
-        asks.push(ask("acceptance_gap", goal_id, command));
+        // An effect is asked about by its own id.
+        let effect = error.details().get("effect_id").and_then(serde_json::Value::as_str);
+        asks.push(match effect {
+            Some(effect_id) => ask(Ask::EFFECT, &effect_id, command),
+            None => ask("acceptance_gap", goal_id, command),
+        });
     }
     Ok(asks)
 }

@@ -66,12 +66,25 @@ impl Command {
 }
 
 /// The evidence of this Goal with that id, or `not_found`.
-pub(super) fn named<'d>(draft: &'d Draft<'_>, evidence_id: &EvidenceId) -> Result<&'d Evidence> {
+fn named<'d>(draft: &'d Draft<'_>, evidence_id: &EvidenceId) -> Result<&'d Evidence> {
     let goal_id = draft.goal_id();
     draft.facts().evidence(evidence_id)?.filter(|evidence| evidence.goal_id == *goal_id).ok_or_else(|| {
         Error::new(Code::NotFound, format!("there is no evidence {evidence_id} in {goal_id}"))
             .hint(format!("evidence list --goal {goal_id}"))
     })
+}
+
+/// Refuses evidence that is not there, or was rejected.
+pub(super) fn check(draft: &Draft<'_>, ids: &[EvidenceId]) -> Result<()> {
+    if ids.len() > 32 {
+        return Err(Error::new(Code::InvalidArgument, "at most 32 pieces of evidence are named"));
+    }
+    for id in ids {
+        if named(draft, id)?.verdict == EvidenceVerdict::Rejected {
+            return Err(Error::new(Code::InvalidArgument, format!("the evidence {id} was rejected")));
+        }
+    }
+    Ok(())
 }
 
 /// Adds a piece and returns its id; a person's accepted piece that names a criterion shows it.

@@ -9,9 +9,9 @@ use super::delta::{Delta, Target};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Agent, AgentId, Amounts, AuthorityId, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId,
-        IncarnationId, Limit, MeterScope, Noun, NounKey, NounKind, OneNoun, Ownership, Timestamp, Todo,
-        TodoId, TodoText, Turn, TurnId, Wake, Workspace,
+        Agent, AgentId, Amounts, AuthorityId, Bucket, EffectKey, Evidence, EvidenceId, Gate, GateId, Goal,
+        GoalId, IncarnationId, Limit, MeterScope, Noun, NounKey, NounKind, OneNoun, Ownership, Timestamp,
+        Todo, TodoId, TodoText, Turn, TurnId, Wake, Workspace,
     },
 };
 
@@ -36,6 +36,8 @@ pub enum Read {
     Noun(NounKey),
     /// The nouns of a kind in a Goal that are open, up to [`Facts::PAGE`].
     OpenNouns(GoalId, NounKind),
+    /// The effect that a key names in a Goal.
+    EffectOf(GoalId, EffectKey),
     /// The Turns of an agent that have not ended, and their Todos.
     AgentTurns(GoalId, AgentId),
     /// The Turns of a Goal that have not ended, and their Todos.
@@ -314,6 +316,31 @@ impl Facts {
         let noun = row.into_noun();
         self.changed.nouns.insert(noun.key());
         self.rows.nouns.insert(noun.key(), noun);
+    }
+
+    /// The noun of a kind, if there is one of that id.
+    pub fn noun<T: OneNoun>(&self, id: [u8; 16]) -> Result<Option<&T>> {
+        let key = NounKey { kind: T::KIND, id };
+        let noun = self.rows.nouns.get(&key);
+        if noun.is_none() {
+            self.asked(&Read::Noun(key))?;
+        }
+        Ok(noun.and_then(T::of))
+    }
+
+    /// The noun of a kind, to change it.
+    pub(super) fn noun_mut<T: OneNoun>(&mut self, id: [u8; 16]) -> Result<&mut T> {
+        let key = NounKey { kind: T::KIND, id };
+        self.changed.nouns.insert(key);
+        let noun = self.rows.nouns.get_mut(&key).and_then(T::of_mut);
+        noun.ok_or_else(|| unasked("noun", format_args!("{key:?}")))
+    }
+
+    /// The nouns of a kind in a Goal that are open.
+    pub fn open_nouns<T: OneNoun>(&self, goal: &GoalId) -> Result<Vec<&T>> {
+        self.asked(&Read::OpenNouns(goal.clone(), T::KIND))?;
+        let open = |noun: &&Noun| noun.goal_id() == goal && noun.is_open();
+        Ok(self.rows.nouns.values().filter(open).filter_map(T::of).collect())
     }
 
     /// Whether a question was put to the ledger.

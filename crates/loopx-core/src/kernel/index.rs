@@ -63,7 +63,8 @@ pub fn index(todo: &Todo) -> Index {
     let ready_at = due.map_or(awake_at, |due| due.max(awake_at));
     let offered = matches!(todo.state, TodoState::Open | TodoState::Deferred { .. })
         && todo.kind.is_executable()
-        && !todo.hold;
+        && !todo.hold
+        && todo.blocking_effects.is_empty();
     Index {
         live: todo.is_live(),
         bucket: bucket(todo),

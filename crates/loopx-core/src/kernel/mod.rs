@@ -11,6 +11,7 @@ mod batch;
 pub mod claim;
 mod delta;
 mod draft;
+mod effect;
 mod evidence;
 mod facts;
 mod gate;
@@ -32,14 +33,15 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, end_asks, gate_ask, held_asks,
-    held_reads, may_be_told, onward_command, person_ask, recover_command, todo_ask_reads, todo_asks,
-    unresolved_ask,
+    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, effect_ask, effect_command, end_asks,
+    gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
+    todo_ask_reads, todo_asks, unresolved_ask,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
 pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
+pub use effect::{Command as EffectCommand, Event as EffectEvent, Intent, Told, in_hand as effect_in_hand};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Depth, Facts, IdList, Read, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command, deny_command};
@@ -54,7 +56,7 @@ pub(crate) use quota::check_limit;
 pub use quota::{
     Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,
 };
-pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
+pub use reason::{PeerBy, Reason, UnresolvedBy, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
@@ -65,8 +67,8 @@ pub use turn::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, RewardId, Timestamp, TodoId,
-        TurnId,
+        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, RewardId, Timestamp,
+        TodoId, TurnId,
     },
 };
 use draft::Draft;
@@ -103,6 +105,8 @@ pub enum Command {
     Gate(gate::Command),
     /// Of evidence.
     Evidence(evidence::Command),
+    /// Of a change outside.
+    Effect(effect::Command),
     /// Of a judgement of work that was done.
     Reward(reward::Command),
     /// Many of one Goal, all or nothing.
@@ -133,6 +137,7 @@ impl Input {
                 Command::Turn(command) => command.verb(),
                 Command::Gate(command) => command.verb(),
                 Command::Evidence(evidence::Command::Add { .. }) => Verb::EvidenceAdd,
+                Command::Effect(command) => command.verb(),
                 Command::Reward(reward::Command::Add { .. }) => Verb::RewardAdd,
                 Command::Batch(_) => Verb::Batch,
             },
@@ -192,6 +197,7 @@ events! {
     Turn turn since 1;
     Gate gate since 1;
     Evidence evidence since 1;
+    Effect effect since 2;
     Reward reward since 2;
 }
 
@@ -258,6 +264,12 @@ pub struct Outcome {
     /// The evidence it recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence_ids: Vec<EvidenceId>,
+    /// The effect it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_id: Option<EffectId>,
+    /// Where that effect stands now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_state: Option<String>,
     /// The judgement it recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward_id: Option<RewardId>,
@@ -317,6 +329,7 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
             Command::Turn(command) => command.reads(goal_id, &mut wanted),
             Command::Gate(command) => command.reads(goal_id, &mut wanted),
             Command::Evidence(command) => command.reads(goal_id, &mut wanted),
+            Command::Effect(command) => command.reads(goal_id, &operation.actor, &mut wanted),
             Command::Reward(command) => command.reads(goal_id, &mut wanted),
             Command::Batch(items) => batch::reads(items, goal_id, &mut wanted),
         },
@@ -351,6 +364,7 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
             Command::Turn(command) => command.decide(&mut draft)?,
             Command::Gate(command) => command.decide(&mut draft)?,
             Command::Evidence(command) => command.decide(&mut draft)?,
+            Command::Effect(command) => command.decide(&mut draft)?,
             Command::Reward(command) => command.decide(&mut draft)?,
             Command::Batch(items) => batch::decide(items, &mut draft)?,
         },

@@ -3,7 +3,7 @@
 //!
 //! Knows no Turn; whoever proves Turns looks for them.
 
-use super::{AgentCommand, ClaimCommand, Command, TodoCommand, TurnCommand};
+use super::{AgentCommand, ClaimCommand, Command, EffectCommand, TodoCommand, TurnCommand};
 use crate::model::TodoId;
 
 impl Command {
@@ -41,6 +41,15 @@ impl Command {
             Self::Agent(command) => match command {
                 AgentCommand::Retire { .. } => true,
                 AgentCommand::Add { .. } => false,
+            },
+            // What became of an effect frees the completions that waited for it.
+            Self::Effect(command) => match command {
+                EffectCommand::Confirm { .. }
+                | EffectCommand::Reconcile { .. }
+                | EffectCommand::WriteOff { .. } => true,
+                EffectCommand::Intend(_) | EffectCommand::Dispatch { .. } | EffectCommand::Stop { .. } => {
+                    false
+                }
             },
             // A Goal that is closed ends all that is held with it.
             Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) => false,
@@ -80,6 +89,7 @@ impl Command {
             | Self::Turn(_)
             | Self::Gate(_)
             | Self::Evidence(_)
+            | Self::Effect(_)
             | Self::Reward(_)
             | Self::Quota(_)
             | Self::Batch(_) => None,

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Facts, Read, Wanted, claim, turn};
+use super::{Facts, Read, Wanted, claim, effect, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Blocks, Cause, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId, TodoKind,
-        TodoState, Turn, TurnId, TurnState, Wake, Workspace,
+        AgentId, Blocks, Cause, EffectId, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId,
+        TodoKind, TodoState, Turn, TurnId, TurnState, Wake, Workspace,
     },
 };
 
@@ -37,8 +37,8 @@ pub enum Reason {
     User(UserWhy),
     /// Something has to come true; the moment, if it is one.
     Time(Option<Timestamp>),
-    /// What its Turn did is not known.
-    Unresolved(TurnId),
+    /// What was done is not known.
+    Unresolved(UnresolvedBy),
     /// Its result is held.
     Held(TurnId, BTreeSet<Cause>),
     /// The viewer executes it.
@@ -98,6 +98,17 @@ impl UserWhy {
             Self::WakeLost => "wake_lost",
         }
     }
+}
+
+/// What it is of which nobody knows what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum UnresolvedBy {
+    /// A Turn.
+    #[serde(rename = "turn_id")]
+    Turn(TurnId),
+    /// An outside effect.
+    #[serde(rename = "effect_id")]
+    Effect(EffectId),
 }
 
 /// Who keeps a Todo from the viewer.
@@ -164,6 +175,7 @@ pub(super) fn reads(todo: &Todo, agent: &AgentId, workspace: Option<&Workspace>,
     if !needed_approvals(goal, todo).is_empty() {
         wanted.want(Read::Approvals(goal_id.clone()));
     }
+    effect::want(todo, wanted);
     // What holds its Turn is part of the answer.
     let turn = todo.turn_id.and_then(|turn_id| wanted.rows().turns.get(&turn_id));
     if let Some(turn) = turn.filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
@@ -275,7 +287,12 @@ fn timed(facts: &Facts, todo: &Todo) -> Option<Reason> {
 }
 
 fn of_turn(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
-    if let Some(turn) = facts.live_turn(todo)? {
+    let live = facts.live_turn(todo)?;
+    let is_unresolved = live.is_some_and(|turn| matches!(turn.state, TurnState::Unresolved { .. }));
+    if let (false, Some(effect_id)) = (is_unresolved, todo.blocking_effects.first()) {
+        return Ok(Some(Reason::Unresolved(UnresolvedBy::Effect(*effect_id))));
+    }
+    if let Some(turn) = live {
         return of_live(facts, todo, turn, viewer);
     }
     if todo.turn_id.is_some() {
@@ -288,7 +305,9 @@ fn of_turn(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Rea
 
 fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
     match turn.state {
-        TurnState::Unresolved { .. } => return Ok(Some(Reason::Unresolved(turn.turn_id))),
+        TurnState::Unresolved { .. } => {
+            return Ok(Some(Reason::Unresolved(UnresolvedBy::Turn(turn.turn_id))));
+        }
         TurnState::Held { .. } => return Ok(Some(Reason::Held(turn.turn_id, turn::causes(facts, turn)?))),
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {}
         TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
@@ -316,7 +335,7 @@ fn of_scopes(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<R
     let Some(turn) = facts.live_turn(other)? else { return Ok(None) };
     let until = other.ownership.as_ref().map_or(facts.now(), |own| own.expires_at);
     Ok(Some(match turn.state {
-        TurnState::Unresolved { .. } => Reason::Unresolved(turn.turn_id),
+        TurnState::Unresolved { .. } => Reason::Unresolved(UnresolvedBy::Turn(turn.turn_id)),
         // The causes of a foreign Turn are its own Goal's to tell.
         TurnState::Held { .. } => Reason::Held(turn.turn_id, BTreeSet::new()),
         TurnState::Admitted

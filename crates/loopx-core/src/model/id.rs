@@ -74,6 +74,11 @@ text_id! {
     OperationId, "operation id", OPERATION_ID_MAX_BYTES, |b| b.is_ascii_graphic(), |b| b.is_ascii_graphic()
 }
 text_id! {
+    /// What names an outside effect in its Goal and at its provider, or what such an effect touches: 1–128 printable ASCII
+    /// characters, no space.
+    EffectKey, "effect key", 128, |b| b.is_ascii_graphic(), |b| b.is_ascii_graphic()
+}
+text_id! {
     /// One machine: 1–64 lower-case hexadecimal digits.
     MachineId, "machine id", 64, |b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase(), |b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()
 }
@@ -210,6 +215,8 @@ minted_id! {
     GateId "gate_" "gate id";
     /// One piece of evidence.
     EvidenceId "evd_" "evidence id";
+    /// One change outside LoopX.
+    EffectId "eff_" "effect id";
     /// One judgement of a run or a way of working.
     RewardId "rwd_" "reward id";
     /// One entry of a session's queue.

@@ -6,6 +6,7 @@
 mod actor;
 mod attempt;
 mod digest;
+mod effect;
 mod evidence;
 mod gate;
 mod gathered;
@@ -26,6 +27,7 @@ mod usage;
 pub use actor::{Actor, Assurance, Door, Origin, Provenance, UserName};
 pub use attempt::{Attempt, AttemptEnd, Guarantee};
 pub use digest::{Digest, canonical};
+pub use effect::{Effect, EffectBlocks, EffectFact, EffectState};
 pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
 pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
 pub(crate) use gathered::gathered;
@@ -34,8 +36,8 @@ pub use goal::{
 };
 pub(crate) use id::uuid_v7;
 pub use id::{
-    AgentId, AuthorityId, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance, IncarnationId,
-    MachineId, OperationId, OwnId, ProfileId, RewardId, TodoId, TokenId, TurnId,
+    AgentId, AuthorityId, EffectId, EffectKey, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance,
+    IncarnationId, MachineId, OperationId, OwnId, ProfileId, RewardId, TodoId, TokenId, TurnId,
 };
 pub(crate) use json::{from_json, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{GoalId, Reward, RewardId, TodoId};
+use super::{Effect, EffectId, GoalId, Reward, RewardId, TodoId};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -81,8 +81,8 @@ macro_rules! nouns {
             }
 
             /// The Todo it is about, if it is about one.
-            pub const fn todo_id(&self) -> Option<&TodoId> {
-                match self { $(Self::$Row(row) => row.todo_id.as_ref(),)* }
+            pub fn todo_id(&self) -> Option<&TodoId> {
+                match self { $(Self::$Row(row) => Option::from(&row.todo_id),)* }
             }
 
             /// Whether it still waits for something.
@@ -117,6 +117,8 @@ macro_rules! nouns {
 }
 
 nouns! {
+    /// A change outside LoopX.
+    Effect EffectId "effect" { effect_id, open: Effect::is_open };
     /// A person's judgement of a run or a way of working.
     Reward RewardId "reward" { reward_id, open: |_| false };
 }

@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AgentId, Caps, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, ShortText,
-    Text, Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
+    Actor, AgentId, Caps, Duration, EffectId, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId,
+    ShortText, Text, Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -86,6 +86,9 @@ pub struct Todo {
     /// How its last Turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<LastEnd>,
+    /// The outside effects that keep it from being claimed or completed; what they are stands in their own rows.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub blocking_effects: BTreeSet<EffectId>,
     /// What other rows' moves keep up to date; stored beside the row, never in it.
     #[serde(skip)]
     pub counters: Counters,

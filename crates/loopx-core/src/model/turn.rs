@@ -390,4 +390,6 @@ pub enum Cause {
     TreeBusy,
     /// Its agent executes another Turn.
     AgentBusy,
+    /// What an outside effect did is not known, and the result is a completion.
+    Effect,
 }

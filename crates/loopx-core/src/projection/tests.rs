@@ -108,6 +108,7 @@ fn what_a_goal_waits_for_follows_what_happened_to_it() {
         kind: CloseKind::Achieved,
         reason: None,
         waive: Vec::new(),
+        waive_effects: Vec::new(),
     }));
     let closed = world
         .authority

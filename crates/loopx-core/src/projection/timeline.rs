@@ -18,12 +18,13 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
-        AgentEvent, ClaimEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent, Read,
-        RewardEvent, Terms, TodoEvent, TurnEvent,
+        AgentEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent,
+        Read, RewardEvent, Terms, TodoEvent, TurnEvent,
     },
     model::{
-        Actor, Answer, Blocks, End, FailedBy, GateId, GoalId, OperationId, Provenance, ShortText, StopWish,
-        Stopped, Timestamp, TodoId, TurnId, Verdict, VerdictOutcome, Wake,
+        Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey, NounKind,
+        OperationId, Provenance, ShortText, StopWish, Stopped, Timestamp, TodoId, TurnId, Verdict,
+        VerdictOutcome, Wake,
     },
 };
 
@@ -59,6 +60,9 @@ pub struct LogRow {
     /// The gate it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate_id: Option<GateId>,
+    /// The effect it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect_id: Option<EffectId>,
     /// What happened, in one line.
     pub text: String,
 }
@@ -169,7 +173,11 @@ fn linked(records: Vec<Record>, after: u64, count: usize, end: Head) -> Option<V
 fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow> {
     let mut subject = Subject::default();
     let mut text = line(&envelope.body, &mut subject);
-    let Subject { mut todo_ids, turn_id, gate_id, said_by } = subject;
+    let Subject { mut todo_ids, turn_id, gate_id, effect_id, said_by } = subject;
+    if let Some(effect) = effect_id.map(|id| effect_of(view, terms, id)).transpose()?.flatten() {
+        todo_ids.extend(effect.blocks.todos);
+        text = format!("{text} ({})", effect.what);
+    }
     if todo_ids.is_empty() {
         let wished;
         (todo_ids, wished) = behind(view, terms, turn_id, gate_id)?;
@@ -190,6 +198,7 @@ fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow>
         todo_ids,
         turn_id,
         gate_id,
+        effect_id,
         text,
     })
 }
@@ -222,12 +231,20 @@ fn behind(
     Ok((todo_ids, wish))
 }
 
+fn effect_of(view: &mut dyn View, terms: &Terms, effect_id: EffectId) -> Result<Option<Effect>> {
+    let key = NounKey { kind: NounKind::Effect, id: *effect_id.as_bytes() };
+    let mut facts = Facts::new(terms.clone());
+    view.load(&[Read::Noun(key)].into(), &mut facts)?;
+    Ok(facts.noun::<Effect>(key.id)?.cloned())
+}
+
 /// What an event is about.
 #[derive(Debug, Default)]
 struct Subject {
     todo_ids: BTreeSet<TodoId>,
     turn_id: Option<TurnId>,
     gate_id: Option<GateId>,
+    effect_id: Option<EffectId>,
     said_by: Option<&'static str>,
 }
 
@@ -241,6 +258,7 @@ fn line(event: &Event, subject: &mut Subject) -> String {
         Event::Claim(event) => of_claim(event, subject),
         Event::Turn(event) => of_turn(event, subject),
         Event::Gate(event) => of_gate(event, subject),
+        Event::Effect(event) => of_effect(event, subject),
         Event::Reward(RewardEvent::Added { reward }) => {
             subject.todo_ids.extend(reward.todo_id.clone());
             subject.turn_id = reward.turn_id;
@@ -258,6 +276,29 @@ fn line(event: &Event, subject: &mut Subject) -> String {
             }
         }
     }
+}
+
+fn of_effect(event: &EffectEvent, subject: &mut Subject) -> String {
+    let (effect_id, text) = match event {
+        EffectEvent::Intended { effect } => (&effect.effect_id, "effect intended".to_owned()),
+        EffectEvent::Dispatched { effect_id } => (effect_id, "effect dispatched".to_owned()),
+        EffectEvent::Confirmed { effect_id, .. } => (effect_id, "effect confirmed".to_owned()),
+        EffectEvent::FoundAbsent { effect_id, .. } => (effect_id, "effect found absent".to_owned()),
+        EffectEvent::Failed { effect_id, .. } => (effect_id, "effect failed".to_owned()),
+        EffectEvent::ReadBackInVain { effect_id, .. } => {
+            (effect_id, "effect read back, and nothing was told".to_owned())
+        }
+        EffectEvent::StopRequested { effect_id, .. } => (effect_id, "effect asked to stop".to_owned()),
+        EffectEvent::StopConfirmed { effect_id, .. } => (effect_id, "effect has stopped".to_owned()),
+        EffectEvent::WrittenOff { effect_id, reason, .. } => {
+            (effect_id, because("effect written off".to_owned(), Some(reason)))
+        }
+        EffectEvent::Waived { effect_id, reason } => {
+            (effect_id, because("effect let go".to_owned(), Some(reason)))
+        }
+    };
+    subject.effect_id = Some(*effect_id);
+    text
 }
 
 fn of_goal(event: &GoalEvent) -> String {

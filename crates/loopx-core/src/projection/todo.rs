@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{
     gate::{GateRow, idle},
     moments,
+    noun::NounRow,
     page::{Listed, Slice, bad_cursor, collect},
     turn::TurnRow,
 };
@@ -17,8 +18,9 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms, UserWhy, claim::held_by},
     model::{
-        Actor, AgentId, Blocks, Completion, EndpointId, Goal, GoalId, LastEnd, Monitor, Ownership, Priority,
-        Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Wake,
+        Actor, AgentId, Blocks, Completion, EffectId, EndpointId, Goal, GoalId, LastEnd, Monitor, NounKey,
+        NounKind, Ownership, Priority, Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState,
+        TurnId, Validator, Wake, gathered,
     },
 };
 
@@ -86,6 +88,8 @@ pub struct TodoRow {
     pub unmet: u32,
     /// Gates that name it and block.
     pub blocking_gates: u32,
+    /// Outside effects of which nobody knows yet what they did, and that keep it from being claimed or completed.
+    pub blocking_effects: usize,
     /// What `--expect` names.
     pub revision: u64,
 }
@@ -112,6 +116,7 @@ impl TodoRow {
             scopes_held_by: None,
             unmet: todo.counters.unmet,
             blocking_gates: todo.counters.blocking_gates,
+            blocking_effects: todo.blocking_effects.len(),
             revision: todo.revision,
         }
     }
@@ -255,6 +260,8 @@ pub struct TodoPage {
     pub completion: Option<Completion>,
     /// The gates that name it and block; the oldest ones.
     pub gates: Vec<GateRow>,
+    /// The outside effects that it waits for; the oldest ones.
+    pub effects: Vec<NounRow>,
     /// Its last Turns, newest first.
     pub turns: Vec<TurnRow>,
 }
@@ -325,8 +332,20 @@ pub fn todo(view: &mut dyn View, terms: &Terms, id: &TodoId) -> Result<TodoPage>
         last_end: todo.last_end.clone(),
         completion,
         gates: blocking(view, terms, todo)?,
+        effects: effects(view, terms, todo)?,
         turns: turns.iter().map(TurnRow::of).collect(),
     })
+}
+
+/// The first effects that block a Todo.
+fn effects(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<NounRow>> {
+    let key = |id: &EffectId| NounKey { kind: NounKind::Effect, id: *id.as_bytes() };
+    let mut facts = Facts::new(terms.clone());
+    view.load(
+        &gathered(todo.blocking_effects.iter().take(BESIDE).map(|id| Read::Noun(key(id)))),
+        &mut facts,
+    )?;
+    Ok(facts.rows().nouns.values().cloned().map(NounRow).collect())
 }
 
 fn blocking(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<GateRow>> {

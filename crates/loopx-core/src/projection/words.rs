@@ -73,6 +73,9 @@ pub fn plain(code: &str) -> &str {
         "deps" => "it waits for other Todos",
         "tree_busy" => "somebody else writes in the work tree",
         "agent_busy" => "its agent works on something else",
+        "effect" => "it is not known what an outside effect did",
+        // Where an effect stands.
+        "written_off" => "written off",
         // What an agent, or a Todo, waits for.
         "quota" => "the budget of Turns is used up",
         "owned_by_peers" => "other agents own what is left",
@@ -130,7 +133,7 @@ pub fn should(action: &str) -> &str {
     match action {
         "run" => "take a Todo",
         "repair" => "repair a refused result",
-        "reconcile" => "bring a Turn to its end",
+        "reconcile" => "find out what became of what it began",
         "ask_user" => "ask a person",
         "closed" => "do nothing, the Goal is closed",
         other => other, // `wait`

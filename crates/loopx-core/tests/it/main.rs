@@ -7,6 +7,7 @@ mod cli;
 mod desk;
 mod doctor;
 mod echo;
+mod effects;
 mod evidence;
 mod getting_started;
 mod irregular;

@@ -2,7 +2,7 @@
 
 use super::world::text;
 use crate::{
-    kernel::{Action, Ask, Decided, across},
+    kernel::{Action, Ask, Decided, UnresolvedBy, across},
     model::*,
 };
 
@@ -17,7 +17,7 @@ fn work(priority: Priority) -> Decided {
 
 fn reconcile(rule: u8) -> Decided {
     let turn_id = TurnId::from_bytes([7; 16]);
-    Decided::of(rule, Action::Reconcile { turn_id, command: String::new() })
+    Decided::of(rule, Action::Reconcile { of: UnresolvedBy::Turn(turn_id), command: String::new() })
 }
 
 fn ask(rule: u8) -> Decided {

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::{
-    play::{attached, result, verdict},
+    play::{attached, intent, result, verdict},
     world::{World, agent, text, user},
 };
 use crate::{
     kernel::{
-        AgentCommand, BatchItem, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand,
-        Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step, TodoCommand, TurnCommand, Verb,
-        authorize, claim::Claim, turn::Found,
+        AgentCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
+        GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step, TodoCommand, Told,
+        TurnCommand, Verb, authorize, claim::Claim, turn::Found,
     },
     model::*,
 };
 
 /// What each verb answers, in this order: a stated person, a proven person, an agent, an agent contained in its own
 /// Turn, a host, LoopX itself. `.` is yes, `P` needs proof, `U` is a person's only, `A` is not this actor's.
-const TABLE: [(Verb, &str); 48] = [
+const TABLE: [(Verb, &str); 53] = [
     (Verb::GoalStart, "..UUAA"),
     (Verb::GoalUpdate, "P.UUAA"),
     (Verb::GoalStop, "..UUAA"),
@@ -64,6 +64,11 @@ const TABLE: [(Verb, &str); 48] = [
     (Verb::GateResolve, "P.UUAA"),
     (Verb::GateWithdraw, "P..AAA"),
     (Verb::EvidenceAdd, "....AA"),
+    (Verb::EffectIntend, "...AAA"),
+    (Verb::EffectConfirm, "...AAA"),
+    (Verb::EffectReconcile, "...AAA"),
+    (Verb::EffectStop, "...AAA"),
+    (Verb::EffectWriteOff, "P.UUAA"),
     (Verb::RewardAdd, "..UUAA"),
     (Verb::Batch, "..UUAA"),
 ];
@@ -252,6 +257,9 @@ fn everything() -> Vec<(Input, Verb)> {
         reason: text("x"),
         lesson: None,
     };
+    all.extend(
+        effect_commands(&todo_id).map(|(command, verb)| (Input::Command(Command::Effect(command)), verb)),
+    );
     all.push((Input::Command(Command::Reward(reward)), Verb::RewardAdd));
     all.push((Input::Command(Command::Batch(vec![item])), Verb::Batch));
     all
@@ -272,6 +280,25 @@ fn claim_commands(todo_id: &TodoId) -> [(ClaimCommand, Verb); 7] {
     ]
 }
 
+fn effect_commands(todo_id: &TodoId) -> [(EffectCommand, Verb); 6] {
+    let effect_id = EffectId::from_bytes([7; 16]);
+    let evidence = Vec::new;
+    [
+        (EffectCommand::Intend(Box::new(intent(todo_id, "k"))), Verb::EffectIntend),
+        (EffectCommand::Dispatch { effect_id }, Verb::EffectConfirm),
+        (EffectCommand::Confirm { effect_id, failed: false, evidence: evidence() }, Verb::EffectConfirm),
+        (
+            EffectCommand::Reconcile { effect_id, told: Told::Unknown, evidence: evidence() },
+            Verb::EffectReconcile,
+        ),
+        (EffectCommand::Stop { effect_id, confirmed: false, evidence: evidence() }, Verb::EffectStop),
+        (
+            EffectCommand::WriteOff { effect_id, reason: text("x"), evidence: evidence() },
+            Verb::EffectWriteOff,
+        ),
+    ]
+}
+
 fn goal_commands() -> [(GoalCommand, Verb); 7] {
     let new_goal = NewGoal::wanting(text("x"));
     [
@@ -279,7 +306,15 @@ fn goal_commands() -> [(GoalCommand, Verb); 7] {
         (GoalCommand::Update(Box::default()), Verb::GoalUpdate),
         (GoalCommand::Stop, Verb::GoalStop),
         (GoalCommand::Resume, Verb::GoalResume),
-        (GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() }, Verb::GoalClose),
+        (
+            GoalCommand::Close {
+                kind: CloseKind::Achieved,
+                reason: None,
+                waive: Vec::new(),
+                waive_effects: Vec::new(),
+            },
+            Verb::GoalClose,
+        ),
         (GoalCommand::Reopen, Verb::GoalReopen),
         (GoalCommand::Incarnate, Verb::GoalIncarnate),
     ]

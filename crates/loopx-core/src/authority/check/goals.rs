@@ -182,8 +182,12 @@ fn an_achieved_close_names_what_is_in_its_way() {
         assert_eq!(code(&world.close(CloseKind::Achieved, None)), "not_ready");
     }
     world.user(Command::Evidence(show(1, None))).unwrap();
-    let waive =
-        |n| GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: vec![(n, text("by hand"))] };
+    let waive = |n| GoalCommand::Close {
+        kind: CloseKind::Achieved,
+        reason: None,
+        waive: vec![(n, text("by hand"))],
+        waive_effects: vec![],
+    };
     assert_eq!(code(&world.goal_cmd(waive(3))), "invalid_argument");
     world.goal_cmd(waive(2)).unwrap();
     let acceptance = &world.ledger.rows().goals[&world.goal].acceptance;

@@ -6,9 +6,9 @@
 use super::world::{agent, text, user};
 use crate::{
     kernel::{
-        AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EvidenceCommand, Found,
-        GateCommand, GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step,
-        TodoCommand, TurnCommand, claim::Claim,
+        AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
+        Found, GateCommand, GoalCommand, Input, Intent, NewGate, NewGoal, NewTodo, QuotaCommand,
+        RewardCommand, Step, TodoCommand, Told, TurnCommand, claim::Claim,
     },
     model::*,
 };
@@ -165,6 +165,26 @@ fn reward() -> RewardCommand {
     }
 }
 
+fn effect() -> EffectCommand {
+    EffectCommand::Intend(Box::new(Intent {
+        todo_id: todo(1),
+        own_id: Some(own()),
+        key: text("release-1.4"),
+        digest: Digest::of(b"x"),
+        what: text("publish it"),
+        todos: [todo(2)].into(),
+        keys: [text("registry")].into(),
+    }))
+}
+
+fn readback() -> EffectCommand {
+    EffectCommand::Reconcile {
+        effect_id: EffectId::from_bytes([5; 16]),
+        told: Told::Confirmed,
+        evidence: vec![EvidenceId::from_bytes([6; 16])],
+    }
+}
+
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit::of_turns(9, Duration::from_mins(60));
     let registered =
@@ -187,6 +207,8 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
         ("reward", user(), Command::Reward(reward())),
+        ("effect", agent("a"), Command::Effect(effect())),
+        ("readback", agent("a"), Command::Effect(readback())),
         ("batch", user(), Command::Batch(batch())),
     ]
 }
@@ -284,6 +306,8 @@ const VECTORS: &[(&str, &str)] = &[
     ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
     ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),
     ("reward", "e506c01b25baba8abb07825c9e1716aca50388c56e16c5ec70ec833cea226fce"),
+    ("effect", "d2eab1c568b84178b443b2ba6f9e9ff18964cf09234abeb1f3aae3b7f51df163"),
+    ("readback", "00bba695c0e0cca277fbad280ffd589e0bec6affdbf458ca4e4856cc5f6912cf"),
     ("batch", "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd"),
     ("dispatch", "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb"),
     ("candidate", "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0"),

@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{kernel::Rows, model::*};
+use crate::{
+    kernel::{Rows, index},
+    model::*,
+};
 
 /// What is true of any one state.
 pub(super) fn rows(rows: &Rows, now: Timestamp) {
     rows.todos.values().for_each(|todo| counters(rows, todo));
+    effects(rows);
     let mut executing: BTreeMap<(&GoalId, &AgentId), &Turn> = BTreeMap::new();
     let mut live = BTreeSet::new();
     for turn in rows.turns.values() {
@@ -65,6 +69,11 @@ fn counters(rows: &Rows, todo: &Todo) {
         rows.gates.values().filter(blocks).count(),
         "{id}: gates"
     );
+    let blocks = |effect: &&Effect| effect.is_unresolved() && effect.blocks.todos.contains(id);
+    let effects: BTreeSet<EffectId> =
+        rows.nouns.values().filter_map(Effect::of).filter(blocks).map(|effect| effect.effect_id).collect();
+    assert_eq!(todo.blocking_effects, effects, "{id}: effects");
+    assert!(effects.is_empty() || index(todo).ready.is_none(), "{id}: offered, and an effect blocks it");
     if let Some(own) = &todo.ownership {
         assert_eq!(todo.turn_id, Some(own.turn_id), "{id}: owned without its Turn");
         assert!(todo.is_live(), "{id}: owned and ended");
@@ -74,6 +83,16 @@ fn counters(rows: &Rows, todo: &Todo) {
         assert_eq!(own.frozen, still, "{id}: frozen exactly while held or unresolved");
     }
     assert!(todo.state == TodoState::Open || todo.ownership.is_none(), "{id}: owned while {:?}", todo.state);
+}
+
+/// An effect names its own Todo among those it blocks, and is the only one of its key.
+fn effects(rows: &Rows) {
+    let mut keys = BTreeSet::new();
+    for effect in rows.nouns.values().filter_map(Effect::of) {
+        assert!(effect.blocks.todos.contains(&effect.todo_id), "{}: its own Todo", effect.effect_id);
+        assert!(keys.insert((&effect.goal_id, &effect.key)), "{}: its key", effect.effect_id);
+        assert!(effect.stop_confirmed.is_none() || effect.stop_requested.is_some(), "{}", effect.effect_id);
+    }
 }
 
 /// What is true of a commit that settled something: nothing held it.
@@ -91,6 +110,8 @@ pub(super) fn settled(before: &Rows, after: &Rows) {
             "settled past a moved requirement"
         );
         assert!(!todo.hold && todo.counters.unmet == 0, "settled past a pause or a dependency");
+        let completed = todo.is_done() && before.todos.get(&todo.todo_id).is_some_and(Todo::is_live);
+        assert!(!completed || todo.blocking_effects.is_empty(), "settled past an effect nobody knows of");
         let looked = matches!(candidate.kind, ResultKind::LookChanged | ResultKind::LookUnchanged);
         let said = turn.verdict.as_ref().map(|verdict| verdict.outcome);
         let passed = matches!(

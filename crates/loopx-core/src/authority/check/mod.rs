@@ -9,6 +9,8 @@ mod audit;
 mod batch;
 mod completions;
 mod decision;
+mod effect_table;
+mod effects;
 mod gates;
 mod goals;
 mod golden;

@@ -4,8 +4,8 @@ use super::world::{World, agent, text, user};
 use crate::{
     error::{Code, Result},
     kernel::{
-        AgentCommand, Change, ClaimCommand, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome,
-        QuotaCommand, Step, TodoCommand, TurnCommand,
+        AgentCommand, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
+        GoalCommand, Intent, Outcome, QuotaCommand, Step, TodoCommand, TurnCommand,
         claim::{Claim, Next},
         turn::Found,
     },
@@ -46,6 +46,19 @@ pub(super) fn result(kind: ResultKind) -> Candidate {
         tree: None,
         outside: [].into(),
         shared: false,
+    }
+}
+
+/// An intent of work on a Todo, under a key.
+pub(super) fn intent(todo_id: &TodoId, key: &str) -> Intent {
+    Intent {
+        todo_id: todo_id.clone(),
+        own_id: None,
+        key: text(key),
+        digest: Digest::of(key.as_bytes()),
+        what: text("publish it"),
+        todos: [].into(),
+        keys: [].into(),
     }
 }
 
@@ -98,7 +111,12 @@ impl World {
 
     /// Closes the Goal.
     pub(super) fn close(&mut self, kind: CloseKind, reason: Option<&str>) -> Result<Receipt> {
-        self.goal_cmd(GoalCommand::Close { kind, reason: reason.map(text), waive: Vec::new() })
+        self.goal_cmd(GoalCommand::Close {
+            kind,
+            reason: reason.map(text),
+            waive: Vec::new(),
+            waive_effects: Vec::new(),
+        })
     }
 
     /// An attached claim.
@@ -276,6 +294,32 @@ impl World {
         };
         let operation = self.operation(actor, Command::Gate(GateCommand::Open(Box::new(new))));
         Ok(self.submit(operation)?.outcome::<Outcome>()?.gate_id.unwrap())
+    }
+
+    /// An agent's command about an effect.
+    pub(super) fn effect(&mut self, actor: Actor, command: EffectCommand) -> Result<Receipt> {
+        let operation = self.operation(actor, Command::Effect(command));
+        self.submit(operation)
+    }
+
+    /// An effect of the work of an owner.
+    pub(super) fn intended(&mut self, name: &str, owned: &Outcome, key: &str) -> EffectId {
+        let intent = Intent { own_id: owned.own_id, ..intent(&owned.todo_ids[0], key) };
+        let receipt = self.effect(agent(name), EffectCommand::Intend(Box::new(intent))).unwrap();
+        receipt.outcome::<Outcome>().unwrap().effect_id.unwrap()
+    }
+
+    /// An effect that its owner began to send.
+    pub(super) fn sent(&mut self, name: &str, owned: &Outcome, key: &str) -> EffectId {
+        let effect_id = self.intended(name, owned, key);
+        self.effect(agent(name), EffectCommand::Dispatch { effect_id }).unwrap();
+        effect_id
+    }
+
+    /// An effect's row.
+    pub(super) fn effect_row(&self, effect_id: EffectId) -> Effect {
+        let key = NounKey { kind: NounKind::Effect, id: *effect_id.as_bytes() };
+        Effect::of(&self.ledger.rows().nouns[&key]).unwrap().clone()
     }
 
     /// Registers an agent with capabilities.

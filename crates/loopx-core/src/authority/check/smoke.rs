@@ -18,7 +18,12 @@ fn a_todo_is_claimed_proven_and_done() {
     world.done("a", &owned).unwrap();
     assert!(world.row(&todo).is_done());
     assert_eq!(world.done("a", &owned).unwrap_err().code(), Code::TodoAlreadyDone);
-    let close = GoalCommand::Close { kind: CloseKind::Achieved, reason: None, waive: Vec::new() };
+    let close = GoalCommand::Close {
+        kind: CloseKind::Achieved,
+        reason: None,
+        waive: Vec::new(),
+        waive_effects: Vec::new(),
+    };
     world.user(Command::Goal(close)).unwrap();
     assert_eq!(world.claim("a", &todo).unwrap_err().code(), Code::GoalClosed);
 }

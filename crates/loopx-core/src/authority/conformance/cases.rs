@@ -211,10 +211,10 @@ pub(super) fn a_gate_on_the_last_of_many_todos_keeps_the_goal_open(room: &dyn Ro
     let gates = [(); 2].map(|()| stage.gate(GateKind::Decision, last.clone(), None));
     for gate_id in gates {
         let close = |stage: &mut Stage| {
-            let (reason, waive) = (None, Vec::new());
+            let (reason, waive, waive_effects) = (None, Vec::new(), Vec::new());
             stage.submit(
                 "user:ana",
-                Command::Goal(GoalCommand::Close { kind: CloseKind::Achieved, reason, waive }),
+                Command::Goal(GoalCommand::Close { kind: CloseKind::Achieved, reason, waive, waive_effects }),
             )
         };
         assert_eq!(close(&mut stage).unwrap_err().code(), Code::GateBlocked);
@@ -232,6 +232,7 @@ pub(super) fn a_gate_on_the_last_of_many_todos_keeps_the_goal_open(room: &dyn Ro
         kind: CloseKind::Achieved,
         reason: None,
         waive: Vec::new(),
+        waive_effects: Vec::new(),
     }));
 }
 

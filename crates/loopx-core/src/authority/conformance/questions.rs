@@ -11,7 +11,10 @@ use super::{
 use crate::{
     error::Result,
     kernel::{Depth, Facts, Read, Terms, index},
-    model::{Bucket, GoalId, MeterScope, NounKey, NounKind, OperationId, Timestamp, TodoId},
+    model::{
+        Bucket, Effect, EffectKey, GoalId, MeterScope, NounKey, NounKind, OneNoun as _, OperationId,
+        Timestamp, TodoId,
+    },
 };
 
 /// Puts every question to a state, about each row, about what is not there, and by pages of several sizes.
@@ -93,6 +96,10 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
     asked.extend(rows.turns.keys().map(|id| Read::Turn(*id)));
     asked.extend(rows.gates.keys().map(|id| Read::Gate(*id)));
     asked.extend(rows.evidence.keys().map(|id| Read::Evidence(*id)));
+    let nobody: EffectKey = "nobody".parse()?;
+    let effects = rows.nouns.values().filter_map(Effect::of);
+    asked.extend(effects.map(|effect| Read::EffectOf(effect.goal_id.clone(), effect.key.clone())));
+    asked.extend(goals.iter().map(|goal| Read::EffectOf(goal.clone(), nobody.clone())));
     let absent = NounKind::ALL.iter().map(|kind| NounKey { kind: *kind, id: [1; 16] });
     asked.extend(rows.nouns.keys().copied().chain(absent).map(Read::Noun));
     asked.extend(rows.todos.values().filter_map(|todo| index(todo).writes_in).map(Read::Writers));

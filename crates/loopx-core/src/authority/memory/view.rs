@@ -15,9 +15,9 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
-        Agent, AgentId, Amounts, Bucket, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId,
-        MeterScope, Noun, NounKey, OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId,
-        Workspace,
+        Agent, AgentId, Amounts, Bucket, Effect, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId,
+        MeterScope, Noun, NounKey, OneNoun as _, OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState,
+        Turn, TurnId, Workspace,
     },
 };
 
@@ -301,6 +301,13 @@ impl State {
                 };
                 let page = self.rows.nouns.iter().filter(open).take(Facts::PAGE);
                 found.nouns.extend(page.map(|(key, noun)| (*key, noun.clone())));
+            }
+            Read::EffectOf(goal, key) => {
+                let named = |(_, noun): &(&NounKey, &Noun)| {
+                    Effect::of(noun).is_some_and(|effect| effect.goal_id == *goal && effect.key == *key)
+                };
+                let effect = self.rows.nouns.iter().find(named);
+                found.nouns.extend(effect.map(|(key, noun)| (*key, noun.clone())));
             }
             Read::AgentTurns(goal, agent) => {
                 let of =

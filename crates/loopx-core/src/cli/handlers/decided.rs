@@ -5,7 +5,7 @@
 use super::{desk::Desk, names};
 use crate::{
     error::{Code, Result},
-    kernel::{Action, Ask, Decided},
+    kernel::{Action, Ask, Decided, UnresolvedBy},
     model::{AgentId, GoalId, OwnId},
     projection::{asked, left_of, plain},
 };
@@ -67,7 +67,11 @@ pub(super) fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<Stri
             );
             (Some(why), Vec::new())
         }
-        Action::Reconcile { turn_id, command } => {
+        Action::Reconcile { of: UnresolvedBy::Effect(effect_id), command } => {
+            let why = format!("it is not known what the effect {} did", names::short(effect_id));
+            (Some(why), vec![command.clone()])
+        }
+        Action::Reconcile { of: UnresolvedBy::Turn(turn_id), command } => {
             let left = desk.look(|view, terms| left_of(view, terms, *turn_id))?;
             (Some(left), vec![command.clone()])
         }

@@ -81,6 +81,11 @@ pub(super) fn place(root: &Path, here: &Path, pointer: &str) -> Result<String> {
     })
 }
 
+/// The SHA-256 of any file, wherever it lies; none when it is larger than is read.
+pub(super) fn digest(path: &Path) -> io::Result<Option<Digest>> {
+    digest_of(file::open(path, For::Reading)?, FILE_MAX_BYTES)
+}
+
 /// The SHA-256 of a file; none when it is larger than is read.
 fn digest_of(file: File, max_bytes: u64) -> io::Result<Option<Digest>> {
     if file.metadata()?.len() > max_bytes {

@@ -16,8 +16,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Command, EvidenceCommand, GoalCommand},
     model::{
-        CloseKind, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, Text, Timestamp,
-        Workspace, gathered,
+        CloseKind, EffectId, EvidenceKind, Expected, GoalId, GoalState, OperationId, Privacy, ShortText,
+        Text, Timestamp, Workspace, gathered,
     },
     process::Launcher,
     projection::{self, GoalPage, Slice},
@@ -162,10 +162,26 @@ pub(in crate::cli) fn close(context: &mut Context<'_, '_>, args: &Args) -> Resul
         show_criteria(context, args, &mut desk, &id, &operation_id)?;
     }
     let caller = caller(context, args, &mut desk)?;
-    let wish = Wish::new(id.clone(), Command::Goal(GoalCommand::Close { kind, reason, waive: Vec::new() }));
+    let waive_effects = waived(&mut desk, args)?;
+    let close = GoalCommand::Close { kind, reason, waive: Vec::new(), waive_effects };
+    let wish = Wish::new(id.clone(), Command::Goal(close));
     let done = submit_as(context, args, &mut desk, caller, operation_id, wish)?;
     let document = Document::new().line(format!("{id} {said}"));
     written(schema::GOAL, "goal", &json!({"goal_id": id}), &done, &[], document)
+}
+
+/// The effects that `--waive` lets go, each with its reason.
+fn waived(desk: &mut Desk, args: &Args) -> Result<Vec<(EffectId, ShortText)>> {
+    let words: Vec<_> = args.texts("waive").collect();
+    let one = |word: &str| {
+        let (effect, reason) = word.split_once('=').ok_or_else(|| {
+            Error::new(Code::InvalidArgument, "an effect is let go with a reason: `EFFECT=REASON`")
+                .hint("goal close --help")
+                .detail("argument", "--waive")
+        })?;
+        Ok((names::effect(desk, effect)?, reason.parse()?))
+    };
+    words.into_iter().map(one).collect()
 }
 
 /// Runs the checks of open criteria in the Goal's work tree, and records each that passes as evidence.

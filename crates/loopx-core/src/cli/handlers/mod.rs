@@ -9,6 +9,7 @@ mod check;
 mod decided;
 mod desk;
 mod doctor;
+mod effect;
 mod evidence;
 mod evidence_file;
 mod gate;
@@ -120,6 +121,13 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("quota set", quota::set),
     ("quota usage", quota::usage),
     ("quota void", quota::void),
+    ("effect list", effect::list),
+    ("effect show", effect::show),
+    ("effect intend", effect::intend),
+    ("effect confirm", effect::confirm),
+    ("effect reconcile", effect::reconcile),
+    ("effect stop", effect::stop),
+    ("effect write-off", effect::write_off),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

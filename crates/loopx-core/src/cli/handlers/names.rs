@@ -9,7 +9,9 @@ use crate::{
     cli::Args,
     error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
-    model::{AgentId, EvidenceId, Gate, GateId, Goal, GoalId, NounKind, Todo, TodoId, Turn, TurnId},
+    model::{
+        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKind, Todo, TodoId, Turn, TurnId,
+    },
 };
 
 /// The Goal that a command means: a word of its own, `--goal`, the folder's, else the only one there is.
@@ -114,6 +116,13 @@ pub(in crate::cli) fn gate_row(desk: &mut Desk, id: GateId) -> Result<Gate> {
         view.load(&[Read::Gate(id)].into(), &mut facts)?;
         facts.gate(&id)?.cloned().ok_or_else(|| none("gate", &id.to_string()))
     })
+}
+
+/// The effect that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn effect(desk: &mut Desk, word: &str) -> Result<EffectId> {
+    minted(desk, word, EffectId::PREFIX, "effect")
 }
 
 /// The piece of evidence that a word means.

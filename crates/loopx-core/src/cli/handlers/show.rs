@@ -8,7 +8,7 @@ use super::names::short;
 use crate::{
     cli::{Block, Document, Rendered, parse::show_duration_ms, render::clipped},
     error::{Result, shell_line},
-    model::{Actor, Goal, ScopePath, Timestamp, VerdictOutcome},
+    model::{Actor, Effect, Goal, ScopePath, Timestamp, VerdictOutcome},
     projection::{GateRow, Listed, TodoRow, TurnRow, plain},
 };
 
@@ -117,6 +117,9 @@ pub(in crate::cli) fn state(row: &TodoRow) -> String {
     if row.blocking_gates > 0 {
         words.push("gated".to_owned());
     }
+    if row.blocking_effects > 0 {
+        words.push("waits for an outside effect".to_owned());
+    }
     if let Some(other) = &row.scopes_held_by {
         words.push(format!("{other} writes there"));
     }
@@ -202,6 +205,26 @@ pub(in crate::cli) fn blocks(row: &GateRow) -> String {
     let is_idle = !row.blocking && row.resolved_at_ms.is_none();
     if is_idle { format!("nothing now: {named} ended") } else { named }
 }
+
+/// The row of an effect in a table; see [`EFFECT_HEAD`].
+pub(in crate::cli) fn effect(effect: &Effect, now: Timestamp) -> Vec<String> {
+    let todos: Vec<_> = effect.blocks.todos.iter().map(ToString::to_string).collect();
+    let state = match (&effect.stop_confirmed, &effect.stop_requested) {
+        (Some(_), _) => format!("{}, stopped", plain(effect.state.as_str())),
+        (None, Some(_)) => format!("{}, asked to stop", plain(effect.state.as_str())),
+        (None, None) => plain(effect.state.as_str()).to_owned(),
+    };
+    vec![
+        short(&effect.effect_id),
+        state,
+        if effect.is_unresolved() { todos.join(" ") } else { "-".to_owned() },
+        when(effect.at, now),
+        effect.what.to_string(),
+    ]
+}
+
+/// The head of a table of effects.
+pub(in crate::cli) const EFFECT_HEAD: &[&str] = &["EFFECT", "STATE", "BLOCKS", "INTENDED", "WHAT"];
 
 /// Names and values, those without a value left out.
 #[derive(Debug, Default)]

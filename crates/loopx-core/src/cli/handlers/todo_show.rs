@@ -70,6 +70,10 @@ fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document 
         document =
             document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
     }
+    if !page.effects.is_empty() {
+        let rows = page.effects.iter().filter_map(|row| row.get().ok());
+        document = document.table(show::EFFECT_HEAD, rows.map(|effect| show::effect(effect, now)).collect());
+    }
     if !page.turns.is_empty() {
         document = document.log(show::TURN_HEAD, page.turns.iter().map(|row| show::turn(row, now)).collect());
     }

@@ -23,7 +23,7 @@ use crate::{
     },
     error::{Code, Error, Result, shell_line},
     kernel::{
-        Action, Decided, Facts, READ_ROUNDS,
+        Action, Decided, Facts, READ_ROUNDS, UnresolvedBy,
         claim::{self, Claim, admissible_reads},
         validators,
     },
@@ -111,7 +111,13 @@ pub(super) fn todo_of(
     let decided = decide(context, desk, &Asking::new(&goal, agent, endpoint))?;
     match decided.action {
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
-        Action::Reconcile { turn_id, command } => {
+        Action::Reconcile { of: UnresolvedBy::Effect(effect_id), command } => Err(Error::new(
+            Code::EffectUnresolved,
+            format!("first it is read back what the effect {effect_id} of {agent} did"),
+        )
+        .detail("effect_id", effect_id.to_string())
+        .hint(command)),
+        Action::Reconcile { of: UnresolvedBy::Turn(turn_id), command } => {
             let left = desk.look(|view, terms| left_of(view, terms, turn_id))?;
             Err(Error::new(Code::ReconciliationRequired, format!("first {agent} ends what it began: {left}"))
                 .detail("turn_id", turn_id.to_string())

@@ -153,6 +153,14 @@ const CLOSE: Command = Command::verb("close", Access::Writes, "Closes a Goal as 
         Arg::switch("achieved", "Everything it wanted is there"),
         Arg::switch("abandoned", "It is given up; needs `--reason`").needs(&["reason"]),
         REASON,
+        Arg::option(
+            "waive",
+            "EFFECT=REASON",
+            Kind::Text,
+            "Let an effect go that was written off, and say why",
+        )
+        .many()
+        .conflicts(&["abandoned"]),
     ])
     .one_of(&["achieved", "abandoned"])
     .examples(&[

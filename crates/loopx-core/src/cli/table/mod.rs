@@ -4,6 +4,7 @@
 //! how any of them is made, and nothing of what a command does.
 
 mod agent;
+mod effect;
 mod evidence;
 mod flags;
 mod gate;
@@ -45,6 +46,7 @@ pub const CORE: &[Command] = &[
     quota::QUOTA,
     inspect::CHECK,
     inspect::METRICS,
+    effect::EFFECT,
     inspect::DOCTOR,
     inspect::LOG,
     trust::AUDIT,

@@ -27,6 +27,8 @@ pub enum Group {
     Execute,
     /// What may be spent.
     Budget,
+    /// What is changed outside.
+    Outside,
     /// What can be checked.
     Trust,
     /// The shell around it.
@@ -36,7 +38,7 @@ pub enum Group {
 impl Group {
     /// All groups in the order of the screen.
     pub const ALL: &'static [Self] =
-        &[Self::Start, Self::Work, Self::Execute, Self::Budget, Self::Trust, Self::Shell];
+        &[Self::Start, Self::Work, Self::Execute, Self::Budget, Self::Outside, Self::Trust, Self::Shell];
 
     /// The group that a word means.
     pub fn called(word: &str) -> Option<Self> {
@@ -50,6 +52,7 @@ impl Group {
             Self::Work => "Goals, the work on them, and what stands in its way.",
             Self::Execute => "Governed Turns, one or many.",
             Self::Budget => "What may be spent.",
+            Self::Outside => "What is changed outside of LoopX.",
             Self::Trust => "What can be checked.",
             Self::Shell => "The shell around it.",
         }
@@ -62,6 +65,7 @@ impl Group {
             Self::Work => "Work",
             Self::Execute => "Execute",
             Self::Budget => "Budget",
+            Self::Outside => "Outside",
             Self::Trust => "Trust",
             Self::Shell => "Shell",
         }

@@ -4,8 +4,8 @@ use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Concluded, Draft, Facts, Outcome, Reason, Viewer, agent, gate, goal, quota, reason, reason::PeerBy,
-        recover_command, todo, turn,
+        Concluded, Draft, Facts, Outcome, Reason, UnresolvedBy, Viewer, agent, effect, gate, goal, quota,
+        reason, reason::PeerBy, recover_command, todo, turn,
     },
     model::{
         AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, Goal, GoalId, GoalState, Key,
@@ -143,16 +143,16 @@ fn check(facts: &Facts, want: &Admission) -> Result<Vec<Key>> {
         Reason::Claimable => Vec::new(),
         Reason::Approval(keys) => {
             if !todo.requires.capabilities.is_subset(&viewer.capabilities) {
-                return Err(refusal(todo, &want.agent_id, &Reason::Capability));
+                return Err(refusal(facts, todo, &want.agent_id, &Reason::Capability));
             }
             keys
         }
         Reason::Capability => {
             // What lacks a work tree says so.
             tree_of_claim(goal, todo, want)?;
-            return Err(refusal(todo, &want.agent_id, &Reason::Capability));
+            return Err(refusal(facts, todo, &want.agent_id, &Reason::Capability));
         }
-        other => return Err(refusal(todo, &want.agent_id, &other)),
+        other => return Err(refusal(facts, todo, &want.agent_id, &other)),
     };
     tree_of_claim(goal, todo, want)?;
     check_executor(facts, goal_id, want)?;
@@ -167,7 +167,7 @@ fn tree_of_claim(goal: &Goal, todo: &Todo, want: &Admission) -> Result<()> {
 }
 
 /// Maps a reason that is not `claimable` to the code of a claim.
-fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
+fn refusal(facts: &Facts, todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
     let id = &todo.todo_id;
     let because = |code, what: String| {
         Error::new(code, what).detail("todo_id", id.to_string()).detail("reason", reason.name())
@@ -199,7 +199,10 @@ fn refusal(todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
                 .detail("requires", serde_json::to_value(&todo.requires.capabilities).unwrap_or_default())
                 .hint(format!("agent show {agent_id} --goal {}", id.goal()))
         }
-        Reason::Unresolved(turn_id) => {
+        Reason::Unresolved(UnresolvedBy::Effect(effect_id)) => {
+            effect::in_the_way(facts, todo, *effect_id).detail("reason", reason.name())
+        }
+        Reason::Unresolved(UnresolvedBy::Turn(turn_id)) => {
             because(Code::TurnUnresolved, format!("what the Turn {turn_id} of {id} did is not known"))
                 .detail("turn_id", turn_id.to_string())
                 .hint(recover_command(*turn_id))

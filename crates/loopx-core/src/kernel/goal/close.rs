@@ -3,7 +3,7 @@
 use super::{Concluded, Draft, Event, current, done};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, turn},
+    kernel::{Facts, Read, effect, turn},
     model::{CloseKind, ShortText, Stopped, Todo, TodoKind, TurnKind, TurnState},
 };
 
@@ -79,6 +79,9 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
             Error::new(Code::GateBlocked, format!("a gate of the Goal {goal_id} waits for a person"))
                 .hint(format!("gate list --goal {goal_id}")),
         ));
+    }
+    if let Some(error) = effect::close_refusal(facts, goal_id)? {
+        return Ok(Some(error));
     }
     let open = goal.acceptance.iter().position(|criterion| criterion.state.is_open());
     Ok(open.map(|place| {

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 pub(super) use close::refusal as close_refusal;
 pub use event::Event;
 
-use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, turn};
+use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, effect, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Boundary, CloseKind, Criterion, CriterionState, Goal, GoalId, GoalInstance, GoalState, Origin,
-        ShortText, Text, Todo, Unvalidated, Validator, Workspace,
+        Boundary, CloseKind, Criterion, CriterionState, EffectId, Goal, GoalId, GoalInstance, GoalState,
+        Origin, ShortText, Text, Todo, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -39,6 +39,9 @@ pub enum Command {
         /// Criteria that are let go, counted from 1, with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         waive: Vec<(u8, ShortText)>,
+        /// Effects that were written off and are let go, with the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        waive_effects: Vec<(EffectId, ShortText)>,
     },
     /// Takes the end back.
     Reopen,
@@ -154,10 +157,12 @@ impl Command {
         match self {
             Self::Start(_) | Self::Update(_) | Self::Stop | Self::Resume | Self::Reopen => {}
             Self::Incarnate => wanted.want(Read::LiveTurns(goal.clone())),
-            Self::Close { .. } => {
+            Self::Close { waive_effects, .. } => {
                 wanted.want(Read::LiveTurns(goal.clone()));
                 wanted.want(Read::Unfinished(goal.clone()));
                 wanted.want(Read::Gated(goal.clone()));
+                effect::want_open(goal, wanted);
+                effect::want_waived(waive_effects, wanted);
                 turn::asked_reads(|_| true, wanted);
             }
         }
@@ -179,7 +184,10 @@ impl Command {
                 }
                 Ok(done())
             }
-            Self::Close { kind, reason, waive } => close::close(draft, *kind, reason.as_ref(), waive),
+            Self::Close { kind, reason, waive, waive_effects } => {
+                effect::waive(draft, waive_effects)?;
+                close::close(draft, *kind, reason.as_ref(), waive)
+            }
             Self::Reopen => {
                 if !matches!(current(draft)?.state, GoalState::Closed { .. }) {
                     return Err(Error::new(

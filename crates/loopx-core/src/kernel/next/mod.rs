@@ -24,7 +24,7 @@ pub use work::best;
 pub(crate) use work::would_admit;
 
 use super::{
-    Ask, Depth, Facts, Viewer,
+    Ask, Depth, Facts, UnresolvedBy, Viewer,
     asks::{Sight, held_asks},
 };
 use crate::{
@@ -101,10 +101,11 @@ pub enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<ShortText>,
     },
-    /// Find out what became of a Turn.
+    /// Find out what became of a Turn, or of an outside effect.
     Reconcile {
-        /// Which.
-        turn_id: TurnId,
+        /// Of which.
+        #[serde(flatten)]
+        of: UnresolvedBy,
         /// The command that does.
         command: String,
     },

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Asker;
 use crate::{
-    kernel::{ASKS_MAX, Depth, Facts, Read, Wanted, quota, reason, turn},
+    kernel::{ASKS_MAX, Depth, Facts, Read, Wanted, effect, quota, reason, turn},
     model::{AgentId, GoalId, Todo, Workspace},
 };
 
@@ -35,6 +35,7 @@ pub(in crate::kernel) fn reads(
         wanted.want(Read::Gated(goal.clone()));
     }
     wanted.want(Read::GoalGates(goal.clone()));
+    effect::want_open(goal, wanted);
     quota::reads(goal, agent, wanted);
     let live = |todo: &&Todo| todo.todo_id.goal() == goal && todo.is_live();
     for todo in wanted.rows().todos.values().filter(live) {

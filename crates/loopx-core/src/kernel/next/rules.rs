@@ -12,8 +12,9 @@ use super::{
 use crate::{
     error::{Code, Result},
     kernel::{
-        self, ASKS_MAX, Ask, Depth, Facts, Read, Reason,
+        self, ASKS_MAX, Ask, Depth, Facts, Read, Reason, UnresolvedBy,
         asks::{close_asks, goal_gate_asks, todo_asks},
+        effect,
     },
     model::{GoalId, GoalState, TodoKind},
 };
@@ -149,6 +150,7 @@ impl<'f> Ground<'f> {
     fn peers(&self, asks: &[Ask]) -> Found {
         let peer = self.earliest(|reason| match reason {
             Reason::Peer { until, .. } => Some(*until),
+            Reason::Unresolved(UnresolvedBy::Effect(effect_id)) => effect::in_hand(self.facts, *effect_id),
             _ => None, // wildcard: only one reason matters here
         });
         match peer {

@@ -6,9 +6,9 @@ use super::{Action, Asker, Seen, trace::Found};
 use crate::{
     error::{Code, Result},
     kernel::{
-        Facts,
-        asks::{may_be_told, recover_command},
-        turn,
+        Facts, UnresolvedBy,
+        asks::{effect_command, may_be_told, recover_command},
+        effect, turn,
     },
     model::{GoalId, Timestamp, Turn, TurnKind, TurnState},
 };
@@ -75,14 +75,22 @@ fn is_unresolved(turn: &Turn) -> bool {
 }
 
 fn reconcile(turn: &Turn) -> Action {
-    Action::Reconcile { turn_id: turn.turn_id, command: recover_command(turn.turn_id) }
+    Action::Reconcile { of: UnresolvedBy::Turn(turn.turn_id), command: recover_command(turn.turn_id) }
 }
 
-/// Rule 3: an unresolved Turn of this agent that can be looked into from here, and was not yet.
+/// Rule 3: an unresolved Turn of this agent that can be looked into from here, or an effect of its work that can be
+/// read back, and was not yet.
 pub(super) fn unresolved(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Found> {
     let mut turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
     turns.retain(|turn| is_unresolved(turn));
     let told = turns.iter().find(|turn| may_be_told(turn, asker.machine_id, &asker.tried));
+    if told.is_none()
+        && let Some(effect) = effect::may_read_back(facts, goal_id, asker.viewer.agent_id)?
+    {
+        let (of, command) = (UnresolvedBy::Effect(effect.effect_id), effect_command(effect));
+        let saw = format!("what the effect {} did was not read back", effect.effect_id);
+        return Ok(Found::held(Action::Reconcile { of, command }, saw));
+    }
     Ok(match told {
         Some(turn) => Found::held(reconcile(turn), format!("what {} did was not looked into", turn.turn_id)),
         None if turns.is_empty() => Found::passed("it left nothing unresolved"),

@@ -4,9 +4,7 @@ use super::{Event, named, no_move, settle_wake};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Read, Wanted, evidence, gate, goal, turn},
-    model::{
-        Completion, Continuation, EvidenceId, EvidenceVerdict, ShortText, Todo, TodoId, TodoKind, TodoState,
-    },
+    model::{Completion, Continuation, EvidenceId, ShortText, Todo, TodoId, TodoKind, TodoState},
 };
 
 pub(super) fn reads(todo_id: &TodoId, continuation: &Continuation, wanted: &mut Wanted<'_>) {
@@ -133,15 +131,7 @@ pub(super) fn resolve(draft: &mut Draft<'_>, todo_id: &TodoId, evidence_ids: &[E
         return Err(Error::new(Code::InvalidArgument, format!("an agent resolves {todo_id} with evidence"))
             .hint(format!("evidence add POINTER --kind check --todo {todo_id}")));
     }
-    if evidence_ids.len() > 32 {
-        return Err(Error::new(Code::InvalidArgument, "a resolution names at most 32 pieces of evidence"));
-    }
-    for id in evidence_ids {
-        let evidence = evidence::named(draft, id)?;
-        if evidence.verdict == EvidenceVerdict::Rejected {
-            return Err(Error::new(Code::InvalidArgument, format!("the evidence {id} was rejected")));
-        }
-    }
+    evidence::check(draft, evidence_ids)?;
     let completion = Completion {
         at: draft.now(),
         by: draft.actor().clone(),

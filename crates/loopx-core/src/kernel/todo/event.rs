@@ -329,6 +329,7 @@ fn added(
         ownership: None,
         turn_id: None,
         last_end: None,
+        blocking_effects: [].into(),
         counters,
     });
     Ok(())

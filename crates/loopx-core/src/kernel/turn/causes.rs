@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Wanted, asks, quota},
-    model::{Cause, GateState, Turn, TurnId, TurnKind, TurnState, Unresolved},
+    model::{Cause, GateState, ResultKind, Turn, TurnId, TurnKind, TurnState, Unresolved, VerdictOutcome},
 };
 
 /// What an edge must read to see a Turn whole: its rows, what blocks it, and the budget of its agent.
@@ -121,7 +121,18 @@ fn of_result(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     if todo.counters.unmet > 0 {
         causes.insert(Cause::Deps);
     }
+    if !todo.blocking_effects.is_empty() && completes(turn) {
+        causes.insert(Cause::Effect);
+    }
     Ok(causes)
+}
+
+/// Whether the result of a Turn, as far as it is validated, makes its Todo done; progress does not.
+pub(super) fn completes(turn: &Turn) -> bool {
+    let is_progress =
+        turn.verdict.as_ref().is_some_and(|verdict| verdict.outcome == VerdictOutcome::Progress);
+    let kind = turn.candidate.as_ref().map(|candidate| candidate.kind);
+    kind == Some(ResultKind::ValidatedCompletion) && !is_progress
 }
 
 /// Refuses a move after which an agent would execute two pieces of work.

@@ -1,6 +1,10 @@
 //! Owns settlement: the one commit that makes a Turn's result true.
 
-use super::{Event, causes, end, named};
+use super::{
+    Event,
+    causes::{self, causes},
+    end, named,
+};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, claim, evidence, gate, todo},
@@ -52,9 +56,7 @@ pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> R
     let evidence = add_evidence(draft, &turn, judged)?;
     let repair = candidate.kind == ResultKind::RepairRequired;
     end::finish(draft, turn_id, End::Settled, candidate.summary.clone(), repair)?;
-    let completes =
-        candidate.kind == ResultKind::ValidatedCompletion && verdict.outcome != VerdictOutcome::Progress;
-    if completes {
+    if causes::completes(&turn) {
         let completion = Completion {
             at: draft.now(),
             by: crate::model::Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone()),

@@ -408,7 +408,9 @@ fn attempt_ended(
             None => end::stop(draft, turn_id, Stopped::Stop),
         };
     };
-    if retry && failure.is_retried() && turn.attempts.len() < Turn::ATTEMPTS_MAX {
+    // What may have changed something outside is not tried again.
+    let untouched = todo_of(draft, turn)?.blocking_effects.is_empty();
+    if retry && untouched && failure.is_retried() && turn.attempts.len() < Turn::ATTEMPTS_MAX {
         return Ok(());
     }
     end::finish(draft, turn_id, End::Failed(FailedBy::Host(failure)), note.cloned(), false)

@@ -68,6 +68,7 @@ impl Closed<Envelope> {
             | Event::Quota(_)
             | Event::Todo(_)
             | Event::Gate(_)
+            | Event::Effect(_)
             | Event::Reward(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },

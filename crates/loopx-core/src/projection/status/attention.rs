@@ -6,10 +6,12 @@ use super::{Attention, Eyes, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask, waits_for,
-        waits_for_person,
+        Ask, UserWhy, effect_command, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
+        waits_for, waits_for_person,
     },
-    model::{Blocks, Cause, Gate, GateState, GoalState, Todo, Turn, TurnState},
+    model::{
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState,
+    },
     projection::{todo::persons_text, turn::left, words::plain},
 };
 
@@ -21,6 +23,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<
     }
     let mut rows = Vec::new();
     rows.extend(clock(seen));
+    rows.extend(seen.effects.iter().map(effect_row));
     rows.extend(seen.live.iter().filter_map(|turn| unresolved_row(seen, turn)));
     rows.extend(
         seen.live.iter().filter(|turn| seen.gone.contains(&turn.turn_id)).map(|turn| left_row(seen, turn)),
@@ -73,6 +76,16 @@ fn clock(seen: &Seen<'_>) -> Option<Attention> {
         .then(|| row("clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
 }
 
+fn effect_row(effect: &Effect) -> Attention {
+    let (id, what) = (&effect.effect_id, echo(effect.what.as_str()));
+    let text = match effect.state {
+        EffectState::Intended => format!("it was meant, and never sent: {what}"),
+        _ => format!("it is not known whether it happened: {what}"), // the others that are unresolved may have been
+    };
+    let row = row(Code::EffectUnresolved.as_str(), id, text, effect_command(effect));
+    Attention { since_ms: Some(effect.at), ..row }
+}
+
 fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
     if !matches!(turn.state, TurnState::Unresolved { .. }) {
         return None;
@@ -119,6 +132,7 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn, eyes: &Eyes<'_>) -> Result<Vec<Attent
         Some(Cause::Gate) => format!("a question holds the result on {todo}"),
         Some(Cause::Hold) => format!("the result on {todo} is on hold"),
         Some(Cause::Deps) => format!("the result on {todo} waits for what was cancelled"),
+        Some(Cause::Effect) => format!("the result on {todo} waits for what an outside effect did"),
         Some(Cause::TreeBusy | Cause::AgentBusy) => match beside {
             Some(other) => waits(other),
             None => format!("the result on {todo} is to be proved, now that its work tree is still"),
@@ -208,6 +222,7 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
             None => ("gate", format!("{about} waits for an approval")),
         },
         "user" => ("todo", format!("{about} waits for a person")),
+        Ask::EFFECT => ("effect", "an outside effect keeps the Goal from being achieved".to_owned()),
         why => ("todo", format!("{about}: {}", plain(why))),
     };
     row(kind, about, text, ask.command.clone())

@@ -6,10 +6,12 @@ use super::{Eyes, LastRun, Left, Owned, Stuck, is_running};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Facts, Read, Terms, held_reads, is_approved, may_be_told, turn, waits_for_person},
+    kernel::{
+        Facts, Read, Terms, effect_in_hand, held_reads, is_approved, may_be_told, turn, waits_for_person,
+    },
     model::{
-        Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnKind, TurnState, VerdictOutcome,
-        Workspace, gathered,
+        Agent, Effect, Gate, Goal, GoalId, NounKind, Ownership, Stopped, Todo, Turn, TurnId, TurnKind,
+        TurnState, VerdictOutcome, Workspace, gathered,
     },
     projection::{
         gate,
@@ -53,6 +55,8 @@ pub(super) struct Seen<'a> {
     pub(super) persons: Vec<Todo>,
     /// The first open Todos that nobody owns.
     pub(super) open: Vec<Todo>,
+    /// The effects that are not resolved and that nobody is at work on, oldest first.
+    pub(super) effects: Vec<Effect>,
     /// The unresolved Turns of which a look from here may still tell something.
     pub(super) told: Vec<TurnId>,
     /// Those that were looked into in vain.
@@ -83,7 +87,8 @@ impl<'a> Seen<'a> {
         let deferred = some("deferred", PAGE)?;
         let mut open = some("open", PAGE)?;
         open.extend(some("monitor", FEW)?);
-        let facts = load(view, terms, &live, deferred.iter().chain(&open))?;
+        let facts = load(view, terms, id, &live, deferred.iter().chain(&open))?;
+        let effects = idle_effects(&facts, id)?;
         // What was put off may be a person's too: his own work, or what can no longer come true.
         persons.extend(deferred.into_iter().filter(|todo| waits_for_person(&facts, todo).is_some()));
         let mut stuck = Vec::new();
@@ -102,6 +107,7 @@ impl<'a> Seen<'a> {
         Ok(Self {
             goal,
             terms,
+            effects,
             told,
             tried,
             agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
@@ -258,6 +264,7 @@ fn is_stuck(turn: &Turn) -> bool {
 fn load<'t>(
     view: &mut dyn View,
     terms: &Terms,
+    goal: &GoalId,
     live: &[Turn],
     open: impl Iterator<Item = &'t Todo>,
 ) -> Result<Facts> {
@@ -269,8 +276,17 @@ fn load<'t>(
     reads.extend(candidates.filter_map(|turn| turn.acceptance_gate).map(Read::Gate));
     let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
     reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));
+    reads.insert(Read::OpenNouns(goal.clone(), NounKind::Effect));
     view.load(&reads, &mut facts)?;
     Ok(facts)
+}
+
+/// The effects of which nobody knows what they did, and whose Todo nobody is at work on.
+fn idle_effects(facts: &Facts, goal: &GoalId) -> Result<Vec<Effect>> {
+    let open = facts.open_nouns::<Effect>(goal)?;
+    let idle =
+        |effect: &&&Effect| effect.is_unresolved() && effect_in_hand(facts, effect.effect_id).is_none();
+    Ok(open.iter().filter(idle).map(|effect| (*effect).clone()).collect())
 }
 
 fn has_something_to_say(turn: &Turn) -> bool {

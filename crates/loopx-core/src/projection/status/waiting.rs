@@ -9,7 +9,8 @@ use crate::{
     authority::View,
     error::{Code, Result},
     kernel::{
-        Action, Ask, Decided, Facts, READ_ROUNDS, close_asks, close_reads, recover_command, waits_for_person,
+        Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
+        recover_command, waits_for_person,
     },
     model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
     projection::turn::left,
@@ -85,6 +86,11 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
     if seen.live.iter().any(|turn| matches!(turn.state, TurnState::Unresolved { .. })) {
         return Ok(Wait::new(WaitingOn::Repair, "what a Turn did is not known"));
     }
+    if let Some(effect) = seen.effects.first() {
+        let recover = Some(effect_command(effect));
+        let because = "it is not known what an outside effect did";
+        return Ok(Wait { recover, ..Wait::new(WaitingOn::External, because) });
+    }
     if let Some(because) = persons(seen, &asks) {
         return Ok(Wait { asks, ..Wait::new(WaitingOn::User, because) });
     }
@@ -159,7 +165,12 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             take: Some((agent.clone(), todo_id.clone())),
             ..Wait::new(WaitingOn::Repair, format!("{todo_id} is to be repaired"))
         },
-        Action::Reconcile { turn_id, command } => {
+        Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {
+            let because = "it is to be read back what an outside effect did";
+            let recover = Some(command.clone());
+            Wait { may_continue: true, recover, ..Wait::new(WaitingOn::External, because) }
+        }
+        Action::Reconcile { of: UnresolvedBy::Turn(turn_id), command } => {
             let recover = Some(command.clone());
             let renewal = seen.live.iter().find(|turn| turn.turn_id == *turn_id && seen.is_renewal(turn));
             let wait = match renewal {
@@ -180,6 +191,11 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             Wait { until: *until, ..Wait::new(on, because) }
         }
         Action::AskUser { asks } => {
+            let outside = |ask: &Ask| ask.why == Ask::EFFECT;
+            if !asks.is_empty() && asks.iter().all(outside) {
+                let because = "it is not known what an outside effect did";
+                return Wait { asks: asks.clone(), ..Wait::new(WaitingOn::External, because) };
+            }
             let is_over = asks.iter().any(|ask| matches!(ask.why, "ready_to_close" | "acceptance_gap"));
             let because = if is_over { over(seen) } else { "a person has to act" };
             Wait { asks: asks.clone(), ..Wait::new(WaitingOn::User, because) }

@@ -14,7 +14,7 @@ pub use past::{Ended, Past, mark, next_of, past};
 
 use crate::{
     error::Code,
-    kernel::{Action, Ask, Decided},
+    kernel::{Action, Ask, Decided, UnresolvedBy},
     model::{Continuation, Digest, ShortText, Stopped, Timestamp, TodoId, TurnId},
 };
 
@@ -93,7 +93,15 @@ impl Next {
             Action::Repair { todo_id, failure } => {
                 Self::Repair { todo_id: todo_id.clone(), failure: failure.clone() }
             }
-            Action::Reconcile { turn_id, .. } => Self::Reconcile { turn_id: *turn_id },
+            Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
+                Self::Reconcile { turn_id: *turn_id }
+            }
+            // A loop reaches no provider: somebody else reads back what became of an effect.
+            Action::Reconcile { of: UnresolvedBy::Effect(effect_id), command } => {
+                let about = effect_id.to_string();
+                let ask = Ask { why: Ask::EFFECT, about, command: command.clone(), question: None };
+                Self::AskUser { asks: vec![ask], ready_to_close: false }
+            }
             Action::Wait { why, .. } if *why == Code::GoalStopped.as_str() => Self::Stopped,
             Action::Wait { why, until } => Self::Wait { why, until: *until },
             Action::AskUser { asks } => Self::AskUser {

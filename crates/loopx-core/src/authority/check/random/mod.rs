@@ -3,6 +3,7 @@
 //! The `World` checks after every call that a refusal wrote nothing, that events fold to the rows and that
 //! counters and meters are what the rows say; the `Twin` below it, that both ledgers give the same answers.
 
+mod effects;
 mod owners;
 mod people;
 mod todos;
@@ -77,6 +78,7 @@ impl Player {
             11 => self.goal(x, y),
             12 => self.pass(x, y),
             13 => self.driver(x, y),
+            14 => self.effects(x, y),
             _ => self.relieve(x, y),
         }
     }

@@ -109,6 +109,7 @@ impl Player {
                 kind: if y.is_multiple_of(2) { CloseKind::Achieved } else { CloseKind::Abandoned },
                 reason: (y % 2 == 1).then(|| text("enough")),
                 waive: Vec::new(),
+                waive_effects: Vec::new(),
             }),
             2 => Command::Agent(AgentCommand::Retire { agent_id: text(["a", "b"][usize::from(y) % 2]) }),
             3..=5 => {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::Code,
-    kernel::{Action, Asker, Decided, Outcome, decide_next, would_admit},
+    kernel::{Action, Asker, Decided, Outcome, UnresolvedBy, decide_next, would_admit},
     model::*,
 };
 
@@ -166,7 +166,11 @@ impl Walk {
                         looks =
                             if self.world.row(&todo_id).kind == TodoKind::Monitor { looks + 1 } else { 0 };
                     }
-                    Action::Reconcile { turn_id, .. } => {
+                    Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {
+                        assert!(self.person(name, &command).is_ok(), "{command}");
+                        moved = true;
+                    }
+                    Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
                         let until = self.reconcile(turn_id);
                         moved |= until.is_none();
                         wait = earlier(wait, until);

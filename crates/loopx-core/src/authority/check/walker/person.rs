@@ -6,12 +6,12 @@ use super::Walk;
 use crate::{
     authority::check::{
         play::{attached, result, verdict},
-        world::text,
+        world::{agent, text, user},
     },
     error::{Code, Error, Result},
     kernel::{
-        AgentCommand, Change, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome, Step, TodoCommand,
-        TurnCommand, turn::Found,
+        AgentCommand, Change, Command, EffectCommand, EvidenceCommand, GateCommand, GoalCommand, Outcome,
+        Step, TodoCommand, Told, TurnCommand, turn::Found,
     },
     model::*,
 };
@@ -166,7 +166,23 @@ impl Walk {
                     .collect();
                 self.world.user(Command::Agent(AgentCommand::Add { agent_id: text(words[2]), capabilities }))
             }
-            ("goal", "close") => self.world.close(CloseKind::Achieved, None),
+            ("effect", _) => {
+                let answer = self.effect(name, &words);
+                self.prove_freed();
+                answer
+            }
+            ("goal", "close") => {
+                let waived = words.iter().skip_while(|word| **word != "--waive").skip(1);
+                let waived = waived.filter_map(|word| word.split_once('='));
+                let waive_effects = waived.map(|(id, reason)| (text(id), text(reason))).collect();
+                let close = GoalCommand::Close {
+                    kind: CloseKind::Achieved,
+                    reason: None,
+                    waive: Vec::new(),
+                    waive_effects,
+                };
+                self.world.goal_cmd(close)
+            }
             ("evidence", "add") => {
                 let number = words
                     .iter()
@@ -183,6 +199,30 @@ impl Walk {
                 }))
             }
             _ => panic!("nobody knows how to `{command}`\n{}", self.log.join("\n")),
+        }
+    }
+
+    /// An agent reads back and finds nothing; a person says what was never sent, or gives up.
+    fn effect(&mut self, name: &str, words: &[&str]) -> Result<Receipt> {
+        let effect_id = text(words[2]);
+        let shown = |walk: &mut Self| vec![walk.world.evidence(user(), None, None)];
+        match words[1] {
+            "reconcile" if words[3..].contains(&"--absent") => {
+                let evidence = shown(self);
+                self.world
+                    .effect(user(), EffectCommand::Reconcile { effect_id, told: Told::Absent, evidence })
+            }
+            "reconcile" => {
+                let reconcile =
+                    EffectCommand::Reconcile { effect_id, told: Told::Unknown, evidence: Vec::new() };
+                self.world.effect(agent(name), reconcile)
+            }
+            "write-off" => {
+                let evidence = shown(self);
+                self.world
+                    .effect(user(), EffectCommand::WriteOff { effect_id, reason: text("gone"), evidence })
+            }
+            other => panic!("nobody knows how to `effect {other}`"),
         }
     }
 

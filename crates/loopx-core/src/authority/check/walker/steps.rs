@@ -3,13 +3,13 @@
 use super::Walk;
 use crate::{
     authority::check::{
-        play::{MACHINE, attached, result, verdict},
+        play::{MACHINE, attached, intent, result, verdict},
         world::{agent, text, user},
     },
     error::Result,
     kernel::{
-        AgentCommand, Change, ClaimCommand, Command, GateCommand, GoalCommand, NewGate, NewTodo, Outcome,
-        Step, TodoCommand, TurnCommand, claim::Claim, turn::Found,
+        AgentCommand, Change, ClaimCommand, Command, EffectCommand, GateCommand, GoalCommand, Intent,
+        NewGate, NewTodo, Outcome, Step, TodoCommand, Told, TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
 };
@@ -26,7 +26,7 @@ const KINDS: [TodoKind; 6] = [
 impl Walk {
     /// One step; whether it is refused does not matter, what it writes is checked by the World.
     pub(super) fn step(&mut self) {
-        let choice = self.dice.below(24);
+        let choice = self.dice.below(26);
         match choice {
             0..=3 => self.add(),
             4..=7 => self.claim(),
@@ -35,6 +35,7 @@ impl Walk {
             16..=18 => self.plan(),
             19 | 20 => self.gates(),
             21 => self.persons(),
+            22 | 23 => self.effects(),
             _ => {
                 let mins = [1, 7, 20, 46, 90, 600][self.dice.below(6)];
                 self.log.push(format!("{mins} min pass"));
@@ -100,6 +101,34 @@ impl Walk {
         let operation = self.world.operation(actor, Command::Todo(TodoCommand::Add(Box::new(new))));
         let answer = self.world.submit(operation);
         self.note("add", &answer);
+    }
+
+    /// An owner means something outside, or tells of it.
+    fn effects(&mut self) {
+        let open: Vec<_> = self.world.ledger.rows().nouns.into_values().collect();
+        let open: Vec<_> = open.iter().filter_map(Effect::of).map(|effect| effect.effect_id).collect();
+        let token = {
+            let tokens = self.tokens.clone();
+            self.dice.one(&tokens)
+        };
+        let known = self.dice.one(&open);
+        if let (true, Some(effect_id)) = (self.dice.once_in(2), known) {
+            let evidence = vec![self.world.evidence(user(), None, None)];
+            let command = match self.dice.below(4) {
+                0 | 1 => EffectCommand::Dispatch { effect_id },
+                2 => EffectCommand::Confirm { effect_id, failed: false, evidence },
+                _ => EffectCommand::Reconcile { effect_id, told: Told::Unknown, evidence },
+            };
+            let answer = self.world.effect(user(), command);
+            self.note("effect", &answer);
+            return;
+        }
+        let Some((name, owned)) = token else { return };
+        let key = format!("k{}", self.dice.below(9));
+        let todos = self.todo().into_iter().collect();
+        let intent = Intent { own_id: owned.own_id, todos, ..intent(&owned.todo_ids[0], &key) };
+        let answer = self.world.effect(agent(&name), EffectCommand::Intend(Box::new(intent)));
+        self.note("intend", &answer);
     }
 
     fn claim(&mut self) {

@@ -23,8 +23,12 @@ fn a_replay_from_another_process_after_later_history_gives_the_first_receipt() {
     first.submit(operation("release", "agent:a", Wish::Claim(release))).unwrap();
     let complete = TodoCommand::Complete { todo_id, continuation: Continuation::ActiveGoal, waive: None };
     first.submit(operation("complete", "user:ana", Wish::Todo(complete))).unwrap();
-    let close =
-        GoalCommand::Close { kind: CloseKind::Abandoned, reason: Some("x".parse().unwrap()), waive: vec![] };
+    let close = GoalCommand::Close {
+        kind: CloseKind::Abandoned,
+        reason: Some("x".parse().unwrap()),
+        waive: vec![],
+        waive_effects: vec![],
+    };
     first.submit(operation("close", "user:ana", Wish::Goal(close))).unwrap();
     drop(first);
     let before = faults::bytes(home.path());

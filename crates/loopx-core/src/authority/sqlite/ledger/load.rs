@@ -225,6 +225,7 @@ impl State<'_> {
                 found.rows.nouns.extend(page.into_iter().map(|noun| (noun.key(), noun)));
                 Ok(())
             }
+            Read::EffectOf(goal, key) => self.effect_of(goal, key, found),
             Read::AgentTurns(goal, agent) => self.live_turns(goal, Some(agent), found),
             Read::LiveTurns(goal) => self.live_turns(goal, None, found),
             Read::TodoGates(id) => {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     authority::NounFilter,
     error::{Code, Error, Result},
-    model::{Noun, NounKey, NounKind},
+    model::{EffectKey, GoalId, Noun, NounKey, NounKind},
 };
 
 /// The first schema with the table.
@@ -30,6 +30,11 @@ macro_rules! nouns {
 const OF_GOAL: Sql = sql!(nouns!("noun_goals WHERE goal=?1"));
 const OPEN: Sql = sql!(nouns!("noun_open WHERE goal=?1 AND open=1"));
 const OF_TODO: Sql = sql!(nouns!("noun_todos WHERE todo=?1"));
+/// A Goal has few effects: the rows of one kind are looked through.
+const EFFECT_OF: Sql = sql!(
+    "SELECT id, body FROM nouns INDEXED BY noun_goals
+     WHERE goal=?1 AND kind=?2 AND json_extract(body, '$.key')=?3 LIMIT 1"
+);
 const TAILS: Sql = sql!(
     "SELECT id FROM nouns WHERE kind=?1 AND substr(id, 7)>=?2 AND substr(id, 7)<=?3 ORDER BY id LIMIT ?4"
 );
@@ -51,6 +56,18 @@ impl State<'_> {
         let sql = sql!("SELECT id, body FROM nouns WHERE id=?1 AND kind=?2");
         let row = self.one(sql, params![key.id, key.kind.as_str()], |row| noun(key.kind, row))?;
         found.rows.nouns.extend(row.map(|noun| (key, noun)));
+        Ok(())
+    }
+
+    /// The effect that a key names in a Goal.
+    pub(super) fn effect_of(&mut self, goal: &GoalId, key: &EffectKey, found: &mut Found<'_>) -> Result<()> {
+        let Some(goal) = self.goal_key(goal)? else { return Ok(()) };
+        if !self.has(SINCE) {
+            return Ok(());
+        }
+        let kind = NounKind::Effect;
+        let row = self.one(EFFECT_OF, params![goal, kind.as_str(), key.as_str()], |row| noun(kind, row))?;
+        found.rows.nouns.extend(row.map(|noun| (noun.key(), noun)));
         Ok(())
     }
 

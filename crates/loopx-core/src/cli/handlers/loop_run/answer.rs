@@ -17,7 +17,7 @@ use crate::{
     cli::{Block, Document, Look, Rendered, parse::show_duration_ms, render::text},
     error::{Code, Error, Result},
     kernel::{
-        ASKS_MAX, Ask, Asker, Facts, READ_ROUNDS, Read, Reason, Viewer, reason, reason_reads,
+        ASKS_MAX, Ask, Asker, Facts, READ_ROUNDS, Read, Reason, UnresolvedBy, Viewer, reason, reason_reads,
         recover_command, todo_ask_reads, todo_asks,
     },
     model::{FailedBy, TodoId, json_value},
@@ -448,6 +448,7 @@ fn waits_for(reason: &Reason) -> String {
     match reason {
         Reason::Claimable => "an agent".to_owned(),
         Reason::User(why) => plain(why.as_str()).to_owned(),
+        Reason::Unresolved(UnresolvedBy::Effect(_)) => plain(Ask::EFFECT).to_owned(),
         Reason::Held(_, causes) => {
             let words: Vec<_> = causes.iter().map(|cause| plain(&word(cause)).to_owned()).collect();
             words.join(", ")
