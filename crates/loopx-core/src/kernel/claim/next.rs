@@ -122,7 +122,13 @@ fn refusal(draft: &Draft<'_>, decided: &Decided) -> Result<Error> {
     }
     let not_ready = |message: String| Error::new(Code::NotReady, message).detail("rule", decided.rule);
     Ok(match &decided.action {
-        Action::Reconcile { turn_id, command } => {
+        Action::Reconcile { of: UnresolvedBy::Effect(effect_id), command } => {
+            let message = format!("first it has to be read back what the effect {effect_id} did");
+            Error::new(Code::EffectUnresolved, message)
+                .detail("effect_id", effect_id.to_string())
+                .hint(command.clone())
+        }
+        Action::Reconcile { of: UnresolvedBy::Turn(turn_id), command } => {
             let message = format!("first it has to be found out what the Turn {turn_id} did");
             Error::new(Code::ReconciliationRequired, message)
                 .detail("turn_id", turn_id.to_string())

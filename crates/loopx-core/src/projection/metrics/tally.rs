@@ -48,6 +48,7 @@ impl Tally {
             | Event::Todo(_)
             | Event::Claim(_)
             | Event::Evidence(_)
+            | Event::Effect(_)
             | Event::Reward(_) => {}
         }
     }

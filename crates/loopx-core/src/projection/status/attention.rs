@@ -10,7 +10,7 @@ use crate::{
         waits_for, waits_for_person,
     },
     model::{
-        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState,
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, Turn, TurnState,
     },
     projection::{todo::persons_text, turn::left, words::plain},
 };
