@@ -126,7 +126,7 @@ fn rows_that_are_not_what_the_chain_comes_to_are_made_anew_and_nothing_is_cut() 
         format!("UPDATE todos SET body='no' WHERE id={G}+3"),
         format!("DELETE FROM todos WHERE id={G}+4"),
         "UPDATE meters SET slots=slots+5 WHERE agent='b'".to_owned(),
-        "DELETE FROM deps".to_owned(),
+        format!("DELETE FROM deps WHERE todo={G}+2"),
         "DELETE FROM goal_bodies".to_owned(),
     ] {
         let mut world = played();
