@@ -7,6 +7,7 @@ mod attention;
 mod batch;
 mod completions;
 mod decision;
+mod explore;
 mod gates;
 mod goals;
 mod golden;

@@ -135,9 +135,10 @@ impl World {
         self.check_fold();
         let now = self.now();
         let rows = self.ledger.rows();
-        invariants::rows(&rows, now);
-        invariants::settled(before, &rows);
-        invariants::meters(&rows, &self.ledger.meters());
+        let kept = invariants::rows(&rows, now)
+            .and_then(|()| invariants::settled(before, &rows))
+            .and_then(|()| invariants::meters(&rows, &self.ledger.meters()));
+        kept.unwrap_or_else(|broken| panic!("{broken:?}"));
     }
 
     /// The rows that a command loads before it is decided.
@@ -314,7 +315,7 @@ impl World {
 
 /// A right that a world gives itself: it plays the drivers too.
 #[derive(Debug)]
-struct AnyTurn(TurnId);
+pub(super) struct AnyTurn(pub(super) TurnId);
 
 impl StepRight for AnyTurn {
     fn turn_id(&self) -> TurnId {
