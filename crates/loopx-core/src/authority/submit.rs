@@ -263,7 +263,8 @@ impl Authority {
         ledger.write(&mut |tx| {
             // Before the receipt: another authority's ledger may hold one of the same operation.
             let meta = ours(tx.meta()?, of.expects)?;
-            if let Some(stored) = tx.receipt(&operation.operation_id)? {
+            let known = tx.receipt(&operation.operation_id)?;
+            if let Some(stored) = known.filter(|_| !kernel::seeded!(ForgetsReceipts)) {
                 if stored.digest != digest {
                     return Err(conflict(&operation.operation_id));
                 }

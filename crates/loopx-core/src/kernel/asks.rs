@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Asker, Facts, Read, Reason, Seen, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
+use super::{
+    Asker, Facts, Read, Reason, Seen, UserWhy, Wanted, gate::answer_command, goal, reason, seeded, turn,
+};
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
@@ -256,6 +258,7 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
             // What another Goal holds is shown there.
             None => vec![ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))],
         },
+        Reason::Gate if seeded!(AsksNobody) => Vec::new(),
         Reason::Gate if facts.has(&Read::TodoGates(id.clone())) => {
             facts.todo_gates(id)?.into_iter().map(gate_ask).collect()
         }

@@ -4,9 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{kernel::Rows, model::*};
 
-/// What LoopX promises, whatever is done to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Promise {
+macro_rules! promises {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What LoopX promises, whatever is done to it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub(super) enum Promise { $($(#[$doc])* $name,)* }
+
+        #[cfg(feature = "seeded")]
+        impl Promise {
+            /// Every one.
+            pub(super) const ALL: &'static [Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+promises! {
     /// A Todo has one live owner at most.
     OneOwner,
     /// What is stale - a token, a revision - writes nothing.

@@ -7,6 +7,7 @@ mod attention;
 mod batch;
 mod completions;
 mod decision;
+#[cfg(feature = "seeded")]
 mod explore;
 mod gates;
 mod goals;

@@ -2,6 +2,8 @@
 //!
 //! Knows no rule. A write works on a copy, which takes the place of the state when its job succeeds.
 
+#[cfg(all(test, feature = "seeded"))]
+mod fork;
 mod tx;
 mod view;
 
@@ -58,24 +60,6 @@ impl MemoryLedger {
     /// Every row, as it lies.
     pub fn rows(&self) -> Rows {
         self.state().rows.clone()
-    }
-
-    /// Another ledger in the same state, without the events so far and with the receipts of some operations only.
-    #[cfg(test)]
-    pub(in crate::authority) fn fork(&self, keep: &[OperationId]) -> Self {
-        let state = self.state();
-        let receipts = keep.iter().filter_map(|id| state.receipts.get_key_value(id));
-        let fork = State {
-            meta: state.meta.clone(),
-            rows: state.rows.clone(),
-            heads: state.heads.clone(),
-            events: BTreeMap::new(),
-            own_events: Vec::new(),
-            receipts: receipts.map(|(id, receipt)| (id.clone(), receipt.clone())).collect(),
-            meters: state.meters.clone(),
-            version: state.version,
-        };
-        Self { shared: Arc::new(Shared { state: Mutex::new(fork), bell: Condvar::new() }) }
     }
 
     /// Every meter that holds a slot, as it lies.

@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of which moves a scope offers, nor of what they should lead to.
 
+use std::collections::BTreeMap;
+
 use super::{
     super::play::{MACHINE, attached, attempt, result, verdict},
     node::{Node, Seat, actor},
@@ -10,8 +12,8 @@ use crate::{
     authority::check::world::text,
     error::Result,
     kernel::{
-        Change, ClaimCommand, Command, GateCommand, GoalCommand, NewGate, Step, TodoCommand, TurnCommand,
-        claim::Claim, turn::Found,
+        Change, ClaimCommand, Command, GateCommand, GoalCommand, NewGate, Rows, Step, TodoCommand,
+        TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
 };
@@ -144,7 +146,7 @@ impl Node {
             Action::Drive(number, what) => self.drive(number, what),
             Action::Todo(number, verb) => Some(self.user(todo_command(todo_id(number), verb))),
             Action::Turn(number, verb) => {
-                let turn_id = self.rows().todos[&todo_id(number)].turn_id?;
+                let turn_id = self.ledger.seen(|rows| rows.todos[&todo_id(number)].turn_id)?;
                 Some(self.user(Command::Turn(match verb {
                     TurnVerb::Stop => TurnCommand::Stop { turn_id, own_id: None, reason: None },
                     TurnVerb::Accept => TurnCommand::Accept { turn_id },
@@ -153,13 +155,13 @@ impl Node {
             }
             Action::Open(kind, of) => Some(self.open_gate(kind, of)),
             Action::Gate(place, verb) => {
-                let gate_id = *self.rows().gates.keys().nth(place)?;
+                let gate_id = self.ledger.seen(|rows| rows.gates.keys().nth(place).copied())?;
                 Some(self.user(Command::Gate(gate_command(gate_id, verb))))
             }
             Action::Goal(verb) => Some(self.goal(verb)),
             Action::Pass => {
                 let until = self.next_moment()?;
-                self.pass(until.since(self.terms().now));
+                self.pass(until.since(self.now()));
                 return Some(Ok(None));
             }
         };
@@ -174,7 +176,7 @@ impl Node {
     }
 
     fn own(&mut self, number: u32, what: Owner) -> Option<Result<Receipt>> {
-        let own = self.rows().todos[&todo_id(number)].ownership.clone()?;
+        let own = self.ledger.seen(|rows| rows.todos[&todo_id(number)].ownership.clone())?;
         Some(self.use_token(&Token::of(number, &own), what))
     }
 
@@ -190,7 +192,7 @@ impl Node {
                 Command::Claim(ClaimCommand::Transfer { todo_id, own_id: presented, to: text(to) })
             }
             Owner::Defer => {
-                let wake = Wake::After(self.terms().now.plus(Duration::from_mins(15)));
+                let wake = Wake::After(self.now().plus(Duration::from_mins(15)));
                 Command::Todo(TodoCommand::Defer { todo_id, own_id: presented, wake })
             }
             Owner::Block => {
@@ -205,10 +207,11 @@ impl Node {
     }
 
     fn drive(&mut self, number: u32, what: Driver) -> Option<Result<Receipt>> {
-        let rows = self.rows();
-        let todo = &rows.todos[&todo_id(number)];
-        let turn = &rows.turns[&todo.turn_id?];
-        Some(self.drive_turn(turn, what))
+        let turn = self.ledger.seen(|rows| {
+            let turn_id = rows.todos[&todo_id(number)].turn_id?;
+            rows.turns.get(&turn_id).cloned()
+        });
+        Some(self.drive_turn(&turn?, what))
     }
 
     /// Does a step of a Turn, with the token that its driver was given.
@@ -267,31 +270,35 @@ impl Node {
 
     /// The next moment at which a rule may find otherwise than now.
     pub(super) fn next_moment(&self) -> Option<Timestamp> {
-        let (rows, now) = (self.rows(), self.terms().now);
-        let mut moments: Vec<Timestamp> = Vec::new();
-        for todo in rows.todos.values().filter(|todo| todo.is_live()) {
-            moments.extend(todo.ownership.iter().filter(|own| !own.frozen).map(|own| own.expires_at));
-            moments.extend(todo.reserved.iter().map(|reserved| reserved.until));
-            let due = |monitor: &Monitor| Some(monitor.looked_at?.plus(monitor.every_ms));
-            moments.extend(todo.monitor.as_ref().and_then(due));
-            if let TodoState::Deferred { wake: Wake::After(at) } = &todo.state {
-                moments.push(*at);
-            }
-            let turn = todo.turn_id.map(|turn_id| &rows.turns[&turn_id]);
-            let deadline = turn.and_then(|turn| turn.open_attempt()?.deadline_at);
-            moments.extend(deadline.into_iter().flat_map(|at| [at, at.plus(crate::kernel::GRACE)]));
-        }
-        for (scope, limit) in limits(&rows) {
-            let meters = self.ledger.meters();
-            let held = meters.keys().filter(|(held, _)| *held == scope);
-            moments.extend(held.map(|(_, bucket)| bucket.leaves(limit.window_ms)));
-        }
-        moments.into_iter().filter(|at| *at > now).min()
+        let (meters, now) = (self.ledger.meters(), self.now());
+        self.ledger.seen(|rows| moments(rows, &meters).into_iter().filter(|at| *at > now).min())
     }
 }
 
+/// Every moment that a rule looks at, past or to come.
+fn moments(rows: &Rows, meters: &BTreeMap<(MeterScope, Bucket), u64>) -> Vec<Timestamp> {
+    let mut moments: Vec<Timestamp> = Vec::new();
+    for todo in rows.todos.values().filter(|todo| todo.is_live()) {
+        moments.extend(todo.ownership.iter().filter(|own| !own.frozen).map(|own| own.expires_at));
+        moments.extend(todo.reserved.iter().map(|reserved| reserved.until));
+        let due = |monitor: &Monitor| Some(monitor.looked_at?.plus(monitor.every_ms));
+        moments.extend(todo.monitor.as_ref().and_then(due));
+        if let TodoState::Deferred { wake: Wake::After(at) } = &todo.state {
+            moments.push(*at);
+        }
+        let turn = todo.turn_id.map(|turn_id| &rows.turns[&turn_id]);
+        let deadline = turn.and_then(|turn| turn.open_attempt()?.deadline_at);
+        moments.extend(deadline.into_iter().flat_map(|at| [at, at.plus(crate::kernel::GRACE)]));
+    }
+    for (scope, limit) in limits(rows) {
+        let held = meters.keys().filter(|(held, _)| *held == scope);
+        moments.extend(held.map(|(_, bucket)| bucket.leaves(limit.window_ms)));
+    }
+    moments
+}
+
 /// Every limit, and what it is metered by.
-pub(super) fn limits(rows: &crate::kernel::Rows) -> Vec<(MeterScope, Limit)> {
+pub(super) fn limits(rows: &Rows) -> Vec<(MeterScope, Limit)> {
     let goals =
         rows.goals.values().filter_map(|goal| Some((MeterScope::Goal(goal.goal_id.clone()), goal.limit?)));
     let agents = rows.agents.values().filter_map(|agent| {

@@ -150,7 +150,7 @@ impl Way<'_> {
         until: Option<Timestamp>,
         waits: &[&str],
     ) -> std::result::Result<Moved, String> {
-        let now = self.node.terms().now;
+        let now = self.node.now();
         if let Some(until) = until.filter(|until| *until > now) {
             self.node.pass(until.since(now));
             self.note(format!("{} s pass", until.since(now).as_ms() / 1000));
@@ -264,7 +264,7 @@ impl Way<'_> {
         let held = rows.turns.values().filter(|turn| matches!(turn.state, TurnState::Held { .. }));
         for turn in held {
             let _ = self.node.drive_turn(turn, Driver::Prove { gone: false });
-            if matches!(self.node.rows().turns[&turn.turn_id].state, TurnState::Candidate) {
+            if self.node.ledger.seen(|rows| rows.turns[&turn.turn_id].state == TurnState::Candidate) {
                 let _ = self.by_owner(turn, Owner::Verdict(self.scope.passes()));
             }
         }

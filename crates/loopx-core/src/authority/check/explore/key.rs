@@ -22,8 +22,8 @@ const GRACE_MS: i64 = crate::kernel::GRACE.as_ms().cast_signed();
 
 /// Takes the key of a state.
 pub(super) fn key(node: &Node, rows: &Rows) -> Key {
-    let terms = node.terms();
-    let mut ink = Ink { bytes: Vec::with_capacity(512), now: terms.now, incarnation: terms.incarnation };
+    let incarnation = node.incarnation();
+    let mut ink = Ink { bytes: Vec::with_capacity(512), now: node.now(), incarnation };
     rows.goals.values().for_each(|goal| ink.goal(goal));
     rows.agents.values().for_each(|agent| ink.agent(agent));
     for todo in rows.todos.values() {

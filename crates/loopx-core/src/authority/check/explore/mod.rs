@@ -4,6 +4,7 @@
 //! walk goes far; this goes everywhere near. What is broken is told with a shortest way to it.
 
 mod action;
+mod bugs;
 mod follow;
 mod key;
 mod node;

@@ -10,7 +10,7 @@ use std::sync::{
 
 use super::super::{
     super::{
-        Authority, EventFilter, MemoryLedger,
+        Authority, MemoryLedger,
         chain::Envelope,
         clock::{Clock, Reading},
         decision,
@@ -62,6 +62,8 @@ pub(super) struct Node {
     clock: Hand,
     /// The moment: milliseconds of the clock.
     at_ms: i64,
+    /// Under what the ledger was founded.
+    terms: Terms,
     calls: u64,
     /// The last that were accepted, the newest last.
     pub(super) last: Vec<Accepted>,
@@ -74,9 +76,10 @@ impl Node {
         // A whole number of the buckets of a budget.
         clock.wall_ms.store(1_800_000_000_000, Ordering::Relaxed);
         let ledger = MemoryLedger::new();
-        let node = Self { ledger, clock, at_ms: 0, calls: 0, last: Vec::new() };
-        assert!(node.authority().found().unwrap());
-        node
+        let mut authority = Authority::with_clock(Box::new(ledger.clone()), Box::new(clock.clone()));
+        assert!(authority.found().unwrap());
+        let terms = authority.present().unwrap();
+        Self { ledger, clock, at_ms: 0, terms, calls: 0, last: Vec::new() }
     }
 
     fn authority(&self) -> Authority {
@@ -86,12 +89,13 @@ impl Node {
 
     /// The same state once more, with a ledger of its own.
     pub(super) fn fork(&self) -> Self {
-        let keep: Vec<_> = self.last.iter().map(|last| last.operation.operation_id.clone()).collect();
+        let keep: Vec<_> = self.last.iter().map(|last| &last.operation.operation_id).collect();
         Self {
             ledger: self.ledger.fork(&keep),
             clock: self.clock.clone(),
             last: self.last.clone(),
             at_ms: self.at_ms,
+            terms: self.terms.clone(),
             calls: self.calls,
         }
     }
@@ -163,15 +167,24 @@ impl Node {
         self.ledger.rows()
     }
 
+    /// The moment: within one boot its clock alone moves it.
+    pub(super) fn now(&self) -> Timestamp {
+        self.terms.now.plus(Duration::from_ms(self.at_ms.unsigned_abs()))
+    }
+
+    /// The life of the ledger.
+    pub(super) fn incarnation(&self) -> IncarnationId {
+        self.terms.incarnation
+    }
+
     /// Under what a decision would be made now.
     pub(super) fn terms(&self) -> Terms {
-        self.authority().present().unwrap()
+        Terms { now: self.now(), ..self.terms.clone() }
     }
 
     /// What was written since this ledger was made.
     pub(super) fn written(&self) -> Vec<Envelope> {
-        let filter = EventFilter { goal: &self.goal_id(), after: 0 };
-        let records = self.authority().read(|view| view.events(&filter, usize::MAX)).unwrap();
+        let records = self.ledger.stored(&self.goal_id());
         records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
     }
 

@@ -123,10 +123,19 @@ impl<'s> Search<'s> {
     fn look(&mut self, place: usize, node: &Node, rows: &Rows) -> Result<(), (Option<Action>, Vec<Broken>)> {
         let here = |broken| (None, broken);
         standing::check(node, rows, self.scope.seats).map_err(here)?;
-        follow::check(node, rows, self.scope, &mut self.live).map_err(here)?;
-        if self.met[place].depth >= self.scope.depth {
-            return Ok(());
+        if self.met[place].depth < self.scope.depth {
+            self.moves_from(place, node, rows)?;
         }
+        // What a move breaks is told as that, before where it leads to.
+        follow::check(node, rows, self.scope, &mut self.live).map_err(here)
+    }
+
+    fn moves_from(
+        &mut self,
+        place: usize,
+        node: &Node,
+        rows: &Rows,
+    ) -> Result<(), (Option<Action>, Vec<Broken>)> {
         let mut fork = node.fork();
         for action in self.scope.offers(node, rows) {
             match step(&mut fork, rows, action).map_err(|broken| (Some(action), broken))? {

@@ -5,7 +5,7 @@ use super::{
     super::invariants::{Broken, Promise, keeps},
     action::{Driver, Owner, Token, seat_of},
     node::{Drivers, Node, Seat, Sight},
-    step::{Checked, all, refused, repeated},
+    step::{Checked, all, conflicting, refused},
 };
 use crate::{
     authority::check::world::user,
@@ -14,14 +14,9 @@ use crate::{
     model::*,
 };
 
-/// How an owner comes too late.
-const LATE: [Owner; 5] = [
-    Owner::Renew,
-    Owner::Release,
-    Owner::Stop,
-    Owner::Result(ResultKind::ValidatedCompletion),
-    Owner::Verdict(VerdictOutcome::Passed),
-];
+/// How an owner comes too late: by a door, with a result, with what was said of one.
+const LATE: [Owner; 3] =
+    [Owner::Renew, Owner::Result(ResultKind::ValidatedCompletion), Owner::Verdict(VerdictOutcome::Passed)];
 
 /// How a driver does.
 const LATE_DRIVER: [Driver; 5] = [
@@ -35,7 +30,7 @@ const LATE_DRIVER: [Driver; 5] = [
 /// Checks a state.
 pub(super) fn check(node: &Node, rows: &Rows, seats: &[Seat]) -> Checked<()> {
     let mut fork = node.fork();
-    all([repeated(&fork), stale_tokens(&mut fork, rows, seats), stale_revisions(&mut fork, rows)])?;
+    all([conflicting(&fork), stale_tokens(&mut fork, rows, seats), stale_revisions(&mut fork, rows)])?;
     for seat in seats {
         for sight in sights(rows, seat) {
             all([next_is_admitted(node, rows, seat, &sight)])?;
@@ -45,10 +40,15 @@ pub(super) fn check(node: &Node, rows: &Rows, seats: &[Seat]) -> Checked<()> {
 }
 
 /// Nothing that was refused before a check may have been written, and nothing may be accepted.
-fn must_refuse(node: &Node, rows: &Rows, what: &str, answer: Result<Receipt>) -> Result<(), Broken> {
-    match answer {
-        Err(error) => refused(node, rows, &error),
-        Ok(receipt) => keeps(false, Promise::StaleWritesNothing, || format!("{what}: {receipt:?}")),
+fn must_refuse(
+    node: &mut Node,
+    what: impl std::fmt::Debug,
+    ask: impl FnOnce(&mut Node) -> Result<Receipt>,
+) -> Result<(), Broken> {
+    let version = node.ledger.version();
+    match ask(node) {
+        Err(error) => refused(node, version, &error),
+        Ok(receipt) => keeps(false, Promise::StaleWritesNothing, || format!("{what:?}: {receipt:?}")),
     }
 }
 
@@ -68,13 +68,11 @@ fn stale_tokens(fork: &mut Node, rows: &Rows, seats: &[Seat]) -> Result<(), Brok
             for turn_id in turns.into_iter().flatten() {
                 let token = Token { turn_id, ..token.clone() };
                 for what in LATE {
-                    let answer = fork.use_token(&token, what);
-                    must_refuse(fork, rows, &format!("{token:?}, ended, {what:?}"), answer)?;
+                    must_refuse(fork, ("ended", &token, what), |fork| fork.use_token(&token, what))?;
                 }
                 let turn = Turn { turn_id, ..ended.clone() };
                 for what in LATE_DRIVER.into_iter().filter(|_| ended.is_driven()) {
-                    let answer = fork.drive_turn(&turn, what);
-                    must_refuse(fork, rows, &format!("{turn_id}, ended, {what:?}"), answer)?;
+                    must_refuse(fork, ("ended", turn_id, what), |fork| fork.drive_turn(&turn, what))?;
                 }
             }
         }
@@ -83,8 +81,7 @@ fn stale_tokens(fork: &mut Node, rows: &Rows, seats: &[Seat]) -> Result<(), Brok
         if let Some(stranger) = stranger {
             let token = Token { seat: (*stranger).to_owned(), ..Token::of(todo.todo_id.number(), own) };
             for what in LATE {
-                let answer = fork.use_token(&token, what);
-                must_refuse(fork, rows, &format!("{token:?} of another, {what:?}"), answer)?;
+                must_refuse(fork, ("of another", &token, what), |fork| fork.use_token(&token, what))?;
             }
         }
     }
@@ -109,9 +106,8 @@ fn stale_revisions(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
         stale.push((Command::Gate(GateCommand::Withdraw { gate_id: gate.gate_id }), expected));
     }
     for (command, expected) in stale {
-        let what = format!("{command:?} on {expected:?}");
         let operation = Operation { expected, ..fork.operation(user(), Input::Command(command)) };
-        must_refuse(fork, rows, &what, fork.give(&operation))?;
+        must_refuse(fork, &operation, |fork| fork.give(&operation))?;
     }
     Ok(())
 }

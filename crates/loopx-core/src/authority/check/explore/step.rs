@@ -38,10 +38,11 @@ pub(super) fn all(checks: impl IntoIterator<Item = Result<(), Broken>>) -> Check
 
 /// Makes a move on a fork, which after a refusal is what it was.
 pub(super) fn step(fork: &mut Node, before: &Rows, action: Action) -> Checked<Stepped> {
+    let version = fork.ledger.version();
     let Some(answer) = fork.act(action) else { return Ok(Stepped::Nowhere) };
     match answer {
         Err(error) => {
-            all([refused(fork, before, &error)])?;
+            all([refused(fork, version, &error)])?;
             Ok(Stepped::Nowhere)
         }
         Ok(None) => Ok(Stepped::To(before.clone())),
@@ -53,14 +54,15 @@ pub(super) fn step(fork: &mut Node, before: &Rows, action: Action) -> Checked<St
     }
 }
 
-/// What is true of a refusal.
-pub(super) fn refused(node: &Node, before: &Rows, error: &Error) -> Result<(), Broken> {
+/// What is true of a refusal, of a ledger that was at a version before.
+pub(super) fn refused(node: &Node, version: u64, error: &Error) -> Result<(), Broken> {
     keeps(error.code() != Code::Internal, Promise::Total, || format!("{error:?}"))?;
-    let same = node.rows() == *before && node.written().is_empty();
-    keeps(same, Promise::RefusalsWriteNothing, || format!("refused, and written: {error}"))
+    keeps(node.ledger.version() == version, Promise::RefusalsWriteNothing, || {
+        format!("refused, and written: {error}")
+    })
 }
 
-fn accepted(node: &Node, before: &Rows, after: &Rows, receipt: &Receipt) -> [Result<(), Broken>; 9] {
+fn accepted(node: &Node, before: &Rows, after: &Rows, receipt: &Receipt) -> [Result<(), Broken>; 8] {
     let terms = node.terms();
     let events = node.written();
     [
@@ -71,8 +73,7 @@ fn accepted(node: &Node, before: &Rows, after: &Rows, receipt: &Receipt) -> [Res
         one_owner(before, &events, &terms),
         one_end(before, after, &events),
         folded(node, before, after, &events),
-        repeated(node),
-        conflicting(node),
+        repeated(node, after),
     ]
 }
 
@@ -148,22 +149,23 @@ fn folded(node: &Node, before: &Rows, after: &Rows, events: &[Envelope]) -> Resu
 }
 
 /// What was accepted last, and before that, returns the same again and writes nothing.
-pub(super) fn repeated(node: &Node) -> Result<(), Broken> {
-    let (rows, written) = (node.rows(), node.written().len());
+pub(super) fn repeated(node: &Node, rows: &Rows) -> Result<(), Broken> {
+    let written = node.ledger.stored(&node.goal_id()).len();
     for last in &node.last {
         let again = node.give(&last.operation);
         let same = again.as_ref().is_ok_and(|again| {
             again.is_replayed() && Receipt { replayed: false, ..again.clone() } == last.receipt
         });
         keeps(same, Promise::SameReceipt, || format!("{:?}, and then {again:?}", last.receipt))?;
-        let nothing = node.rows() == rows && node.written().len() == written;
+        let same_rows = node.ledger.seen(|now| now == rows);
+        let nothing = same_rows && node.ledger.stored(&node.goal_id()).len() == written;
         keeps(nothing, Promise::SameReceipt, || "a repeated operation wrote".to_owned())?;
     }
     Ok(())
 }
 
 /// The id of what was accepted last stands for nothing else.
-fn conflicting(node: &Node) -> Result<(), Broken> {
+pub(super) fn conflicting(node: &Node) -> Result<(), Broken> {
     let Some(last) = node.last.last() else { return Ok(()) };
     let other = match &last.operation.command {
         Input::Command(Command::Goal(GoalCommand::Stop)) => GoalCommand::Resume,
