@@ -33,11 +33,11 @@ mod active {
         ($($name:ident: $doc:literal;)*) => {
             /// Every bug, named once.
             #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-            pub enum Bug { $(#[doc = $doc] $name,)* }
+            pub(crate) enum Bug { $(#[doc = $doc] $name,)* }
 
             impl Bug {
                 /// All bugs, in the order of the table.
-                pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+                pub(crate) const ALL: &'static [Self] = &[$(Self::$name,)*];
             }
         };
     }
@@ -62,12 +62,12 @@ mod active {
 
     impl Bug {
         /// Whether it is on in this thread.
-        pub fn is_on(self) -> bool {
+        pub(crate) fn is_on(self) -> bool {
             ON.get() == Some(self)
         }
 
         /// Turns one on in this thread, or all off.
-        pub fn switch(bug: Option<Self>) {
+        pub(crate) fn switch(bug: Option<Self>) {
             ON.set(bug);
         }
     }

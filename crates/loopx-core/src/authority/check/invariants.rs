@@ -8,6 +8,7 @@ macro_rules! promises {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// What LoopX promises, whatever is done to it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[cfg_attr(not(feature = "seeded"), allow(dead_code, reason = "some are only looked for by the exploration"))]
         pub(super) enum Promise { $($(#[$doc])* $name,)* }
 
         #[cfg(feature = "seeded")]

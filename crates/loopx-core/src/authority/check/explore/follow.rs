@@ -30,14 +30,27 @@ pub(super) type Place = (Key, Vec<u32>);
 pub(super) fn check(node: &Node, rows: &Rows, scope: &Scope, live: &mut HashSet<Place>) -> Checked<()> {
     let all: BTreeSet<TurnId> =
         rows.turns.values().filter(|turn| !turn.is_terminal()).map(|turn| turn.turn_id).collect();
-    for lost in [BTreeSet::new(), all] {
-        let mut way = Way { node: node.fork(), scope, lost, log: Vec::new() };
-        if let Err(what) = way.go(live) {
-            let what = format!("{what}\n     {}", way.log.join("\n     "));
-            return Err(vec![Broken { promise: Promise::Live, what }]);
-        }
-    }
-    Ok(())
+    go(node, scope, BTreeSet::new(), live)?;
+    if all.is_empty() { Ok(()) } else { go(node, scope, all, live) }
+}
+
+fn go(node: &Node, scope: &Scope, lost: BTreeSet<TurnId>, live: &mut HashSet<Place>) -> Checked<()> {
+    let mut way = Way { node: node.fork(), scope, lost, log: Vec::new() };
+    way.go(live).map_err(|broken| {
+        let what = format!("{}\n     {}", broken.what, way.log.join("\n     "));
+        vec![Broken { what, ..broken }]
+    })
+}
+
+/// Nobody gets on.
+fn stuck(what: &str) -> Broken {
+    Broken { promise: Promise::Live, what: what.to_owned() }
+}
+
+/// Who does what LoopX says is refused.
+fn refused(who: &str, error: &Error) -> Broken {
+    let promise = if error.code() == Code::Internal { Promise::Total } else { Promise::NextIsAdmitted };
+    Broken { promise, what: format!("{who} does as it is told, and is refused: {error:?}") }
 }
 
 struct Way<'s> {
@@ -57,7 +70,7 @@ enum Moved {
 }
 
 impl Way<'_> {
-    fn go(&mut self, live: &mut HashSet<Place>) -> std::result::Result<(), String> {
+    fn go(&mut self, live: &mut HashSet<Place>) -> std::result::Result<(), Broken> {
         let mut path: Vec<Place> = Vec::new();
         for _ in 0..BOUND {
             let rows = self.node.rows();
@@ -69,7 +82,7 @@ impl Way<'_> {
                 return Ok(());
             }
             if path.contains(&place) {
-                return Err("everybody follows, and it goes round".to_owned());
+                return Err(stuck("everybody follows, and it goes round"));
             }
             path.push(place);
             match self.advance(&rows)? {
@@ -80,7 +93,7 @@ impl Way<'_> {
                 }
             }
         }
-        Err("everybody follows, and it does not end".to_owned())
+        Err(stuck("everybody follows, and it does not end"))
     }
 
     fn note(&mut self, what: String) {
@@ -88,7 +101,7 @@ impl Way<'_> {
     }
 
     /// The first move that anybody makes who does what LoopX says.
-    fn advance(&mut self, rows: &Rows) -> std::result::Result<Moved, String> {
+    fn advance(&mut self, rows: &Rows) -> std::result::Result<Moved, Broken> {
         if self.drivers(rows) {
             return Ok(Moved::On);
         }
@@ -98,7 +111,7 @@ impl Way<'_> {
             let own = token(rows, seat).filter(|own| !self.lost.contains(&own.turn_id));
             let drivers = if self.lost.is_empty() { Drivers::AtWork } else { Drivers::Gone };
             let sight = Sight { own_id: own.map(|own| own.own_id), here: true, drivers };
-            let decided = self.node.next(rows, seat, &sight).map_err(|error| format!("{error:?}"))?;
+            let decided = self.node.next(rows, seat, &sight).map_err(|error| refused(seat, &error))?;
             self.note(format!("{seat}: {:?}", decided.action));
             match decided.action {
                 kernel::Action::Closed => return Ok(Moved::There),
@@ -108,7 +121,7 @@ impl Way<'_> {
                 }
                 kernel::Action::Run { todo_id, turn_id: None } | kernel::Action::Repair { todo_id, .. } => {
                     let answer = self.node.claim(seat, todo_id.number(), Executor::Attached);
-                    answer.map_err(|error| format!("{seat} follows, and is refused: {error:?}"))?;
+                    answer.map_err(|error| refused(seat, &error))?;
                     return Ok(Moved::On);
                 }
                 kernel::Action::Reconcile { turn_id, .. } => match self.reconcile(&rows.turns[&turn_id]) {
@@ -125,7 +138,7 @@ impl Way<'_> {
             }
         }
         if waits.contains(&Code::GoalStopped.as_str()) {
-            self.person(rows, Action::Goal(GoalVerb::Resume)).map_err(|error| format!("{error:?}"))?;
+            self.person(rows, Action::Goal(GoalVerb::Resume)).map_err(|error| refused("a person", &error))?;
             return Ok(Moved::On);
         }
         for ask in asks {
@@ -149,7 +162,7 @@ impl Way<'_> {
         rows: &Rows,
         until: Option<Timestamp>,
         waits: &[&str],
-    ) -> std::result::Result<Moved, String> {
+    ) -> std::result::Result<Moved, Broken> {
         let now = self.node.now();
         if let Some(until) = until.filter(|until| *until > now) {
             self.node.pass(until.since(now));
@@ -161,7 +174,7 @@ impl Way<'_> {
             wake && !todo.counters.wake_lost
         };
         let rings = waits.iter().all(|why| *why == "time") && rows.todos.values().any(sleeps);
-        if rings { Ok(Moved::There) } else { Err("everybody waits, and for nothing".to_owned()) }
+        if rings { Ok(Moved::There) } else { Err(stuck("everybody waits, and for nothing")) }
     }
 
     /// The drivers that live do their next step.
@@ -206,13 +219,15 @@ impl Way<'_> {
     }
 
     /// An agent ends what it has in hand, with a result that its validators like.
-    fn finish(&mut self, todo_id: &TodoId) -> std::result::Result<(), String> {
+    fn finish(&mut self, todo_id: &TodoId) -> std::result::Result<(), Broken> {
         let rows = self.node.rows();
         let todo = &rows.todos[todo_id];
-        let Some(own) = &todo.ownership else { return Err(format!("{todo_id}: nobody owns it")) };
+        let Some(own) = &todo.ownership else {
+            return Err(stuck("an owner is told to work on what nobody owns"));
+        };
         let token = Token::of(todo_id.number(), own);
         let looks = todo.kind == TodoKind::Monitor;
-        let refused = |error: Error| format!("{} is told to work, and is refused: {error:?}", seat_of(own));
+        let refused = |error: Error| refused(&seat_of(own), &error);
         if !matches!(rows.turns[&own.turn_id].state, TurnState::Candidate) {
             let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
             self.node.use_token(&token, Owner::Result(kind)).map_err(refused)?;

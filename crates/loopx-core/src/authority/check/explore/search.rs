@@ -3,7 +3,7 @@
 //! Knows no promise; what is broken is reported with the way that led to it.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     fmt::Write as _,
 };
 
@@ -23,8 +23,8 @@ use crate::kernel::Rows;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) states: usize,
-    /// The moves of the longest shortest way.
-    pub(super) depth: usize,
+    /// How many of them are so many moves from the start.
+    pub(super) by_depth: Vec<usize>,
     pub(super) moves: usize,
     /// Whether nothing was left to be looked at.
     pub(super) complete: bool,
@@ -60,6 +60,17 @@ struct Met {
     depth: usize,
 }
 
+/// A move that was accepted, and where it leads.
+struct Move {
+    action: Action,
+    key: Key,
+    node: Node,
+    rows: Rows,
+}
+
+/// Where something was broken: after a move, or where one stands.
+type Broke = (Option<Action>, Vec<Broken>);
+
 /// Goes everywhere.
 pub(super) struct Search<'s> {
     scope: &'s Scope,
@@ -68,6 +79,7 @@ pub(super) struct Search<'s> {
     waiting: VecDeque<(usize, Node, Rows)>,
     live: HashSet<follow::Place>,
     moves: usize,
+    twins: Option<Twins>,
 }
 
 impl<'s> Search<'s> {
@@ -79,37 +91,63 @@ impl<'s> Search<'s> {
             waiting: VecDeque::new(),
             live: HashSet::new(),
             moves: 0,
+            twins: None,
         }
     }
 
     /// Looks at every state up to the scope's depth, until something is broken.
     pub(super) fn run(mut self) -> Found {
-        let start = self.scope.start();
-        let rows = start.rows();
-        self.meet(start, rows, 0, None);
-        let (mut complete, mut broken) = (true, None);
-        while let Some((place, node, rows)) = self.waiting.pop_front() {
-            if self.met[place].depth >= self.scope.depth {
-                complete = false;
-            }
-            if let Err((by, what)) = self.look(place, &node, &rows) {
-                broken = Some(Trace { way: self.way(place, by), broken: what });
-                break;
-            }
+        let broken = self.go();
+        let mut by_depth = Vec::new();
+        for met in &self.met {
+            by_depth.resize(by_depth.len().max(met.depth + 1), 0);
+            by_depth[met.depth] += 1;
         }
-        let depth = self.met.iter().map(|met| met.depth).max().unwrap_or_default();
-        Found {
-            states: self.met.len(),
-            depth,
-            moves: self.moves,
-            complete: complete && broken.is_none(),
-            broken,
-        }
+        let complete = broken.is_none() && by_depth.len() <= self.scope.depth;
+        Found { states: self.met.len(), by_depth, moves: self.moves, complete, broken }
     }
 
-    fn meet(&mut self, node: Node, rows: Rows, from: usize, by: Option<Action>) {
-        let key = key(&node, &rows);
-        if self.known.contains_key(&key) {
+    /// Looks at every state, and then at those that were taken for one of them: how many there are, and the first that
+    /// goes on otherwise.
+    pub(super) fn compare(mut self) -> (usize, Option<String>) {
+        self.twins = Some(Twins::default());
+        let broken = self.go();
+        assert!(broken.is_none(), "{broken:?}");
+        let Twins { ways, others } = self.twins.take().unwrap_or_default();
+        let mut compared = 0;
+        for (place, (node, rows)) in others {
+            let Some(way) = ways.get(place) else { continue };
+            let moves = self.moves(&node, &rows).unwrap_or_else(|broke| panic!("{broke:?}"));
+            let other = ranked(&rows, &moves);
+            if *way != other {
+                let path = self.way(place, None);
+                return (
+                    compared,
+                    Some(format!("after {path:?}: {way:?}, and its twin: {other:?}\n{rows:?}")),
+                );
+            }
+            compared += 1;
+        }
+        (compared, None)
+    }
+
+    fn go(&mut self) -> Option<Trace> {
+        let start = self.scope.start();
+        let rows = start.rows();
+        self.meet(key(&start, &rows), start, rows, 0, None);
+        while let Some((place, node, rows)) = self.waiting.pop_front() {
+            if let Err((by, broken)) = self.look(place, &node, &rows) {
+                return Some(Trace { way: self.way(place, by), broken });
+            }
+        }
+        None
+    }
+
+    fn meet(&mut self, key: Key, node: Node, rows: Rows, from: usize, by: Option<Action>) {
+        if let Some(place) = self.known.get(&key) {
+            if let Some(twins) = &mut self.twins {
+                twins.others.entry(*place).or_insert((node, rows));
+            }
             return;
         }
         let place = self.met.len();
@@ -120,34 +158,36 @@ impl<'s> Search<'s> {
     }
 
     /// Checks a state, and takes every way out of it.
-    fn look(&mut self, place: usize, node: &Node, rows: &Rows) -> Result<(), (Option<Action>, Vec<Broken>)> {
+    fn look(&mut self, place: usize, node: &Node, rows: &Rows) -> Result<(), Broke> {
         let here = |broken| (None, broken);
         standing::check(node, rows, self.scope.seats).map_err(here)?;
         if self.met[place].depth < self.scope.depth {
-            self.moves_from(place, node, rows)?;
+            let moves = self.moves(node, rows)?;
+            self.moves += moves.len();
+            if let Some(twins) = &mut self.twins {
+                twins.ways.push(ranked(rows, &moves));
+            }
+            for Move { action, key, node, rows } in moves {
+                self.meet(key, node, rows, place, Some(action));
+            }
         }
         // What a move breaks is told as that, before where it leads to.
         follow::check(node, rows, self.scope, &mut self.live).map_err(here)
     }
 
-    fn moves_from(
-        &mut self,
-        place: usize,
-        node: &Node,
-        rows: &Rows,
-    ) -> Result<(), (Option<Action>, Vec<Broken>)> {
+    fn moves(&self, node: &Node, rows: &Rows) -> Result<Vec<Move>, Broke> {
+        let mut moves = Vec::new();
         let mut fork = node.fork();
         for action in self.scope.offers(node, rows) {
             match step(&mut fork, rows, action).map_err(|broken| (Some(action), broken))? {
                 Stepped::Nowhere => {}
-                Stepped::To(after) => {
-                    self.moves += 1;
-                    let to = std::mem::replace(&mut fork, node.fork());
-                    self.meet(to, after, place, Some(action));
+                Stepped::To(rows) => {
+                    let node = std::mem::replace(&mut fork, node.fork());
+                    moves.push(Move { action, key: key(&node, &rows), node, rows });
                 }
             }
         }
-        Ok(())
+        Ok(moves)
     }
 
     fn way(&self, place: usize, last: Option<Action>) -> Vec<Action> {
@@ -160,4 +200,23 @@ impl<'s> Search<'s> {
         way.reverse();
         way
     }
+}
+
+/// What is kept to see whether states that are taken for one go on as one.
+#[derive(Default)]
+struct Twins {
+    /// Where each state leads, in the order in which they were looked at.
+    ways: Vec<Vec<(Action, Key)>>,
+    /// Another state that was taken for it.
+    others: BTreeMap<usize, (Node, Rows)>,
+}
+
+/// Where moves lead, with gates by their place among those that block: the others are not told apart.
+fn ranked(rows: &Rows, moves: &[Move]) -> Vec<(Action, Key)> {
+    let rank = |place: usize| rows.gates.values().take(place).filter(|gate| gate.is_blocking()).count();
+    let of = |found: &Move| match found.action {
+        Action::Gate(place, verb) => (Action::Gate(rank(place), verb), found.key),
+        action => (action, found.key),
+    };
+    moves.iter().map(of).collect()
 }
