@@ -25,6 +25,8 @@ impl MemoryLedger {
             own_events: Vec::new(),
             receipts: receipts.map(|(id, receipt)| (id.clone(), receipt.clone())).collect(),
             meters: state.meters.clone(),
+            amounts: state.amounts.clone(),
+            limit: state.limit,
             version: state.version,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(fork), bell: Condvar::new() }) }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{self, Rows},
+    kernel::{self, Rows, UnresolvedBy},
     model::*,
 };
 
@@ -124,10 +124,15 @@ impl Way<'_> {
                     answer.map_err(|error| refused(seat, &error))?;
                     return Ok(Moved::On);
                 }
-                kernel::Action::Reconcile { turn_id, .. } => match self.reconcile(&rows.turns[&turn_id]) {
-                    Ok(()) => return Ok(Moved::On),
-                    Err(error) => until = earlier(until, until_of(&error)),
-                },
+                kernel::Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
+                    match self.reconcile(&rows.turns[&turn_id]) {
+                        Ok(()) => return Ok(Moved::On),
+                        Err(error) => until = earlier(until, until_of(&error)),
+                    }
+                }
+                kernel::Action::Reconcile { of: UnresolvedBy::Effect(id), .. } => {
+                    unreachable!("no scope has effects: {id}")
+                }
                 kernel::Action::AskUser { asks: these } => {
                     asks.extend(these.into_iter().map(|ask| ask.command))
                 }

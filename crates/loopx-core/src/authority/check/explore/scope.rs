@@ -69,7 +69,7 @@ impl Scope {
             node.user(Command::Agent(add)).unwrap();
         }
         if let Some(turns) = self.turns {
-            let limit = Some(Limit { turns, window_ms: Duration::from_mins(24 * 60) });
+            let limit = Some(Limit::of_turns(turns, Duration::from_mins(24 * 60)));
             node.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit })).unwrap();
         }
         for change in self.todos {

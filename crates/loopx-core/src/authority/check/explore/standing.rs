@@ -10,7 +10,9 @@ use super::{
 use crate::{
     authority::check::world::user,
     error::{Code, Result},
-    kernel::{Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand},
+    kernel::{
+        Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, UnresolvedBy,
+    },
     model::*,
 };
 
@@ -158,7 +160,8 @@ fn next_is_admitted(node: &Node, rows: &Rows, seat: Seat, sight: &Sight) -> Resu
             own.is_some_and(|own| fork.use_token(&Token::of(todo_id.number(), own), Owner::Renew).is_ok())
         }
         // One of the ways out of it is open, or has its time.
-        Action::Reconcile { turn_id, .. } => {
+        Action::Reconcile { of: UnresolvedBy::Effect(id), .. } => unreachable!("no scope has effects: {id}"),
+        Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
             let turn = &rows.turns[turn_id];
             let ways = [
                 Driver::Prove { gone: true },
