@@ -20,6 +20,8 @@ const ADAPTER: &str = "codex-adapter";
 const FAILPOINTS: &str = "failpoints";
 /// The module name of tests that need strace.
 const TRACED: &str = "traced";
+/// The module name of tests that explore every state of small worlds, and the feature that puts them into a build.
+const EXPLORE: [&str; 2] = ["explore", "loopx-core/seeded"];
 
 /// One step of a run.
 #[derive(Debug)]
@@ -102,6 +104,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
         work: Some(with_features(process::cargo(["test", "--doc", "--workspace"]), &workspace.test_features)),
         counts_by: Some(Runner::Harness),
     });
+    lanes.push(exploration(tools));
     lanes.push(tests("architecture and compile-fail tests", tools, &["--package", COMPILE_FAIL], &[]));
     let real = tests(tools::CODEX.name, tools, &["--package", REAL_HOSTS], &[]);
     lanes.push(Lane { work: real.work.filter(|_| tools.has(tools::CODEX)), ..real });
@@ -132,6 +135,20 @@ fn tests(name: &str, tools: &Tools, selection: &[&str], features: &[String]) -> 
     let work = with_features(work, features);
     let work = if tools.has(tools::STRACE) { work } else { work.also(leave_traced_out) };
     Lane { name: name.to_owned(), work: Some(work), counts_by: Some(runner) }
+}
+
+/// The lane of the exploration, whose seeded bugs are in no other build.
+fn exploration(tools: &Tools) -> Lane {
+    let [module, feature] = EXPLORE;
+    let (runner, fixed, chosen) = if tools.has(tools::NEXTEST) {
+        let chosen = ["--filterset".to_owned(), format!("test(/(^|::){module}::/)")].to_vec();
+        (Runner::Nextest, "nextest run --no-fail-fast --status-level slow", chosen)
+    } else {
+        (Runner::Harness, "test --no-fail-fast", ["--".to_owned(), format!("{module}::")].to_vec())
+    };
+    let selection = ["--package", "loopx-core", "--lib", "--features", feature];
+    let work = process::cargo(fixed.split(' ')).also(selection).also(chosen);
+    Lane { name: "exploration of the rules".to_owned(), work: Some(work), counts_by: Some(runner) }
 }
 
 fn check(name: &str, selection: &[&str]) -> Lane {
@@ -207,6 +224,22 @@ mod tests {
         let tests = others.filter(|line| line.contains("test ") || line.contains("run "));
         assert!(
             tests.filter(|line| !line.contains("--doc")).all(|line| line.contains("--exclude real-hosts"))
+        );
+    }
+
+    #[test]
+    fn only_one_lane_of_a_full_run_has_the_seeded_bugs_and_it_runs_the_exploration_alone() {
+        let full: Vec<String> = plan(&workspace(), &Tools::all(), false).iter().map(line).collect();
+        let seeded: Vec<&String> = full.iter().filter(|line| line.contains("seeded")).collect();
+        assert_eq!(seeded.len(), 1, "{full:?}");
+        assert!(
+            seeded.iter().all(|line| line.ends_with("--filterset test(/(^|::)explore::/)")),
+            "{seeded:?}"
+        );
+        let bare: Vec<String> = plan(&workspace(), &Tools::of(&[]), false).iter().map(line).collect();
+        assert!(
+            bare.iter().any(|line| line.ends_with("--features loopx-core/seeded -- explore::")),
+            "{bare:?}"
         );
     }
 

@@ -268,7 +268,8 @@ impl Authority {
         ledger.write(&mut |tx| {
             // Before the receipt: another authority's ledger may hold one of the same operation.
             let meta = ours(tx.meta()?, of.expects)?;
-            if let Some(stored) = tx.receipt(&operation.operation_id)? {
+            let known = tx.receipt(&operation.operation_id)?;
+            if let Some(stored) = known.filter(|_| !kernel::seeded!(ForgetsReceipts)) {
                 // Before the digest is looked at: what stood under another wish is gone just as well.
                 let stored = stored.standing(&operation.operation_id)?;
                 if stored.digest != digest {

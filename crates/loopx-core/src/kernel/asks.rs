@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     Asker, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command, goal,
-    reason, turn,
+    reason, seeded, turn,
 };
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
@@ -306,6 +306,7 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
             // What another Goal holds is shown there.
             None => vec![ask(Code::Held.as_str(), turn_id, format!("turn show {turn_id}"))],
         },
+        Reason::Gate if seeded!(AsksNobody) => Vec::new(),
         Reason::Gate if facts.has(&Read::TodoGates(id.clone())) => {
             facts.todo_gates(id)?.into_iter().map(gate_ask).collect()
         }

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Event,
     facts::{Facts, Writes},
+    seeded,
 };
 use crate::{
     error::{Error, Result},
@@ -115,7 +116,10 @@ impl<'m> Draft<'m> {
     }
 
     /// The events, and what has to be written.
-    pub(super) fn finish(self) -> (Vec<Event>, Writes) {
+    pub(super) fn finish(mut self) -> (Vec<Event>, Writes) {
+        if seeded!(LosesEvents) {
+            self.events.pop();
+        }
         (self.events, self.facts.into_writes())
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Facts, Read, Wanted, claim, effect, turn};
+use super::{Facts, Read, Wanted, claim, effect, seeded, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -308,6 +308,7 @@ fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Resu
         TurnState::Unresolved { .. } => {
             return Ok(Some(Reason::Unresolved(UnresolvedBy::Turn(turn.turn_id))));
         }
+        TurnState::Held { .. } if seeded!(FailsOnHeld) => return Err(Error::from(Code::Internal)),
         TurnState::Held { .. } => return Ok(Some(Reason::Held(turn.turn_id, turn::causes(facts, turn)?))),
         TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => {}
         TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
@@ -321,7 +322,7 @@ fn of_live(facts: &Facts, todo: &Todo, turn: &Turn, viewer: &Viewer<'_>) -> Resu
     if turn.agent_id == *viewer.agent_id && (presented || !facts.is_expired(own)) {
         return Ok(Some(Reason::Mine(turn.turn_id)));
     }
-    if facts.is_expired(own) {
+    if facts.is_expired(own) || seeded!(ClaimsFromAnOwner) {
         return Ok(None);
     }
     Ok(Some(Reason::Peer { by: PeerBy::Owner(own.agent_id.clone()), until: own.expires_at }))

@@ -1,4 +1,4 @@
-//! Owns what must be true of the rows after every call, whatever happened.
+//! Owns what must be true of the rows after every call, whatever happened, and the name of each such promise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,93 @@ use crate::{
     model::*,
 };
 
+macro_rules! promises {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What LoopX promises, whatever is done to it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[cfg_attr(not(feature = "seeded"), allow(dead_code, reason = "some are only looked for by the exploration"))]
+        pub(super) enum Promise { $($(#[$doc])* $name,)* }
+
+        #[cfg(feature = "seeded")]
+        impl Promise {
+            /// Every one.
+            pub(super) const ALL: &'static [Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+promises! {
+    /// A Todo has one live owner at most.
+    OneOwner,
+    /// What is stale - a token, a revision - writes nothing.
+    StaleWritesNothing,
+    /// A Turn ends once, settles once and spends once.
+    OneSettlement,
+    /// The meters hold what Turns reserved and spent, and what has ended reserves nothing.
+    Reservations,
+    /// Nothing settles past what holds it.
+    NothingPast,
+    /// An agent executes one piece of work.
+    OneExecutor,
+    /// `next` obliges to nothing that is then refused.
+    NextIsAdmitted,
+    /// What is refused writes nothing.
+    RefusalsWriteNothing,
+    /// A repeated operation returns what it returned.
+    SameReceipt,
+    /// The fold of the events equals the rows.
+    Fold,
+    /// What a row counts of others is so.
+    Counters,
+    /// A decision never fails in itself.
+    Total,
+    /// Whoever follows LoopX comes to the end, or to a wait that is named.
+    Live,
+}
+
+/// A promise that was broken, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) promise: Promise,
+    pub(super) what: String,
+}
+
+/// Says that a promise is broken unless a condition holds.
+pub(super) fn keeps(holds: bool, promise: Promise, what: impl FnOnce() -> String) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err(Broken { promise, what: what() }) }
+}
+
 /// What is true of any one state.
-pub(super) fn rows(rows: &Rows, now: Timestamp) {
-    rows.todos.values().for_each(|todo| counters(rows, todo));
-    effects(rows);
+pub(super) fn rows(rows: &Rows, now: Timestamp) -> Result<(), Broken> {
+    for todo in rows.todos.values() {
+        counters(rows, todo)?;
+        owned(rows, todo)?;
+    }
+    effects(rows)?;
     let mut executing: BTreeMap<(&GoalId, &AgentId), &Turn> = BTreeMap::new();
-    let mut live = BTreeSet::new();
+    let (mut live, mut keys) = (BTreeSet::new(), BTreeSet::new());
     for turn in rows.turns.values() {
+        let id = turn.turn_id;
+        keeps(keys.insert(*turn.turn_key.as_bytes()), Promise::OneOwner, || format!("{id}: a Turn twice"))?;
         if turn.is_terminal() {
-            assert_ne!(turn.slot, Slot::Reserved, "an ended Turn keeps its reservation");
+            keeps(turn.slot != Slot::Reserved, Promise::Reservations, || {
+                format!("{id}: ended, and keeps its reservation")
+            })?;
             continue;
         }
         let todo = &rows.todos[turn.todo_id().unwrap()];
-        assert!(live.insert(turn.todo_id()), "{}: two live Turns", todo.todo_id);
-        assert_eq!(todo.turn_id, Some(turn.turn_id), "a live Turn its Todo does not name");
-        assert!(todo.is_live(), "{}: ended under a live Turn", todo.todo_id);
-        assert_eq!(turn.slot, Slot::Reserved);
+        let one = live.insert(turn.todo_id()) && todo.turn_id == Some(id);
+        keeps(one, Promise::OneOwner, || format!("{}: two live Turns, {id} is one", todo.todo_id))?;
+        keeps(todo.is_live(), Promise::OneOwner, || format!("{}: ended under {id}", todo.todo_id))?;
+        keeps(turn.slot == Slot::Reserved, Promise::Reservations, || format!("{id}: live without a slot"))?;
         if executes(turn, todo, now) {
             let other = executing.insert((&turn.goal_id, &turn.agent_id), turn);
-            assert!(other.is_none(), "{} executes twice: {other:?} and {turn:?}", turn.agent_id);
+            keeps(other.is_none(), Promise::OneExecutor, || {
+                format!("{} executes twice: {other:?} and {turn:?}", turn.agent_id)
+            })?;
         }
     }
+    Ok(())
 }
 
 fn executes(turn: &Turn, todo: &Todo, now: Timestamp) -> bool {
@@ -50,85 +116,98 @@ fn executes(turn: &Turn, todo: &Todo, now: Timestamp) -> bool {
     }
 }
 
-fn counters(rows: &Rows, todo: &Todo) {
+fn counters(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
     let id = &todo.todo_id;
     let unmet = todo.depends_on.iter().filter(|dep| !rows.todos[*dep].is_done()).count();
-    assert_eq!(todo.counters.unmet as usize, unmet, "{id}: unmet");
     let gone = |dep: &&TodoId| matches!(rows.todos[*dep].state, TodoState::Cancelled { .. });
-    assert_eq!(
-        todo.counters.cancelled_deps as usize,
-        todo.depends_on.iter().filter(gone).count(),
-        "{id}: cancelled"
-    );
     let blocks = |gate: &&Gate| {
         let names = matches!(&gate.blocks, Blocks::Todos(ids) if ids.contains(id));
         names && gate.is_blocking() && gate.accepts.is_none()
     };
-    assert_eq!(
-        todo.counters.blocking_gates as usize,
-        rows.gates.values().filter(blocks).count(),
-        "{id}: gates"
-    );
+    let expected =
+        [unmet, todo.depends_on.iter().filter(gone).count(), rows.gates.values().filter(blocks).count()];
+    let held = [todo.counters.unmet, todo.counters.cancelled_deps, todo.counters.blocking_gates];
+    let same = held.iter().zip(expected).all(|(held, expected)| *held as usize == expected);
+    keeps(same, Promise::Counters, || {
+        format!("{id}: unmet, cancelled, gates are {expected:?}, it has {held:?}")
+    })?;
     let blocks = |effect: &&Effect| effect.is_unresolved() && effect.blocks.todos.contains(id);
     let effects: BTreeSet<EffectId> =
         rows.nouns.values().filter_map(Effect::of).filter(blocks).map(|effect| effect.effect_id).collect();
-    assert_eq!(todo.blocking_effects, effects, "{id}: effects");
-    assert!(effects.is_empty() || index(todo).ready.is_none(), "{id}: offered, and an effect blocks it");
-    if let Some(own) = &todo.ownership {
-        assert_eq!(todo.turn_id, Some(own.turn_id), "{id}: owned without its Turn");
-        assert!(todo.is_live(), "{id}: owned and ended");
-        let turn = &rows.turns[&own.turn_id];
-        assert_eq!((turn.own_id, &turn.agent_id, &turn.endpoint), (own.own_id, &own.agent_id, &own.endpoint));
-        let still = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
-        assert_eq!(own.frozen, still, "{id}: frozen exactly while held or unresolved");
-    }
-    assert!(todo.state == TodoState::Open || todo.ownership.is_none(), "{id}: owned while {:?}", todo.state);
+    let same = todo.blocking_effects == effects;
+    keeps(same, Promise::Counters, || format!("{id}: effects are {effects:?}"))?;
+    let offered = !effects.is_empty() && index(todo).ready.is_some();
+    keeps(!offered, Promise::Counters, || format!("{id}: offered, and an effect blocks it"))
+}
+
+fn owned(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
+    let id = &todo.todo_id;
+    let Some(own) = &todo.ownership else { return Ok(()) };
+    let turn = &rows.turns[&own.turn_id];
+    let same = todo.turn_id == Some(own.turn_id)
+        && (turn.own_id, &turn.agent_id, &turn.endpoint) == (own.own_id, &own.agent_id, &own.endpoint);
+    keeps(same, Promise::OneOwner, || format!("{id}: owned without its Turn"))?;
+    let open = todo.state == TodoState::Open;
+    keeps(open, Promise::OneOwner, || format!("{id}: owned while {:?}", todo.state))?;
+    let still = matches!(turn.state, TurnState::Held { .. } | TurnState::Unresolved { .. });
+    keeps(own.frozen == still, Promise::OneOwner, || format!("{id}: frozen exactly while held or unresolved"))
 }
 
 /// An effect names its own Todo among those it blocks, and is the only one of its key.
-fn effects(rows: &Rows) {
+fn effects(rows: &Rows) -> Result<(), Broken> {
     let mut keys = BTreeSet::new();
     for effect in rows.nouns.values().filter_map(Effect::of) {
-        assert!(effect.blocks.todos.contains(&effect.todo_id), "{}: its own Todo", effect.effect_id);
-        assert!(keys.insert((&effect.goal_id, &effect.key)), "{}: its key", effect.effect_id);
-        assert!(effect.stop_confirmed.is_none() || effect.stop_requested.is_some(), "{}", effect.effect_id);
+        let id = effect.effect_id;
+        let names = effect.blocks.todos.contains(&effect.todo_id);
+        keeps(names, Promise::Counters, || format!("{id}: its own Todo"))?;
+        let first = keys.insert((&effect.goal_id, &effect.key));
+        keeps(first, Promise::SameReceipt, || format!("{id}: its key"))?;
+        let asked = effect.stop_confirmed.is_none() || effect.stop_requested.is_some();
+        keeps(asked, Promise::NothingPast, || format!("{id}: stopped, and nobody asked"))?;
     }
+    Ok(())
 }
 
 /// What is true of a commit that settled something: nothing held it.
-pub(super) fn settled(before: &Rows, after: &Rows) {
+pub(super) fn settled(before: &Rows, after: &Rows) -> Result<(), Broken> {
     for turn in after.turns.values().filter(|turn| turn.state == TurnState::Settled) {
         if before.turns.get(&turn.turn_id).is_some_and(|turn| turn.state == TurnState::Settled) {
             continue;
         }
         let todo = &after.todos[turn.todo_id().unwrap()];
         let goal = &after.goals[&turn.goal_id];
-        let candidate = turn.candidate.as_ref().expect("a settled Turn has a result");
-        assert_eq!(todo.counters.blocking_gates + goal.goal_gates, 0, "settled past a blocking gate");
-        assert_eq!(
-            candidate.requirement_revision, todo.requirement_revision,
-            "settled past a moved requirement"
-        );
-        assert!(!todo.hold && todo.counters.unmet == 0, "settled past a pause or a dependency");
+        let past = |holds: bool, what: &str| {
+            keeps(holds, Promise::NothingPast, || format!("{} settled {what}", turn.turn_id))
+        };
+        let candidate = turn.candidate.as_ref();
+        let Some(candidate) = candidate else { return past(false, "without a result") };
+        past(todo.counters.blocking_gates + goal.goal_gates == 0, "past a blocking gate")?;
+        let same = candidate.requirement_revision == todo.requirement_revision;
+        past(same, "past a moved requirement")?;
+        past(!todo.hold && todo.counters.unmet == 0, "past a pause or a dependency")?;
         let completed = todo.is_done() && before.todos.get(&todo.todo_id).is_some_and(Todo::is_live);
-        assert!(!completed || todo.blocking_effects.is_empty(), "settled past an effect nobody knows of");
+        past(!completed || todo.blocking_effects.is_empty(), "past an effect nobody knows of")?;
         let looked = matches!(candidate.kind, ResultKind::LookChanged | ResultKind::LookUnchanged);
         let said = turn.verdict.as_ref().map(|verdict| verdict.outcome);
         let passed = matches!(
             said,
             Some(VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked)
         );
-        assert!(looked || passed, "settled without a verdict");
+        past(looked || passed, "without a verdict")?;
         let approved = turn
             .acceptance_gate
             .is_some_and(|gate| matches!(after.gates[&gate].state, GateState::Approved { .. }));
         let trusted = goal.unvalidated == Unvalidated::Trust || !todo.is_done();
-        assert!(said != Some(VerdictOutcome::Unchecked) || approved || trusted, "done, and nobody said so");
+        past(
+            said != Some(VerdictOutcome::Unchecked) || approved || trusted,
+            "and nobody said that it is done",
+        )?;
     }
+    Ok(())
 }
 
 /// What the meters hold beside slots is what counts of each Turn.
-pub(super) fn amounts(rows: &Rows, held: &BTreeMap<(MeterScope, Bucket), Amounts>) {
+pub(super) fn amounts(rows: &Rows, held: &BTreeMap<(MeterScope, Bucket), Amounts>) -> Result<(), Broken> {
     let mut expected: BTreeMap<(MeterScope, Bucket), Amounts> = BTreeMap::new();
     for turn in rows.turns.values() {
         let Some(spend) = &turn.spend else { continue };
@@ -137,21 +216,28 @@ pub(super) fn amounts(rows: &Rows, held: &BTreeMap<(MeterScope, Bucket), Amounts
             let sum = expected.entry((scope, turn.bucket)).or_default();
             *sum = sum.replacing(Amounts::default(), spend.counted);
         }
-        if !turn.is_terminal() {
-            let reserves = |dimension| {
-                spend.ceiling.of(dimension).is_none_or(|ceiling| spend.counted.of(dimension) >= ceiling)
-            };
-            assert!(Dimension::ALL.into_iter().all(reserves), "a live Turn reserves less than its ceiling");
-        }
+        let reserves = |dimension| {
+            spend.ceiling.of(dimension).is_none_or(|ceiling| spend.counted.of(dimension) >= ceiling)
+        };
+        let covered = turn.is_terminal() || Dimension::ALL.into_iter().all(reserves);
+        keeps(covered, Promise::Reservations, || format!("{} reserves less than it may use", turn.turn_id))?;
     }
     expected.retain(|_, sum| *sum != Amounts::default());
-    assert_eq!(*held, expected, "the meters differ from what counts of the Turns");
+    keeps(*held == expected, Promise::Reservations, || {
+        format!("the meters hold {held:?}, what counts of the Turns is {expected:?}")
+    })
 }
 
 /// What the meters hold is what the Turns reserved and spent.
-pub(super) fn meters(rows: &Rows, meters: &BTreeMap<(MeterScope, Bucket), u64>) {
-    let held = rows.turns.values().filter(|turn| turn.slot != Slot::Returned).count() as u64;
-    let of_goal = |scope: &MeterScope| matches!(scope, MeterScope::Goal(_));
-    let metered: u64 = meters.iter().filter(|((scope, _), _)| of_goal(scope)).map(|(_, slots)| slots).sum();
-    assert_eq!(held, metered, "the meter differs from the Turns' slots");
+pub(super) fn meters(rows: &Rows, meters: &BTreeMap<(MeterScope, Bucket), u64>) -> Result<(), Broken> {
+    let mut held: BTreeMap<(MeterScope, Bucket), u64> = BTreeMap::new();
+    for turn in rows.turns.values().filter(|turn| turn.slot != Slot::Returned) {
+        let of_agent = MeterScope::Agent(turn.goal_id.clone(), turn.agent_id.clone());
+        for scope in [MeterScope::Goal(turn.goal_id.clone()), of_agent] {
+            *held.entry((scope, turn.bucket)).or_default() += 1;
+        }
+    }
+    keeps(held == *meters, Promise::Reservations, || {
+        format!("the meters hold {meters:?}, the Turns' slots are {held:?}")
+    })
 }

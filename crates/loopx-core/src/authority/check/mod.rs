@@ -11,6 +11,8 @@ mod completions;
 mod decision;
 mod effect_table;
 mod effects;
+#[cfg(feature = "seeded")]
+mod explore;
 mod gates;
 mod goals;
 mod golden;

@@ -67,6 +67,24 @@ pub(super) fn attached(todo_id: &TodoId) -> Claim {
     Claim::attached(todo_id.clone())
 }
 
+/// What is known of an attempt before it is dispatched.
+pub(super) fn attempt() -> Attempt {
+    Attempt {
+        number: 0,
+        host: text("sh"),
+        host_version: None,
+        machine_id: Some(text(MACHINE)),
+        boot_id: None,
+        pid_namespace: None,
+        containment: Some(text("c1")),
+        guarantee: None,
+        dispatched_at: Timestamp::default(),
+        deadline_at: None,
+        tree: None,
+        end: None,
+    }
+}
+
 /// A verdict.
 pub(super) fn verdict(outcome: VerdictOutcome) -> Verdict {
     Verdict {
@@ -153,24 +171,10 @@ impl World {
 
     /// The receipt of such an attempt.
     pub(super) fn dispatched(&mut self, name: &str, owned: &Outcome) -> Result<Receipt> {
-        let attempt = Attempt {
-            number: 0,
-            host: text("sh"),
-            host_version: None,
-            machine_id: Some(text(MACHINE)),
-            boot_id: None,
-            pid_namespace: None,
-            containment: Some(text("c1")),
-            guarantee: None,
-            dispatched_at: Timestamp::default(),
-            deadline_at: None,
-            tree: None,
-            end: None,
-        };
         let step = Step::Dispatch {
             turn_id: owned.turn_id.unwrap(),
             own_id: owned.own_id.unwrap(),
-            attempt: Box::new(attempt),
+            attempt: Box::new(attempt()),
             wall_ms: Duration::from_mins(30),
         };
         self.step(agent(name), step)

@@ -135,10 +135,11 @@ impl World {
         self.check_fold();
         let now = self.now();
         let rows = self.ledger.rows();
-        invariants::rows(&rows, now);
-        invariants::settled(before, &rows);
-        invariants::meters(&rows, &self.ledger.meters());
-        invariants::amounts(&rows, &self.ledger.amounts());
+        let kept = invariants::rows(&rows, now)
+            .and_then(|()| invariants::settled(before, &rows))
+            .and_then(|()| invariants::meters(&rows, &self.ledger.meters()))
+            .and_then(|()| invariants::amounts(&rows, &self.ledger.amounts()));
+        kept.unwrap_or_else(|broken| panic!("{broken:?}"));
     }
 
     /// The rows that a command loads before it is decided.
@@ -318,7 +319,7 @@ impl World {
 
 /// A right that a world gives itself: it plays the drivers too.
 #[derive(Debug)]
-struct AnyTurn(TurnId);
+pub(super) struct AnyTurn(pub(super) TurnId);
 
 impl StepRight for AnyTurn {
     fn turn_id(&self) -> TurnId {

@@ -2,6 +2,8 @@
 //!
 //! Knows no rule. A write works on a copy, which takes the place of the state when its job succeeds.
 
+#[cfg(all(test, feature = "seeded"))]
+mod fork;
 mod tx;
 mod view;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, NewTodo, add};
 use crate::{
     error::Result,
-    kernel::{Context, Delta, Facts, Target, event_kinds},
+    kernel::{Context, Delta, Facts, Target, event_kinds, seeded},
     model::{
         Caps, Completion, Counters, Monitor, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake,
     },
@@ -210,7 +210,9 @@ fn forget_wake(todo: &mut Todo) {
 
 /// Tells those that wait for a Todo that it ended.
 fn ended(facts: &mut Facts, todo_id: &TodoId, unmet: i32, cancelled: i32, woken_at: Option<Timestamp>) {
-    facts.shift(Delta::Dependency { dep: todo_id.clone(), unmet, cancelled });
+    if !seeded!(LosesDependants) {
+        facts.shift(Delta::Dependency { dep: todo_id.clone(), unmet, cancelled });
+    }
     let target = Target::Todo(todo_id.clone());
     facts.shift(Delta::Wake { target, woken_at, lost: woken_at.is_none() });
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Wanted, asks, quota},
+    kernel::{Facts, Read, Wanted, asks, quota, seeded},
     model::{Cause, GateState, ResultKind, Turn, TurnId, TurnKind, TurnState, Unresolved, VerdictOutcome},
 };
 
@@ -104,10 +104,13 @@ fn of_result(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     let todo = facts.todo(todo_id)?.ok_or_else(|| Error::from(Code::Internal))?;
     let goal = facts.goal(&turn.goal_id)?.ok_or_else(|| Error::from(Code::Internal))?;
     let candidate = turn.candidate.as_ref();
-    if candidate.is_some_and(|candidate| candidate.requirement_revision != todo.requirement_revision) {
+    let moved =
+        candidate.is_some_and(|candidate| candidate.requirement_revision != todo.requirement_revision);
+    if moved && !seeded!(SettlesPastRequirements) {
         causes.insert(Cause::Requirement);
     }
-    if goal.goal_gates > 0 || !facts.todo_gates(todo_id)?.is_empty() {
+    let gated = goal.goal_gates > 0 || !facts.todo_gates(todo_id)?.is_empty();
+    if gated && !seeded!(SettlesPastGates) {
         causes.insert(Cause::Gate);
     }
     // Approved, the gate no longer blocks; denied, it ended this Turn in the same commit.

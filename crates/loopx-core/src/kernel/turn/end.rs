@@ -3,7 +3,7 @@
 use super::{Event, named};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Facts, Outcome, asks, claim, gate},
+    kernel::{Draft, Facts, Outcome, asks, claim, gate, seeded},
     model::{
         End, FailedBy, Ownership, ShortText, Slot, Stopped, Timestamp, Turn, TurnId, TurnState, Unresolved,
     },
@@ -23,6 +23,9 @@ pub(in crate::kernel) fn finish(
         End::Settled | End::Failed(FailedBy::Validate) | End::Fenced => Slot::Spent,
         End::Stopped(_) | End::Failed(FailedBy::Host(_)) => Slot::Returned,
     };
+    if slot == Slot::Spent && seeded!(EndsTwice) {
+        draft.emit(Event::Ended { turn_id, end, slot, note: note.clone(), repair })?;
+    }
     draft.emit(Event::Ended { turn_id, end, slot, note, repair })?;
     gate::retract(draft, turn_id)
 }

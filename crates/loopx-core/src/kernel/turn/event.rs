@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Context, Facts, event_kinds, quota},
+    kernel::{Context, Facts, event_kinds, quota, seeded},
     model::{
         Attempt, AttemptEnd, Candidate, Digest, End, Guarantee, HostFailure, LastEnd, Ownership, ShortText,
         Slot, StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
@@ -328,7 +328,7 @@ fn ended(
     turn.ended_at = Some(context.at);
     close_attempt(turn, context.at, None);
     let ended = turn.clone();
-    if slot == Slot::Returned {
+    if slot == Slot::Returned && !seeded!(KeepsReservations) {
         quota::shift(facts, &ended, -1);
     }
     quota::ended(facts, turn_id)?;

@@ -1,0 +1,319 @@
+//! Owns when two states are one: what the rules can tell apart, and nothing else.
+//!
+//! Invariant: every field of a row is named here, so that a new one is looked at. What is left out has its reason:
+//! * minted ids are renamed by the order in which they are met, as no rule looks into one;
+//! * a moment counts by how far off it is, and all that has passed is one, as rules only ask whether it has;
+//! * revisions, epochs and numbers of Turns count by whether they are equal where a rule compares them, and not by how
+//!   far they have come: no rule does more with them than to write them on;
+//! * what has ended is left out but for what it leaves behind: the meters, and how the last Turn of a Todo ended;
+//! * texts and what a scope never changes are the same in all states of a scope.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{action::limits, node::Node};
+use crate::{kernel::Rows, model::*};
+
+/// The name of a class of equal states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key(u64, u64);
+
+/// How long after its deadline an attempt still counts.
+const GRACE_MS: i64 = crate::kernel::GRACE.as_ms().cast_signed();
+
+/// Takes the key of a state.
+pub(super) fn key(node: &Node, rows: &Rows) -> Key {
+    let incarnation = node.incarnation();
+    let mut ink = Ink { bytes: Vec::with_capacity(512), now: node.now(), incarnation };
+    rows.goals.values().for_each(|goal| ink.goal(goal));
+    rows.agents.values().for_each(|agent| ink.agent(agent));
+    for todo in rows.todos.values() {
+        ink.todo(rows, todo);
+    }
+    for gate in rows.gates.values() {
+        ink.gate(rows, gate);
+    }
+    ink.meters(node, rows);
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(salt);
+        hasher.write(&ink.bytes);
+        hasher.finish()
+    };
+    Key(half(0), half(1))
+}
+
+/// What a key is written with.
+struct Ink {
+    bytes: Vec<u8>,
+    now: Timestamp,
+    incarnation: IncarnationId,
+}
+
+impl Hasher for Ink {
+    fn finish(&self) -> u64 {
+        0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+impl Ink {
+    fn put(&mut self, what: impl Hash) {
+        what.hash(self);
+    }
+
+    /// How far off a moment is; all that is further back than `past_ms` is one.
+    fn off(&mut self, at: Timestamp, past_ms: i64) {
+        let off = at.as_ms() - self.now.as_ms();
+        self.put(off.max(-past_ms));
+    }
+
+    fn goal(&mut self, goal: &Goal) {
+        let Goal {
+            goal_id: _,
+            instance: _,
+            objective: _,
+            acceptance: _,
+            non_goals: _,
+            boundary: _,
+            stop_conditions: _,
+            validators: _,
+            authority_sources: _,
+            origin: _,
+            workspace: _,
+            unvalidated: _,
+            limit: _,
+            currency: _,
+            ceiling: _,
+            state,
+            revision: _,
+            next_todo: _,
+            goal_gates,
+            started_at: _,
+            started_by: _,
+        } = goal;
+        match state {
+            GoalState::Active => self.put(0_u8),
+            GoalState::Stopped => self.put(1_u8),
+            GoalState::Closed { .. } => self.put(2_u8),
+        }
+        self.put(goal_gates);
+    }
+
+    fn agent(&mut self, agent: &Agent) {
+        let Agent {
+            goal_id: _,
+            agent_id: _,
+            capabilities: _,
+            limit: _,
+            ceiling: _,
+            looked_last,
+            registered_at: _,
+            retired_at,
+        } = agent;
+        self.put((looked_last, retired_at.is_some()));
+    }
+
+    fn todo(&mut self, rows: &Rows, todo: &Todo) {
+        let Todo {
+            todo_id: _,
+            title: _,
+            kind: _,
+            priority: _,
+            depends_on,
+            requires: _,
+            excluded_agents: _,
+            validators: _,
+            monitor,
+            reviews: _,
+            coordinates: _,
+            ceiling: _,
+            // No scope has effects.
+            blocking_effects: _,
+            hold,
+            origin: _,
+            made_by: _,
+            made_at: _,
+            state,
+            revision: _,
+            requirement_revision: _,
+            epoch: _,
+            owned_by_another: _,
+            turn_no: _,
+            reserved,
+            // Only names the refusal of what is refused.
+            last_own_id: _,
+            ownership,
+            turn_id,
+            last_end,
+            counters,
+        } = todo;
+        self.put((depends_on.len(), hold));
+        if let Some(monitor) = monitor {
+            self.put(monitor.looked_at.is_some());
+            monitor.looked_at.into_iter().for_each(|at| self.off(at.plus(monitor.every_ms), 0));
+        }
+        self.state(state);
+        if let Some(reserved) = reserved.as_ref().filter(|reserved| reserved.until > self.now) {
+            self.put(&reserved.agent_id.as_str());
+            self.off(reserved.until, 0);
+        }
+        self.put(ownership.is_some());
+        if let Some(own) = ownership {
+            self.ownership(own);
+        }
+        let repair = last_end.as_ref().is_some_and(|end| end.repair);
+        // Who worked last matters to whoever reviews.
+        let reviewed = rows.todos.values().any(|other| other.reviews.as_ref() == Some(&todo.todo_id));
+        let author = todo.author().filter(|_| reviewed).map(AgentId::as_str);
+        self.put((repair, author));
+        let Counters { unmet, cancelled_deps, blocking_gates, woken_at, wake_lost } = counters;
+        self.put((unmet, cancelled_deps, blocking_gates, woken_at.is_some(), wake_lost));
+        self.put(turn_id.is_some());
+        if let Some(turn_id) = turn_id {
+            self.turn(rows, &rows.turns[turn_id], todo);
+        }
+    }
+
+    fn state(&mut self, state: &TodoState) {
+        match state {
+            TodoState::Open => self.put(0_u8),
+            TodoState::Deferred { wake: Wake::After(at) } => {
+                self.put(1_u8);
+                self.off(*at, 0);
+            }
+            TodoState::Deferred { wake: Wake::TodoDone(id) } => self.put((2_u8, id.number())),
+            // No scope has more than one gate to wait for.
+            TodoState::Deferred { wake: Wake::Gate(_) } => self.put(3_u8),
+            TodoState::Blocked { .. } => self.put(4_u8),
+            TodoState::Done { .. } => self.put(5_u8),
+            TodoState::Cancelled { .. } => self.put(6_u8),
+        }
+    }
+
+    fn ownership(&mut self, own: &Ownership) {
+        let Ownership {
+            own_id: _,
+            agent_id,
+            endpoint,
+            acquired_at: _,
+            expires_at,
+            ttl_ms: _,
+            frozen,
+            turn_id: _,
+            workspace: _,
+            scopes: _,
+        } = own;
+        self.put((agent_id.as_str(), endpoint.as_str(), frozen));
+        self.off(*expires_at, 0);
+    }
+
+    fn turn(&mut self, rows: &Rows, turn: &Turn, todo: &Todo) {
+        let Turn {
+            turn_id: _,
+            goal_id: _,
+            turn_key: _,
+            kind: _,
+            agent_id,
+            endpoint,
+            own_id: _,
+            executor,
+            incarnation,
+            epoch: _,
+            turn_no: _,
+            machine_id: _,
+            workspace: _,
+            admitted_at: _,
+            decision: _,
+            requirement_revision,
+            bucket,
+            slot,
+            // No scope limits anything but Turns, and none measures anything.
+            spend: _,
+            state,
+            attempts,
+            candidate,
+            verdict,
+            moved,
+            stop_wish,
+            acceptance_gate,
+            ended_at: _,
+        } = turn;
+        self.put((agent_id.as_str(), endpoint.as_str(), executor, *incarnation == self.incarnation));
+        self.put((*requirement_revision == todo.requirement_revision, slot, moved, stop_wish.is_some()));
+        if !limits(rows).is_empty() {
+            self.put(bucket.number() - Bucket::of(self.now).number());
+        }
+        match state {
+            TurnState::Admitted => self.put(0_u8),
+            TurnState::Dispatched => self.put(1_u8),
+            TurnState::Candidate => self.put(2_u8),
+            TurnState::Held { tree_busy } => self.put((3_u8, tree_busy)),
+            TurnState::Unresolved { why, executor_gone } => self.put((4_u8, why, executor_gone)),
+            TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
+                self.put(5_u8)
+            }
+        }
+        self.put(attempts.len());
+        if let Some(last) = attempts.last().filter(|_| turn.is_driven()) {
+            let failed = last.end.as_ref().map(|end| end.failure.is_some());
+            self.put(failed);
+            last.deadline_at.into_iter().for_each(|at| self.off(at, GRACE_MS));
+        }
+        if let Some(candidate) = candidate {
+            let same = candidate.requirement_revision == todo.requirement_revision;
+            self.put((candidate.kind, candidate.digest.as_bytes(), same, candidate.goes_on));
+        }
+        self.put(verdict.as_ref().map(|verdict| verdict.outcome));
+        let gate = acceptance_gate.and_then(|gate_id| rows.gates.get(&gate_id));
+        self.put(gate.map(|gate| gate.state.as_str()));
+    }
+
+    fn gate(&mut self, rows: &Rows, gate: &Gate) {
+        let Gate {
+            gate_id: _,
+            goal_id: _,
+            kind,
+            question: _,
+            options: _,
+            blocks,
+            scope,
+            standing_until,
+            accepts,
+            opened_by: _,
+            opened_at: _,
+            state,
+            revision: _,
+        } = gate;
+        let asked = accepts.is_some_and(|turn_id| rows.turns[&turn_id].is_terminal());
+        let approves = matches!(state, GateState::Approved { .. }) && scope.is_some();
+        // The rest of what was answered, or taken back, blocks nothing and is asked for by nothing.
+        if asked || !(gate.is_blocking() || approves) {
+            return;
+        }
+        self.put((kind, state.as_str(), accepts.is_some()));
+        match blocks {
+            Blocks::Goal => self.put(0_u8),
+            Blocks::Todos(ids) => ids.iter().for_each(|id| self.put(id.number())),
+        }
+        self.put(scope);
+        standing_until.iter().for_each(|at| self.off(*at, 0));
+    }
+
+    /// What is left of each budget, and where in its bucket the moment is.
+    fn meters(&mut self, node: &Node, rows: &Rows) {
+        let meters = node.ledger.meters();
+        for (scope, limit) in limits(rows) {
+            let since = Bucket::window_start(self.now, limit.window_ms);
+            for ((_, bucket), slots) in
+                meters.iter().filter(|((held, bucket), _)| *held == scope && *bucket >= since)
+            {
+                self.put((bucket.number() - since.number(), slots));
+                self.off(bucket.leaves(limit.window_ms), 0);
+            }
+            self.put(u8::MAX);
+        }
+    }
+}

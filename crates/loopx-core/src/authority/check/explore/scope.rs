@@ -1,0 +1,123 @@
+//! Owns the scopes: small worlds, each with the moves that are tried in it.
+
+use super::{
+    action::{Action, Driver, GateVerb, GoalVerb, Owner, TodoVerb, TurnVerb},
+    node::{Node, Seat},
+};
+use crate::{
+    authority::check::world::{text, validator},
+    kernel::{AgentCommand, Command, GoalCommand, NewGoal, NewTodo, QuotaCommand, Rows, TodoCommand},
+    model::*,
+};
+
+/// A small world.
+pub(super) struct Scope {
+    pub(super) name: &'static str,
+    /// How many moves from the start are looked at.
+    pub(super) depth: usize,
+    /// How many states are there at least.
+    pub(super) floor: usize,
+    /// Who acts for agents, through which endpoint.
+    pub(super) seats: &'static [Seat],
+    /// What the Goal proves its Todos with: a validator, or a person.
+    pub(super) proved: bool,
+    /// How many Turns the Goal may have in a day.
+    pub(super) turns: Option<u32>,
+    /// Its Todos.
+    pub(super) todos: &'static [fn(&mut NewTodo)],
+    pub(super) executors: &'static [Executor],
+    pub(super) owners: &'static [Owner],
+    pub(super) drivers: &'static [Driver],
+    pub(super) todo_verbs: &'static [TodoVerb],
+    pub(super) turn_verbs: &'static [TurnVerb],
+    /// The gates that a person opens, on the first Todo or on the Goal.
+    pub(super) opens: &'static [(GateKind, Option<u32>)],
+    pub(super) gate_verbs: &'static [GateVerb],
+    pub(super) goal_verbs: &'static [GoalVerb],
+}
+
+/// A scope in which nothing is done.
+pub(super) const STILL: Scope = Scope {
+    name: "",
+    depth: 6,
+    floor: 0,
+    seats: &["a@a.cli", "b@b.cli"],
+    proved: true,
+    turns: None,
+    todos: &[|_| {}],
+    executors: &[Executor::Attached],
+    owners: &[],
+    drivers: &[],
+    todo_verbs: &[],
+    turn_verbs: &[],
+    opens: &[],
+    gate_verbs: &[],
+    goal_verbs: &[],
+};
+
+impl Scope {
+    /// Its first state.
+    pub(super) fn start(&self) -> Node {
+        let mut node = Node::founded();
+        let mut new = NewGoal::wanting(text("ship it"));
+        if self.proved {
+            new.validators = vec![validator()];
+        }
+        node.user(Command::Goal(GoalCommand::Start(Box::new(new)))).unwrap();
+        for name in ["a", "b"] {
+            let add = AgentCommand::Add { agent_id: text(name), capabilities: [].into() };
+            node.user(Command::Agent(add)).unwrap();
+        }
+        if let Some(turns) = self.turns {
+            let limit = Some(Limit::of_turns(turns, Duration::from_mins(24 * 60)));
+            node.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit })).unwrap();
+        }
+        for change in self.todos {
+            let mut new = NewTodo::titled(text("work"), TodoKind::Advance);
+            change(&mut new);
+            node.user(Command::Todo(TodoCommand::Add(Box::new(new)))).unwrap();
+        }
+        node
+    }
+
+    /// What validators say of what is good.
+    pub(super) fn passes(&self) -> VerdictOutcome {
+        if self.proved { VerdictOutcome::Passed } else { VerdictOutcome::Unchecked }
+    }
+
+    /// Every move that is tried in a state.
+    pub(super) fn offers(&self, node: &Node, rows: &Rows) -> Vec<Action> {
+        let mut offers = Vec::new();
+        for todo in rows.todos.values() {
+            let number = todo.todo_id.number();
+            for executor in self.executors {
+                offers.extend(self.seats.iter().map(|seat| Action::Claim(seat, number, *executor)));
+            }
+            if todo.ownership.is_some() {
+                offers.extend(self.owners.iter().map(|what| Action::Own(number, *what)));
+            }
+            if todo.turn_id.is_some() {
+                offers.extend(self.drivers.iter().map(|what| Action::Drive(number, *what)));
+                offers.extend(self.turn_verbs.iter().map(|verb| Action::Turn(number, *verb)));
+            }
+            offers.extend(self.todo_verbs.iter().map(|verb| Action::Todo(number, *verb)));
+        }
+        // One gate of a kind stands at a time, so that the states are finite.
+        let stands = |kind: GateKind, of: Option<u32>| {
+            rows.gates.values().any(|gate| {
+                let same = matches!(gate.blocks, Blocks::Goal) == of.is_none();
+                gate.is_blocking() && gate.kind == kind && same && gate.accepts.is_none()
+            })
+        };
+        let opens = self.opens.iter().filter(|(kind, of)| !stands(*kind, *of));
+        offers.extend(opens.map(|(kind, of)| Action::Open(*kind, *of)));
+        for (place, gate) in rows.gates.values().enumerate() {
+            if gate.is_blocking() || place + 1 == rows.gates.len() {
+                offers.extend(self.gate_verbs.iter().map(|verb| Action::Gate(place, *verb)));
+            }
+        }
+        offers.extend(self.goal_verbs.iter().map(|verb| Action::Goal(*verb)));
+        offers.extend(node.next_moment().map(|_| Action::Pass));
+        offers
+    }
+}

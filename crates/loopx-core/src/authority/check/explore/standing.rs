@@ -1,0 +1,190 @@
+//! Owns what is checked of every state that is found: what is stale writes nothing, what was said is said again, and
+//! `next` obliges to nothing that is refused.
+
+use super::{
+    super::invariants::{Broken, Promise, keeps},
+    action::{Driver, Owner, Token, seat_of},
+    node::{Drivers, Node, Seat, Sight},
+    step::{Checked, all, conflicting, refused},
+};
+use crate::{
+    authority::check::world::user,
+    error::{Code, Result},
+    kernel::{
+        Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, UnresolvedBy,
+    },
+    model::*,
+};
+
+/// How an owner comes too late: by a door, with a result, with what was said of one.
+const LATE: [Owner; 3] =
+    [Owner::Renew, Owner::Result(ResultKind::ValidatedCompletion), Owner::Verdict(VerdictOutcome::Passed)];
+
+/// How a driver does.
+const LATE_DRIVER: [Driver; 5] = [
+    Driver::Dispatch,
+    Driver::Crashed { retry: true },
+    Driver::Lose { gone: true },
+    Driver::RecoverAgain,
+    Driver::RecoverResult,
+];
+
+/// Checks a state.
+pub(super) fn check(node: &Node, rows: &Rows, seats: &[Seat]) -> Checked<()> {
+    let mut fork = node.fork();
+    all([conflicting(&fork), stale_tokens(&mut fork, rows, seats), stale_revisions(&mut fork, rows)])?;
+    for seat in seats {
+        for sight in sights(rows, seat) {
+            all([next_is_admitted(node, rows, seat, &sight)])?;
+        }
+    }
+    Ok(())
+}
+
+/// Nothing that was refused before a check may have been written, and nothing may be accepted.
+fn must_refuse(
+    node: &mut Node,
+    what: impl std::fmt::Debug,
+    ask: impl FnOnce(&mut Node) -> Result<Receipt>,
+) -> Result<(), Broken> {
+    let version = node.ledger.version();
+    match ask(node) {
+        Err(error) => refused(node, version, &error),
+        Ok(receipt) => keeps(false, Promise::StaleWritesNothing, || format!("{what:?}: {receipt:?}")),
+    }
+}
+
+/// The token of the last Turn of each Todo that ended, and that of each owner in other hands.
+fn stale_tokens(fork: &mut Node, rows: &Rows, seats: &[Seat]) -> Result<(), Broken> {
+    for todo in rows.todos.values() {
+        let of_todo = |turn: &&Turn| turn.todo_id() == Some(&todo.todo_id) && turn.is_terminal();
+        if let Some(ended) = rows.turns.values().rfind(of_todo) {
+            let token = Token {
+                seat: format!("{}@{}", ended.agent_id, ended.endpoint),
+                todo_id: todo.todo_id.clone(),
+                turn_id: ended.turn_id,
+                own_id: ended.own_id,
+            };
+            // What it would do to its own Turn, and to the one that took its place.
+            let turns = [Some(ended.turn_id), todo.turn_id];
+            for turn_id in turns.into_iter().flatten() {
+                let token = Token { turn_id, ..token.clone() };
+                for what in LATE {
+                    must_refuse(fork, ("ended", &token, what), |fork| fork.use_token(&token, what))?;
+                }
+                let turn = Turn { turn_id, ..ended.clone() };
+                for what in LATE_DRIVER.into_iter().filter(|_| ended.is_driven()) {
+                    must_refuse(fork, ("ended", turn_id, what), |fork| fork.drive_turn(&turn, what))?;
+                }
+            }
+        }
+        let Some(own) = &todo.ownership else { continue };
+        let stranger = seats.iter().find(|seat| **seat != seat_of(own));
+        if let Some(stranger) = stranger {
+            let token = Token { seat: (*stranger).to_owned(), ..Token::of(todo.todo_id.number(), own) };
+            for what in LATE {
+                must_refuse(fork, ("of another", &token, what), |fork| fork.use_token(&token, what))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a person read before the last write is no ground for another.
+fn stale_revisions(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
+    let goal = rows.goals.values().next().map(|goal| goal.revision);
+    let mut stale = vec![(
+        Command::Goal(GoalCommand::Stop),
+        Expected { goal: goal.map(|is| is - 1), ..Expected::default() },
+    )];
+    for todo in rows.todos.values() {
+        let todo_id = todo.todo_id.clone();
+        let todos = [(todo_id.clone(), todo.revision - 1)].into();
+        let hold = if todo.hold { TodoCommand::Unhold { todo_id } } else { TodoCommand::Hold { todo_id } };
+        stale.push((Command::Todo(hold), Expected { todos, ..Expected::default() }));
+    }
+    if let Some(gate) = rows.gates.values().find(|gate| gate.is_blocking()) {
+        let expected = Expected { gate: Some((gate.gate_id, gate.revision - 1)), ..Expected::default() };
+        stale.push((Command::Gate(GateCommand::Withdraw { gate_id: gate.gate_id }), expected));
+    }
+    for (command, expected) in stale {
+        let operation = Operation { expected, ..fork.operation(user(), Input::Command(command)) };
+        must_refuse(fork, &operation, |fork| fork.give(&operation))?;
+    }
+    Ok(())
+}
+
+/// How an agent may ask: with its token or without, here or elsewhere, with drivers that live, are gone, or unknown.
+fn sights(rows: &Rows, seat: &str) -> Vec<Sight> {
+    let own = token(rows, seat).map(|own| own.own_id);
+    let mut sights = vec![Sight::default()];
+    if own.is_some() {
+        sights.push(Sight { own_id: own, ..Sight::default() });
+    }
+    if rows.turns.values().any(|turn| turn.is_driven() && !turn.is_terminal()) {
+        for drivers in [Drivers::Unknown, Drivers::Alive, Drivers::Gone] {
+            sights.push(Sight { own_id: None, here: true, drivers });
+        }
+    }
+    sights
+}
+
+/// The ownership of an agent that came by itself.
+pub(super) fn token<'r>(rows: &'r Rows, seat: &str) -> Option<&'r Ownership> {
+    let mut own = rows.todos.values().filter_map(|todo| todo.ownership.as_ref()).filter(|own| {
+        seat_of(own) == seat && rows.turns[&own.turn_id].executor == Executor::Attached && !own.frozen
+    });
+    own.next()
+}
+
+/// What `next` obliges to is tried, and must be taken.
+fn next_is_admitted(node: &Node, rows: &Rows, seat: Seat, sight: &Sight) -> Result<(), Broken> {
+    let decided = match node.next(rows, seat, sight) {
+        Ok(decided) => decided,
+        Err(error) => return keeps(error.code() != Code::Internal, Promise::Total, || format!("{error:?}")),
+    };
+    let Decided { action, obligation, .. } = &decided;
+    let works = matches!(action, Action::Run { .. } | Action::Repair { .. } | Action::Reconcile { .. });
+    keeps(works == obligation.must_attempt_work, Promise::NextIsAdmitted, || format!("{decided:?}"))?;
+    if !works {
+        return Ok(());
+    }
+    let mut fork = node.fork();
+    let taken = match action {
+        Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
+            let answer = fork.claim(seat, todo_id.number(), Executor::Attached);
+            answer.is_ok_and(|receipt| receipt.negative().is_none())
+        }
+        Action::Run { todo_id, .. } => {
+            let own = rows.todos[todo_id].ownership.as_ref();
+            own.is_some_and(|own| fork.use_token(&Token::of(todo_id.number(), own), Owner::Renew).is_ok())
+        }
+        // One of the ways out of it is open, or has its time.
+        Action::Reconcile { of: UnresolvedBy::Effect(id), .. } => unreachable!("no scope has effects: {id}"),
+        Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
+            let turn = &rows.turns[turn_id];
+            let ways = [
+                Driver::Prove { gone: true },
+                Driver::RecoverNothing,
+                Driver::RecoverAgain,
+                Driver::RecoverResult,
+                Driver::Crashed { retry: true },
+                Driver::Dispatch,
+            ];
+            ways.into_iter().any(|way| node.fork().drive_turn(turn, way).is_ok())
+                || fork
+                    .use_token(
+                        &Token {
+                            seat: format!("{}@{}", turn.agent_id, turn.endpoint),
+                            todo_id: turn.todo_id().unwrap().clone(),
+                            turn_id: *turn_id,
+                            own_id: turn.own_id,
+                        },
+                        Owner::Verdict(VerdictOutcome::Passed),
+                    )
+                    .is_ok()
+        }
+        Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => true,
+    };
+    keeps(taken, Promise::NextIsAdmitted, || format!("{seat} {sight:?}: {decided:?}, and it is refused"))
+}
