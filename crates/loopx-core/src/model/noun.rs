@@ -32,7 +32,7 @@ pub trait OneNoun: Sized {
 }
 
 macro_rules! nouns {
-    ($($(#[$doc:meta])* $Row:ident $Id:ident $text:literal { $id:ident, open: $open:expr };)*) => {
+    ($($(#[$doc:meta])* $Row:ident $Id:ident $text:literal { $id:ident, open: $open:expr, name: $name:expr };)*) => {
         /// What a noun beside a Goal's plan is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum NounKind { $($(#[$doc])* $Row,)* }
@@ -85,6 +85,11 @@ macro_rules! nouns {
                 match self { $(Self::$Row(row) => Option::from(&row.todo_id),)* }
             }
 
+            /// What names it among those of its kind in its Goal, where something beside its id does.
+            pub fn name(&self) -> Option<&str> {
+                match self { $(Self::$Row(row) => { let name: fn(&$Row) -> Option<&str> = $name; name(row) })* }
+            }
+
             /// Whether it still waits for something.
             pub fn is_open(&self) -> bool {
                 match self { $(Self::$Row(row) => { let open: fn(&$Row) -> bool = $open; open(row) })* }
@@ -118,7 +123,7 @@ macro_rules! nouns {
 
 nouns! {
     /// A change outside LoopX.
-    Effect EffectId "effect" { effect_id, open: Effect::is_open };
+    Effect EffectId "effect" { effect_id, open: Effect::is_open, name: |effect| Some(effect.key.as_str()) };
     /// A person's judgement of a run or a way of working.
-    Reward RewardId "reward" { reward_id, open: |_| false };
+    Reward RewardId "reward" { reward_id, open: |_| false, name: |_| None };
 }

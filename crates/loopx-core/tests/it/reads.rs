@@ -33,7 +33,7 @@ const READS: &[&[&str]] = &[
     &["check"],
     &["metrics"],
     &["quota", "show"],
-    &["quota", "show", "--csv", "--by", "agent"],
+    &["quota", "show", "--csv", "agent"],
     &["metrics", "--goal", "ship-it", "--window", "1h"],
     &["token", "list"],
     &["reward", "list"],

@@ -64,12 +64,13 @@ impl Table<'_> {
         let holds = [
             false,
             own.iter().any(|turn| self.at_work(turn)),
-            own.iter().any(|turn| self.may_be_looked_into(turn)),
+            own.iter().any(|turn| self.may_be_looked_into(turn)) || self.may_be_read_back(),
             self.goal.state == GoalState::Stopped,
             self.gates().any(|gate| gate.blocks == Blocks::Goal),
-            !self.has_slot(None) && !takeable,
+            (!self.has_slot(None) || reasons.values().any(|reason| *reason == "claimable")) && !takeable,
             takeable,
-            reasons.values().any(|reason| *reason == "peer") && !freed,
+            (reasons.values().any(|reason| *reason == "peer") || left.iter().any(|todo| self.in_hand(todo)))
+                && !freed,
             freed,
             left.iter().all(|todo| todo.kind == TodoKind::Monitor),
             true,
@@ -142,6 +143,79 @@ impl Table<'_> {
         can && !self.asker.tried.contains(&turn.turn_id)
     }
 
+    /// The effects of which nobody knows what became.
+    fn effects(&self) -> impl Iterator<Item = &Effect> {
+        let open = |effect: &&Effect| {
+            matches!(effect.state, EffectState::Intended | EffectState::Dispatched | EffectState::Unknown)
+        };
+        let ours = self.rows.nouns.values().filter(|noun| *noun.goal_id() == self.goal.goal_id);
+        ours.filter_map(Effect::of).filter(open)
+    }
+
+    /// Whether an effect of the asker's own may have happened, and was not read back as it stands.
+    fn may_be_read_back(&self) -> bool {
+        self.effects().any(|effect| {
+            let by = effect.by.agent().is_some_and(|(by, _)| by == self.asker.viewer.agent_id);
+            by && effect.state != EffectState::Intended && effect.tried != Some(effect.revision)
+        })
+    }
+
+    /// Whether a Todo waits for an effect whose own Todo somebody is at work on.
+    fn in_hand(&self, todo: &Todo) -> bool {
+        let first = self
+            .effects()
+            .filter(|effect| effect.blocks.todos.contains(&todo.todo_id))
+            .min_by_key(|effect| effect.effect_id);
+        let unresolved =
+            todo.turn_id.is_some_and(|id| matches!(self.rows.turns[&id].state, TurnState::Unresolved { .. }));
+        let own = first.and_then(|effect| self.rows.todos[&effect.todo_id].ownership.as_ref());
+        self.reason(todo) == "unresolved"
+            && !unresolved
+            && own.is_some_and(|own| !own.frozen && self.runs_on(own))
+    }
+
+    /// Whether every limit leaves what one attempt may use, once a claim of this Todo has ended what ran out.
+    fn has_amounts(&self, claimed: Option<&TodoId>, ran_out: &dyn Fn(&Turn) -> bool) -> bool {
+        let agent_id = self.asker.viewer.agent_id;
+        let agent = &self.rows.agents[&(self.goal.goal_id.clone(), agent_id.clone())];
+        let todo = claimed.map(|id| &self.rows.todos[id]);
+        let limits: Vec<_> = [(self.goal.limit, None), (agent.limit, Some(agent_id))]
+            .into_iter()
+            .filter_map(|(l, w)| Some((l?, w)))
+            .collect();
+        Dimension::ALL.into_iter().all(|dimension| {
+            let said = [todo.map(|todo| todo.ceiling), Some(agent.ceiling), Some(self.goal.ceiling)];
+            let said = said.into_iter().flatten().find_map(|caps| caps.of(dimension));
+            let mut left = Vec::new();
+            for (limit, whose) in &limits {
+                let Some(most) = limit.caps().of(dimension) else { continue };
+                let since = Bucket::window_start(self.terms.now, limit.window_ms);
+                let counts = |turn: &&Turn| {
+                    turn.goal_id == self.goal.goal_id
+                        && whose.is_none_or(|agent| turn.agent_id == *agent)
+                        && turn.bucket >= since
+                };
+                let (mut used, mut slots) = (0, 0);
+                for turn in self.rows.turns.values().filter(counts) {
+                    let gone = ran_out(turn);
+                    let gives_back = !turn.is_driven() || turn.attempts.is_empty();
+                    slots += u64::from(turn.slot != Slot::Returned && !(gone && gives_back));
+                    let Some(spend) = &turn.spend else { continue };
+                    let at_end = spend.measured(dimension).unwrap_or_else(|| {
+                        spend.ceiling.of(dimension).unwrap_or(0) * turn.attempts.len() as u64
+                    });
+                    used += if gone { at_end } else { spend.counted.of(dimension) };
+                }
+                let turns = limit.turns.map_or(4, |turns| u64::from(turns).saturating_sub(slots)).max(1);
+                left.push((most.saturating_sub(used), turns));
+            }
+            let share = left.iter().map(|(left, turns)| left / turns).min();
+            let Some(needed) = said.or(share) else { return true };
+            left.iter().all(|(left, _)| *left > 0 && needed <= *left)
+                && (said.is_some() || needed > 0 || left.is_empty())
+        })
+    }
+
     /// Whether every limit leaves a slot, once a claim of this Todo has ended what ran out.
     fn has_slot(&self, claimed: Option<&TodoId>) -> bool {
         let agent_id = self.asker.viewer.agent_id;
@@ -154,6 +228,15 @@ impl Table<'_> {
                 && ran_out
                 && gives_back
         };
+        let gone = |turn: &Turn| {
+            let at_work =
+                matches!(turn.state, TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate);
+            let its = claimed.is_some_and(|id| turn.agent_id == *agent_id || turn.todo_id() == Some(id));
+            its && turn.goal_id == self.goal.goal_id && at_work && !self.executes(turn)
+        };
+        if !self.has_amounts(claimed, &gone) {
+            return false;
+        }
         let agent = &self.rows.agents[&(self.goal.goal_id.clone(), agent_id.clone())];
         let of_goal = self.goal.limit.map(|limit| (limit, None));
         let of_agent = agent.limit.map(|limit| (limit, Some(agent_id)));
@@ -179,6 +262,7 @@ impl Table<'_> {
             ("user", self.is_persons(todo)),
             ("time", self.comes_later(todo)),
             ("unresolved", turn.is_some_and(|turn| matches!(turn.state, TurnState::Unresolved { .. }))),
+            ("unresolved", self.effects().any(|effect| effect.blocks.todos.contains(&todo.todo_id))),
             ("held", turn.is_some_and(|turn| matches!(turn.state, TurnState::Held { .. }))),
             ("mine", turn.is_some_and(|turn| self.is_mine(turn))),
             ("peer", self.is_kept(todo, turn)),

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{Action, ClaimCommand, Command, Outcome, QuotaCommand},
+    kernel::{Action, ClaimCommand, Command, Outcome, QuotaCommand, TurnCommand},
     model::*,
 };
 
@@ -74,7 +74,8 @@ fn an_admission_reserves_its_ceiling_for_each_attempt_it_may_have() {
     let hosted = world.hosted("b", &two).unwrap();
     assert_eq!((world.spend(&hosted).counted.tokens, world.metered()), (300, 400));
     // What never ran has used nothing.
-    world.let_go("b", &hosted);
+    let stop = TurnCommand::Stop { turn_id: hosted.turn_id.unwrap(), own_id: None, reason: None };
+    world.user(Command::Turn(stop)).unwrap();
     assert_eq!(world.metered(), 100);
 }
 
@@ -87,6 +88,9 @@ fn a_ceiling_is_the_todos_else_the_agents_else_the_goals_else_a_share_of_what_is
         let owned = world.claim("a", todo).unwrap();
         let ceiling = world.spend(&owned).ceiling.tokens.unwrap();
         world.let_go("a", &owned);
+        // An attached agent that told nothing counts at its ceiling, until a person takes that back.
+        let void = QuotaCommand::Void { turn_id: owned.turn_id.unwrap(), reason: text("a test") };
+        world.user(Command::Quota(void)).unwrap();
         ceiling
     };
     // Nobody said: a fourth of what is left, or as many Turns as are.
@@ -136,7 +140,7 @@ fn what_is_too_little_to_share_out_asks_for_a_ceiling() {
     let next = world.next("a", None).unwrap();
     let Action::AskUser { asks } = &next.action else { panic!("{next:?}") };
     assert_eq!((next.rule, asks[0].why), (6, "ceiling_required"));
-    assert_eq!(asks[0].command, "quota set --goal g --ceiling-tokens N");
+    assert_eq!(asks[0].command, "quota set --goal g --ceiling-tokens 2");
     // A ceiling that is more than all there may be is no way out either.
     world.cap(None, None, 3).unwrap();
     assert_eq!(refused(world.claim("a", &todo)), "ceiling_required");

@@ -20,8 +20,8 @@ const BAR: u64 = 10;
 pub(super) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let goal = names::goal_given(args)?;
-    if args.switch("csv") {
-        return csv(args, &mut desk, goal.as_ref());
+    if let Some(by) = args.text("csv") {
+        return csv(args, &mut desk, goal.as_ref(), by);
     }
     let (budget, now) =
         desk.look(|view, terms| Ok((projection::budget(view, terms, goal.as_ref())?, terms.now)))?;
@@ -98,8 +98,8 @@ fn bar(used: u64, limit: u64) -> String {
     format!("[{}{}]", cells(full, "#"), cells(BAR - full, "."))
 }
 
-fn csv(args: &Args, desk: &mut Desk, goal: Option<&crate::model::GoalId>) -> Result<Rendered> {
-    let by = match args.needed("by")? {
+fn csv(args: &Args, desk: &mut Desk, goal: Option<&crate::model::GoalId>, by: &str) -> Result<Rendered> {
+    let by = match by {
         "goal" => SpendBy::Goal,
         "agent" => SpendBy::Agent,
         _ => SpendBy::Day, // the table offers no other word

@@ -16,14 +16,17 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows what is left o
              not known.",
     ])
     .args(&[
-        Arg::switch("csv", "Print the spending of the window as CSV").needs(&["by"]),
-        Arg::option("by", "WHAT", Kind::Choice(&["goal", "agent", "day"]), "What a line of the CSV is of")
-            .needs(&["csv"]),
+        Arg::option(
+            "csv",
+            "BY",
+            Kind::Choice(&["goal", "agent", "day"]),
+            "Print the spending of the window as CSV, a line for each",
+        ),
         Arg::option("window", "DURATION", Kind::Duration, "How far back the CSV looks, at most 31d").default("7d"),
     ])
     .examples(&[
         example("quota show", "what every Goal and agent has left"),
-        example("quota show --csv --by day --window 30d", "a month, for a spreadsheet"),
+        example("quota show --csv day --window 30d", "a month, for a spreadsheet"),
     ]);
 
 const SET: Command = Command::verb("set", Access::Writes, "Sets a limit, or what one attempt of a Turn may use.")

@@ -131,7 +131,8 @@ fn what_lists_or_shows_reads_and_what_moves_writes() {
         let reads = ["list", "show", "plan", "get", "explain", "export", "diff", "verify"];
         match verb.name {
             name if reads.contains(&name) => assert_eq!(verb.access, Access::Reads, "{path}"),
-            "status" | "find" | "log" | "doctor" => assert_eq!(verb.access, Access::Reads, "{path}"),
+            "status" | "find" | "log" | "doctor" | "next" | "why" | "should-run" | "heartbeat-prompt"
+            | "check" | "metrics" => assert_eq!(verb.access, Access::Reads, "{path}"),
             "completions" | "man" => assert_eq!(verb.access, Access::Pure, "{path}"),
             _ => assert_eq!(verb.access, Access::Writes, "{path}"),
         }

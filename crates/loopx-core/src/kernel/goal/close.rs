@@ -80,19 +80,17 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
                 .hint(format!("gate list --goal {goal_id}")),
         ));
     }
-    if let Some(error) = effect::close_refusal(facts, goal_id)? {
-        return Ok(Some(error));
-    }
-    let open = goal.acceptance.iter().position(|criterion| criterion.state.is_open());
-    Ok(open.map(|place| {
+    if let Some(place) = goal.acceptance.iter().position(|criterion| criterion.state.is_open()) {
         let number = place + 1;
-        Error::new(
-            Code::NotReady,
-            format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver"),
-        )
-        .detail("criterion", number)
-        .hint(format!("evidence add POINTER --kind note --criterion {number} --goal {goal_id}"))
-    }))
+        let message = format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver");
+        return Ok(Some(
+            Error::new(Code::NotReady, message)
+                .detail("criterion", number)
+                .hint(format!("evidence add POINTER --kind note --criterion {number} --goal {goal_id}")),
+        ));
+    }
+    // Last: what lets a written-off effect go is the close itself, which all else would refuse.
+    effect::close_refusal(facts, goal_id)
 }
 
 fn achieved(draft: &Draft<'_>) -> Result<()> {

@@ -117,7 +117,7 @@ impl Scope {
             let message = format!(
                 "a Turn may use {needed} of {name}, more than all that {whose} may: lower its ceiling"
             );
-            return Err(ceiling_required(facts, dimension, message, &self.scope));
+            return Err(ceiling_required(facts, dimension, message, &self.scope, limit));
         }
         if left > 0 && needed <= left {
             return Ok(());
@@ -133,16 +133,24 @@ impl Scope {
     }
 }
 
-fn ceiling_required(facts: &Facts, dimension: Dimension, message: String, scope: &MeterScope) -> Error {
+/// Asks for a ceiling, and offers one that fits: what a Turn may use at most.
+fn ceiling_required(
+    facts: &Facts,
+    dimension: Dimension,
+    message: String,
+    scope: &MeterScope,
+    most: u64,
+) -> Error {
     let goal = match scope {
         MeterScope::Goal(goal) | MeterScope::Agent(goal, _) => Some(goal.clone()),
         // Any of its Goals will do; a decision has one loaded.
         MeterScope::Authority => facts.rows().goals.keys().next().cloned(),
     };
+    let most = most.max(1);
     let flag = match dimension {
-        Dimension::Tokens => "--ceiling-tokens N",
-        Dimension::Cost => "--ceiling-cost AMOUNT",
-        Dimension::Wall => "--ceiling-wall DURATION",
+        Dimension::Tokens => format!("--ceiling-tokens {most}"),
+        Dimension::Cost => format!("--ceiling-cost {}.{:06}", most / 1_000_000, most % 1_000_000),
+        Dimension::Wall => format!("--ceiling-wall {}s", (most / 1000).max(1)),
     };
     let error = Error::new(Code::CeilingRequired, message).detail("dimension", dimension.as_str());
     match goal {
@@ -202,7 +210,8 @@ pub(in crate::kernel) fn admit(
             let name = dimension.as_str();
             let message =
                 format!("what is left of {name} is too little to be shared out: say what a Turn may use");
-            return Err(ceiling_required(facts, dimension, message, &first.scope));
+            let left = first.left(dimension).unwrap_or_default() / attempts.max(1);
+            return Err(ceiling_required(facts, dimension, message, &first.scope, left));
         }
         spend.ceiling.set(dimension, Some(ceiling));
         *spend.counted.of_mut(dimension) = needed;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
 
-use super::state::{Sql, State, body, column, corrupt, limited, number, row_id, sql, unsigned};
+use super::state::{OWN, Sql, State, body, column, corrupt, limited, number, row_id, sql, unsigned};
 use crate::{
     authority::{Meta, NounFilter, StoredReceipt, View as _, clock::Stamp},
     error::Result,
@@ -448,9 +448,9 @@ impl State<'_> {
         let keys = match meter_key(scope) {
             Some((goal, agent)) => self.goal_key(goal)?.into_iter().map(|key| (key, agent)).collect(),
             // Goals are few beside what each holds, and one writes at a time.
-            None => {
-                self.all(sql!("SELECT goal FROM goals ORDER BY goal"), [], |row| Ok((column(row, 0)?, "")))?
-            }
+            None => self.all(sql!("SELECT goal FROM goals WHERE goal>?1 ORDER BY goal"), [OWN], |row| {
+                Ok((column(row, 0)?, ""))
+            })?,
         };
         for (key, agent) in keys {
             let one = self.used_of(key, agent, since)?;

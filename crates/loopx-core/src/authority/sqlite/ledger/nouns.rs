@@ -31,10 +31,8 @@ const OF_GOAL: Sql = sql!(nouns!("noun_goals WHERE goal=?1"));
 const OPEN: Sql = sql!(nouns!("noun_open WHERE goal=?1 AND open=1"));
 const OF_TODO: Sql = sql!(nouns!("noun_todos WHERE todo=?1"));
 /// A Goal has few effects: the rows of one kind are looked through.
-const EFFECT_OF: Sql = sql!(
-    "SELECT id, body FROM nouns INDEXED BY noun_goals
-     WHERE goal=?1 AND kind=?2 AND json_extract(body, '$.key')=?3 LIMIT 1"
-);
+const EFFECT_OF: Sql =
+    sql!("SELECT id, body FROM nouns INDEXED BY noun_names WHERE goal=?1 AND kind=?2 AND name=?3");
 const TAILS: Sql = sql!(
     "SELECT id FROM nouns WHERE kind=?1 AND substr(id, 7)>=?2 AND substr(id, 7)<=?3 ORDER BY id LIMIT ?4"
 );
@@ -93,6 +91,9 @@ impl State<'_> {
             None => (OF_GOAL, goal),
         };
         let mut page = Vec::new();
+        if limit == 0 {
+            return Ok(page);
+        }
         // A Todo has few of a kind: those that are not asked for are passed over.
         let rows = if filter.todo.is_some() && filter.open { usize::MAX } else { limit };
         self.each(sql, params![key, kind.as_str(), after, limited(rows)], |row| {
@@ -123,10 +124,11 @@ impl State<'_> {
         let goal = self.written_goal(noun.goal_id())?;
         let todo = noun.todo_id().map(|todo| self.written_todo(todo)).transpose()?;
         let sql = sql!(
-            "INSERT INTO nouns(id, kind, goal, todo, open, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+            "INSERT INTO nouns(id, kind, goal, todo, open, name, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT(id) DO UPDATE SET open=excluded.open, body=excluded.body"
         );
-        self.run(sql, params![id, kind.as_str(), goal, todo, noun.is_open(), encode(noun)?]).map(drop)
+        self.run(sql, params![id, kind.as_str(), goal, todo, noun.is_open(), noun.name(), encode(noun)?])
+            .map(drop)
     }
 
     /// Refuses what the schema of the file cannot hold.

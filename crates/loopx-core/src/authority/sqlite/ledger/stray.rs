@@ -178,14 +178,15 @@ impl State<'_> {
         }
         for kind in NounKind::ALL {
             let sql = sql!(
-                "SELECT id, body, todo, open FROM nouns INDEXED BY noun_goals WHERE goal=?1 AND kind=?2 ORDER BY id"
+                "SELECT id, body, todo, open, name FROM nouns INDEXED BY noun_goals WHERE goal=?1 AND kind=?2 ORDER BY id"
             );
             let mut found = None;
             self.each(sql, params![key, kind.as_str()], |row| {
                 let noun = super::nouns::noun(*kind, row)?;
                 let todo = noun.todo_id().map(|todo| row_id(key, todo.number()));
-                let agrees =
-                    column::<Option<i64>>(row, 2)? == todo && column::<bool>(row, 3)? == noun.is_open();
+                let agrees = column::<Option<i64>>(row, 2)? == todo
+                    && column::<bool>(row, 3)? == noun.is_open()
+                    && column::<Option<String>>(row, 4)?.as_deref() == noun.name();
                 found = (!agrees).then(|| stray(kind.id(noun.key().id), "a column of its row"));
                 Ok(found.is_none())
             })?;

@@ -91,9 +91,10 @@ CREATE TABLE receipts(operation_id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT,
 const TO_2: &str = "
 CREATE TABLE nouns(
   id BLOB PRIMARY KEY, kind TEXT NOT NULL, goal INTEGER NOT NULL, todo INTEGER, open INTEGER NOT NULL,
-  body TEXT NOT NULL) STRICT;
+  name TEXT, body TEXT NOT NULL) STRICT;
 CREATE INDEX noun_goals ON nouns(goal, kind, id);
 CREATE INDEX noun_open ON nouns(goal, kind, id) WHERE open=1;
+CREATE UNIQUE INDEX noun_names ON nouns(goal, kind, name) WHERE name IS NOT NULL;
 CREATE INDEX noun_todos ON nouns(todo, kind, id) WHERE todo IS NOT NULL;
 
 CREATE TABLE amounts(

@@ -6,10 +6,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
-use super::{SCHEMA, state::State};
+use super::{
+    SCHEMA,
+    state::{State, encode},
+};
 use crate::{
     authority::{
-        Meta, Tx, View,
+        Meta, StoredReceipt, Tx, View,
         sqlite::{Reader, Schema, Writer, schema::check_tables, typed},
     },
     error::{Code, Error, Result},
@@ -132,11 +135,24 @@ fn take(conn: &Connection, ended: &Meta) -> Result<i32> {
         let table = quoted(&table);
         conn.execute_batch(&format!("INSERT INTO main.{table} SELECT * FROM other.{table}")).map_err(fail)?;
     }
-    let cut = "INSERT INTO main.receipts(operation_id, body)
-       SELECT operation_id, json_set(body, '$.cut', ?1) FROM temp.lost WHERE json_valid(body)";
-    conn.execute(cut, params![ended.incarnation.to_string()]).map_err(fail)?;
+    mark_lost(conn, ended)?;
     conn.execute_batch("DROP TABLE temp.lost").map_err(fail)?;
     Ok(version)
+}
+
+/// Keeps what the lost operations returned, each marked as cut with the life that ended; what cannot be read is lost.
+fn mark_lost(conn: &Connection, ended: &Meta) -> Result<()> {
+    let fail = |e: rusqlite::Error| typed(&e, SCHEMA.name);
+    let mut lost = conn.prepare("SELECT operation_id, body FROM temp.lost").map_err(fail)?;
+    let mut rows = lost.query([]).map_err(fail)?;
+    let keep = "INSERT INTO main.receipts(operation_id, body) VALUES(?1, ?2)";
+    while let Some(row) = rows.next().map_err(fail)? {
+        let (id, body): (String, String) = (row.get(0).map_err(fail)?, row.get(1).map_err(fail)?);
+        let Ok(receipt) = serde_json::from_str::<StoredReceipt>(&body) else { continue };
+        let marked = StoredReceipt { cut: Some(ended.incarnation), ..receipt };
+        conn.execute(keep, params![id, encode(&marked)?]).map_err(fail)?;
+    }
+    Ok(())
 }
 
 fn tables(conn: &Connection, sql: &str) -> Result<Vec<String>> {
