@@ -20,9 +20,9 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Rows, Writes},
     model::{
-        Actor, Agent, AgentId, Amounts, AuthorityId, Bucket, Digest, Evidence, Gate, Goal, GoalId, IncarnationId,
-        Limit, MeterScope, Noun, NounKind, OperationId, Provenance, Receipt, Timestamp, Todo, TodoId, Turn,
-        Workspace,
+        Actor, Agent, AgentId, Amounts, AuthorityId, Bucket, Digest, Evidence, Gate, Goal, GoalId,
+        IncarnationId, Limit, MeterScope, Noun, NounKind, OperationId, Provenance, Receipt, Timestamp, Todo,
+        TodoId, Turn, Workspace,
     },
 };
 

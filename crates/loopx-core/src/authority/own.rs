@@ -17,7 +17,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::check_limit,
     model::{
-        Actor, Assurance, Digest, IncarnationId, Limit, OperationId, Provenance, Receipt, ShortText, Timestamp,
+        Actor, Assurance, Digest, IncarnationId, Limit, OperationId, Provenance, Receipt, ShortText,
+        Timestamp,
     },
 };
 
@@ -181,7 +182,9 @@ pub(super) fn store(
     let head = tx.own_head()?.unwrap_or(Head::START);
     let limit = match &body {
         OwnEvent::LimitSet { limit } => Some(*limit),
-        OwnEvent::ClockAccepted { .. } | OwnEvent::Incarnated { .. } | OwnEvent::SchemaMigrated { .. } => None,
+        OwnEvent::ClockAccepted { .. } | OwnEvent::Incarnated { .. } | OwnEvent::SchemaMigrated { .. } => {
+            None
+        }
     };
     let record = linked(&head, asked, now, body)?;
     let stored = StoredReceipt {

@@ -16,8 +16,8 @@ mod metrics;
 mod moments;
 mod noun;
 mod page;
-mod quota;
 mod proof;
+mod quota;
 mod status;
 mod timeline;
 mod todo;
@@ -37,11 +37,11 @@ pub use metrics::{Count, Metric, Metrics, metrics};
 pub use moments::with_units;
 pub use noun::{NounRow, noun, nouns};
 pub use page::{Listed, PAGE_MAX, Slice};
-pub use quota::{Budget, BudgetRow, CeilingRow, SpendBy, SpendRow, budget, spending};
 pub use proof::{
     Checked, PROOF_MAX_BYTES, Proof, SCHEMA as PROOF_SCHEMA, against, against_ledger, check as check_proof,
     prove, read as read_proof,
 };
+pub use quota::{Budget, BudgetRow, CeilingRow, SpendBy, SpendRow, budget, spending};
 pub use status::{
     Attention, Eyes, GoalStatus, LastRun, Next, Owned, Status, Stuck, WaitingOn, Which, status,
 };

@@ -10,8 +10,8 @@ use super::{Admission, admit, checked_ttl, owned};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Action, Asker, Concluded, Decided, Depth, Draft, Outcome, Reason, Seen, UnresolvedBy, Viewer, Wanted, agent,
-        decide_first, decide_next, gate, goal, next, reason, todo,
+        Action, Asker, Concluded, Decided, Depth, Draft, Outcome, Reason, Seen, UnresolvedBy, Viewer, Wanted,
+        agent, decide_first, decide_next, gate, goal, next, reason, todo,
     },
     model::{Actor, Duration, Executor, GoalId, MachineId, OwnId, TurnId, Workspace},
 };

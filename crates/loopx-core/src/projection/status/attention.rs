@@ -9,9 +9,7 @@ use crate::{
         Ask, UserWhy, effect_command, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
         waits_for, waits_for_person,
     },
-    model::{
-        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, Turn, TurnState,
-    },
+    model::{Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, Turn, TurnState},
     projection::{todo::persons_text, turn::left, words::plain},
 };
 

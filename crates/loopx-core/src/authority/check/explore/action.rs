@@ -253,7 +253,8 @@ impl Node {
     }
 
     fn goal(&mut self, verb: GoalVerb) -> Result<Receipt> {
-        let close = |kind, reason| GoalCommand::Close { kind, reason, waive: Vec::new(), waive_effects: Vec::new() };
+        let close =
+            |kind, reason| GoalCommand::Close { kind, reason, waive: Vec::new(), waive_effects: Vec::new() };
         let command = Command::Goal(match verb {
             GoalVerb::Stop => GoalCommand::Stop,
             GoalVerb::Resume => GoalCommand::Resume,

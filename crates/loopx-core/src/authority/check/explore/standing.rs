@@ -10,9 +10,7 @@ use super::{
 use crate::{
     authority::check::world::user,
     error::{Code, Result},
-    kernel::{
-        Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, UnresolvedBy,
-    },
+    kernel::{Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, UnresolvedBy},
     model::*,
 };
 
