@@ -37,6 +37,7 @@ mod active {
 
             impl Bug {
                 /// All bugs, in the order of the table.
+                #[cfg(test)]
                 pub(crate) const ALL: &'static [Self] = &[$(Self::$name,)*];
             }
         };
@@ -67,6 +68,7 @@ mod active {
         }
 
         /// Turns one on in this thread, or all off.
+        #[cfg(test)]
         pub(crate) fn switch(bug: Option<Self>) {
             ON.set(bug);
         }

@@ -134,7 +134,9 @@ pub fn why_todo(
     });
     if is_same && agent.is_none() {
         all.truncate(1);
-        all.iter_mut().for_each(|one| one.agent_id = None);
+        for one in &mut all {
+            one.agent_id = None;
+        }
     }
     Ok(all)
 }
@@ -203,8 +205,8 @@ fn for_agent(
             if let Err(error) = claim::admissible(&facts, &claim, by, &endpoint) {
                 let until = error.details().get("frees_at_ms").or_else(|| error.details().get("until_ms"));
                 found.until_ms = until.and_then(serde_json::Value::as_i64).map(Timestamp::from_ms);
-                found.reason = error.code().as_str().to_owned();
-                found.text = error.message().to_owned();
+                error.code().as_str().clone_into(&mut found.reason);
+                error.message().clone_into(&mut found.text);
                 let shown = error.hint_args().map(str::to_owned);
                 found.command = shown.or_else(|| Some(format!("agent show {by} --goal {}", id.goal())));
             }
@@ -290,9 +292,10 @@ fn text(facts: &Facts, todo: &Todo, reason: &Reason) -> String {
         }
         Reason::Capability => {
             let needs: Vec<_> = todo.requires.capabilities.iter().map(ToString::to_string).collect();
-            match needs.is_empty() {
-                true => format!("{id} writes in a work tree, and none is known"),
-                false => format!("{id} needs {}", needs.join(", ")),
+            if needs.is_empty() {
+                format!("{id} writes in a work tree, and none is known")
+            } else {
+                format!("{id} needs {}", needs.join(", "))
             }
         }
         Reason::Claimable => format!("{id} can be taken"),

@@ -178,7 +178,7 @@ impl Command {
                 todo::named(draft, todo_id)?;
                 match present(draft, todo_id, *own_id)? {
                     Presented::Current => {}
-                    Presented::ScopesTaken(outcome) => return Ok((outcome, Some(Code::OwnershipExpired))),
+                    Presented::ScopesTaken(outcome) => return Ok((*outcome, Some(Code::OwnershipExpired))),
                 }
                 renew(draft, todo_id)?;
                 Ok((owned(draft, todo_id)?, None))
@@ -186,7 +186,7 @@ impl Command {
             Self::Release { todo_id, own_id } => {
                 todo::named(draft, todo_id)?;
                 if let Presented::ScopesTaken(outcome) = present(draft, todo_id, *own_id)? {
-                    return Ok((outcome, Some(Code::OwnershipExpired)));
+                    return Ok((*outcome, Some(Code::OwnershipExpired)));
                 }
                 let_go(draft, todo_id, Stopped::Released, None)
             }
@@ -325,7 +325,7 @@ fn transfer(
     if draft.actor().agent().is_some()
         && let Presented::ScopesTaken(outcome) = present(draft, todo_id, own_id)?
     {
-        return Ok((outcome, Some(Code::OwnershipExpired)));
+        return Ok((*outcome, Some(Code::OwnershipExpired)));
     }
     let todo = todo::named(draft, todo_id)?;
     if todo.excluded_agents.contains(to) {

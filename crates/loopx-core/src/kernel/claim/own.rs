@@ -13,7 +13,7 @@ pub(in crate::kernel) enum Presented {
     /// Current, or armed again.
     Current,
     /// Run out, and its scopes taken: its Turn was stopped in this commit.
-    ScopesTaken(Outcome),
+    ScopesTaken(Box<Outcome>),
 }
 
 /// Checks the token of an owner, arms a run-out ownership again where nobody has come, or stops its Turn where
@@ -43,7 +43,7 @@ pub(in crate::kernel) fn present(
         return Ok(Presented::Current);
     }
     turn::stop(draft, turn_id, Stopped::ScopesTaken)?;
-    Ok(Presented::ScopesTaken(turn::outcome(draft, turn_id)?))
+    Ok(Presented::ScopesTaken(Box::new(turn::outcome(draft, turn_id)?)))
 }
 
 /// Checks that the token is that of the Todo's ownership, and the actor its agent through its endpoint.

@@ -27,7 +27,9 @@ pub(in crate::kernel) fn loaded(rows: &Rows, effect_id: EffectId) -> Option<&Eff
 pub(in crate::kernel) fn want(todo: &Todo, wanted: &mut Wanted<'_>) {
     let missing = todo.blocking_effects.iter().filter(|id| loaded(wanted.rows(), **id).is_none());
     let missing: Vec<_> = missing.copied().collect();
-    missing.into_iter().for_each(|id| wanted.want(Read::Noun(key(id))));
+    for id in missing {
+        wanted.want(Read::Noun(key(id)));
+    }
 }
 
 /// The error of what waits until it is known what became of an effect.
@@ -75,7 +77,9 @@ pub(in crate::kernel) fn want_open(goal: &GoalId, wanted: &mut Wanted<'_>) {
 
 /// Asks for the effects that are let go.
 pub(in crate::kernel) fn want_waived(waive: &[(EffectId, ShortText)], wanted: &mut Wanted<'_>) {
-    waive.iter().for_each(|(id, _)| wanted.want(Read::Noun(key(*id))));
+    for (id, _) in waive {
+        wanted.want(Read::Noun(key(*id)));
+    }
 }
 
 /// The effect that keeps a Goal from being achieved: one that is not resolved, or was written off and not let go.

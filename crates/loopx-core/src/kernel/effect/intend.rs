@@ -18,7 +18,7 @@ pub(super) fn intend(draft: &mut Draft<'_>, intent: &Intent) -> Result<Concluded
     todo::named(draft, todo_id)?;
     if draft.actor().agent().is_some() {
         if let claim::Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, *own_id)? {
-            return Ok((outcome, Some(Code::OwnershipExpired)));
+            return Ok((*outcome, Some(Code::OwnershipExpired)));
         }
         claim::renew(draft, todo_id)?;
     }

@@ -143,14 +143,18 @@ impl Command {
             | Self::WriteOff { effect_id, evidence, .. } => (effect_id, &evidence[..]),
         };
         wanted.want(Read::Noun(key(*effect_id)));
-        evidence.iter().for_each(|id| wanted.want(Read::Evidence(*id)));
+        for id in evidence {
+            wanted.want(Read::Evidence(*id));
+        }
         if let Some((agent, _)) = actor.agent() {
             wanted.want(Read::Agent(goal.clone(), agent.clone()));
         }
         let effect = loaded(wanted.rows(), *effect_id);
         // What it blocks is freed with it.
         let todos: Vec<_> = effect.into_iter().flat_map(|effect| &effect.blocks.todos).cloned().collect();
-        todos.into_iter().for_each(|id| wanted.want(Read::Todo(id)));
+        for id in todos {
+            wanted.want(Read::Todo(id));
+        }
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {

@@ -58,7 +58,7 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
     Ok(action.map(|action| ground.decided(action, trace, Depth::First)))
 }
 
-impl<'f> Ground<'f> {
+impl Ground<'_> {
     fn closed(&self) -> Found {
         match self.goal.state {
             GoalState::Closed { .. } => Found::held(Action::Closed, "the Goal is closed"),

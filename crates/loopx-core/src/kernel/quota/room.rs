@@ -67,7 +67,7 @@ pub fn room(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<()> {
 
 /// One limit beside what its meter holds, less what would be given back first.
 struct Scope {
-    scope: MeterScope,
+    meter: MeterScope,
     limit: Limit,
     used: Used,
 }
@@ -86,7 +86,7 @@ impl Scope {
     }
 
     fn whose(&self) -> String {
-        match &self.scope {
+        match &self.meter {
             MeterScope::Authority => "the authority".to_owned(),
             MeterScope::Goal(goal) => format!("the Goal {goal}"),
             MeterScope::Agent(goal, agent) => format!("the agent {agent} in {goal}"),
@@ -117,7 +117,7 @@ impl Scope {
             let message = format!(
                 "a Turn may use {needed} of {name}, more than all that {whose} may: lower its ceiling"
             );
-            return Err(ceiling_required(facts, dimension, message, &self.scope, limit));
+            return Err(ceiling_required(facts, dimension, message, &self.meter, limit));
         }
         if left > 0 && needed <= left {
             return Ok(());
@@ -177,7 +177,7 @@ fn scopes(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId, ends: &[TurnId]) 
             let (before, after) = spend::frees(turn);
             used.amounts = used.amounts.replacing(before, after);
         }
-        all.push(Scope { scope, limit, used });
+        all.push(Scope { meter: scope, limit, used });
     }
     Ok(all)
 }
@@ -211,7 +211,7 @@ pub(in crate::kernel) fn admit(
             let message =
                 format!("what is left of {name} is too little to be shared out: say what a Turn may use");
             let left = first.left(dimension).unwrap_or_default() / attempts.max(1);
-            return Err(ceiling_required(facts, dimension, message, &first.scope, left));
+            return Err(ceiling_required(facts, dimension, message, &first.meter, left));
         }
         spend.ceiling.set(dimension, Some(ceiling));
         *spend.counted.of_mut(dimension) = needed;
@@ -268,7 +268,7 @@ pub(in crate::kernel) fn holders<'f>(
         let is_full = scope.turns_left() == Some(0)
             || Dimension::ALL.into_iter().any(|dimension| scope.left(dimension) == Some(0));
         if is_full {
-            full.push((scope.scope, Bucket::window_start(facts.now(), scope.limit.window_ms)));
+            full.push((scope.meter, Bucket::window_start(facts.now(), scope.limit.window_ms)));
         }
     }
     let counts = |turn: &&Turn| full.iter().any(|(scope, since)| holds(scope, *since, turn));

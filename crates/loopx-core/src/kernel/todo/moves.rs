@@ -42,7 +42,7 @@ fn clear(
     if draft.actor().agent().is_some()
         && let Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id)?
     {
-        return Ok(Some(outcome));
+        return Ok(Some(*outcome));
     }
     if let Some(turn_id) = named(draft, todo_id)?.turn_id {
         turn::clear(draft, turn_id, why)?;

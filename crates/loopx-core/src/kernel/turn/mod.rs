@@ -160,7 +160,7 @@ fn ask_stop(
     if let Some(todo_id) = owners
         && let claim::Presented::ScopesTaken(taken) = claim::present(draft, todo_id, own_id)?
     {
-        return Ok(Some(taken));
+        return Ok(Some(*taken));
     }
     match turn.state {
         TurnState::Unresolved { .. } => return Err(in_the_way(draft.facts(), turn_id)?),

@@ -241,7 +241,7 @@ impl Step {
             if turn.is_terminal() {
                 claim::check(draft, todo_id, own_id)?;
             } else if let claim::Presented::ScopesTaken(outcome) = claim::present(draft, todo_id, own_id)? {
-                return Ok((outcome, Some(Code::OwnershipExpired)));
+                return Ok((*outcome, Some(Code::OwnershipExpired)));
             }
         }
         if turn.is_terminal() {
