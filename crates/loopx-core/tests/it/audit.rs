@@ -200,12 +200,14 @@ fn a_proof_is_checked_without_a_profile_and_against_what_is_trusted() {
     desk.refused(&["audit", "export", "--turn", turn], "not_ready", 1);
 }
 
+/// An edit of a proof.
+type Change = Box<dyn Fn(&mut Value)>;
+
 #[test]
 fn a_proof_that_was_changed_is_refused_at_the_first_thing_that_does_not_agree() {
     let (desk, proof) = proved();
     let events = proof["events"].as_array().unwrap().len();
     let last = events - 1;
-    type Change = Box<dyn Fn(&mut Value)>;
     let set = |path: String, value: Value| -> Change {
         Box::new(move |proof| *proof.pointer_mut(&path).unwrap_or_else(|| panic!("{path}")) = value.clone())
     };

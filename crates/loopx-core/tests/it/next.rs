@@ -1,4 +1,5 @@
 //! What an agent is told to do: `next`, `why`, `quota should-run`, `heartbeat-prompt`, by one process and by many at once.
+#![allow(clippy::unwrap_used, reason = "a test whose place cannot be made fails")]
 
 use std::{collections::BTreeSet, process::Stdio};
 

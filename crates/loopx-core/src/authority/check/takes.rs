@@ -29,7 +29,7 @@ fn what_is_decided_is_admitted_in_the_same_commit() {
     let (first, urgent) =
         (world.todo("first", |_| {}), world.todo("urgent", |new| new.priority = Priority::P0));
     let owned = taken(&mut world, "a");
-    assert_eq!(owned.todo_ids, [urgent.clone()]);
+    assert_eq!(owned.todo_ids, std::slice::from_ref(&urgent));
     let row = world.row(&urgent);
     let own = row.ownership.unwrap();
     assert_eq!(

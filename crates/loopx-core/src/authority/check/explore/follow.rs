@@ -134,7 +134,7 @@ impl Way<'_> {
                     unreachable!("no scope has effects: {id}")
                 }
                 kernel::Action::AskUser { asks: these } => {
-                    asks.extend(these.into_iter().map(|ask| ask.command))
+                    asks.extend(these.into_iter().map(|ask| ask.command));
                 }
                 kernel::Action::Wait { why, until: at } => {
                     until = earlier(until, at);

@@ -157,7 +157,7 @@ impl Ink {
         }
         self.state(state);
         if let Some(reserved) = reserved.as_ref().filter(|reserved| reserved.until > self.now) {
-            self.put(&reserved.agent_id.as_str());
+            self.put(reserved.agent_id.as_str());
             self.off(reserved.until, 0);
         }
         self.put(ownership.is_some());
@@ -253,7 +253,7 @@ impl Ink {
             TurnState::Held { tree_busy } => self.put((3_u8, tree_busy)),
             TurnState::Unresolved { why, executor_gone } => self.put((4_u8, why, executor_gone)),
             TurnState::Settled | TurnState::Stopped { .. } | TurnState::Failed { .. } | TurnState::Fenced => {
-                self.put(5_u8)
+                self.put(5_u8);
             }
         }
         self.put(attempts.len());
@@ -299,7 +299,9 @@ impl Ink {
             Blocks::Todos(ids) => ids.iter().for_each(|id| self.put(id.number())),
         }
         self.put(scope);
-        standing_until.iter().for_each(|at| self.off(*at, 0));
+        if let Some(at) = standing_until {
+            self.off(*at, 0);
+        }
     }
 
     /// What is left of each budget, and where in its bucket the moment is.

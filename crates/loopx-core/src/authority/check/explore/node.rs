@@ -101,7 +101,7 @@ impl Node {
     }
 
     /// The one Goal.
-    pub(super) fn goal_id(&self) -> GoalId {
+    pub(super) fn goal_id() -> GoalId {
         text("g")
     }
 
@@ -113,7 +113,7 @@ impl Node {
     /// A fresh operation of an actor, with proof for a person.
     pub(super) fn operation(&mut self, actor: Actor, input: Input) -> Operation<Input> {
         self.calls += 1;
-        Operation::embedded(text(&format!("op-{}", self.calls)), actor, self.goal_id(), input)
+        Operation::embedded(text(&format!("op-{}", self.calls)), actor, Self::goal_id(), input)
     }
 
     /// Submits an operation as it is.
@@ -184,14 +184,14 @@ impl Node {
 
     /// What was written since this ledger was made.
     pub(super) fn written(&self) -> Vec<Envelope> {
-        let records = self.ledger.stored(&self.goal_id());
+        let records = self.ledger.stored(&Self::goal_id());
         records.iter().map(|record| Envelope::decode(&record.payload).unwrap()).collect()
     }
 
     /// What an agent should do now, as an edge that sees its drivers so would tell it.
     pub(super) fn next(&self, rows: &Rows, seat: Seat, sight: &Sight) -> Result<Decided> {
         let Actor::Agent(agent_id, endpoint) = actor(seat) else { panic!("{seat} is no agent") };
-        let goal = self.goal_id();
+        let goal = Self::goal_id();
         let agent = rows.agents.get(&(goal.clone(), agent_id.clone()));
         let machine: MachineId = text(MACHINE);
         let driven = rows.turns.values().filter(|turn| turn.is_driven() && !turn.is_terminal());

@@ -141,7 +141,7 @@ fn folded(node: &Node, before: &Rows, after: &Rows, events: &[Envelope]) -> Resu
     facts.load(before.clone());
     for envelope in events {
         let Envelope { actor, at, body, .. } = envelope;
-        let context = Context { goal_id: node.goal_id(), actor: actor.clone(), at: *at };
+        let context = Context { goal_id: Node::goal_id(), actor: actor.clone(), at: *at };
         let applied = body.apply(&context, &mut facts);
         keeps(applied.is_ok(), Promise::Fold, || format!("{body:?} cannot be applied: {applied:?}"))?;
     }
@@ -150,7 +150,7 @@ fn folded(node: &Node, before: &Rows, after: &Rows, events: &[Envelope]) -> Resu
 
 /// What was accepted last, and before that, returns the same again and writes nothing.
 pub(super) fn repeated(node: &Node, rows: &Rows) -> Result<(), Broken> {
-    let written = node.ledger.stored(&node.goal_id()).len();
+    let written = node.ledger.stored(&Node::goal_id()).len();
     for last in &node.last {
         let again = node.give(&last.operation);
         let same = again.as_ref().is_ok_and(|again| {
@@ -158,7 +158,7 @@ pub(super) fn repeated(node: &Node, rows: &Rows) -> Result<(), Broken> {
         });
         keeps(same, Promise::SameReceipt, || format!("{:?}, and then {again:?}", last.receipt))?;
         let same_rows = node.ledger.seen(|now| now == rows);
-        let nothing = same_rows && node.ledger.stored(&node.goal_id()).len() == written;
+        let nothing = same_rows && node.ledger.stored(&Node::goal_id()).len() == written;
         keeps(nothing, Promise::SameReceipt, || "a repeated operation wrote".to_owned())?;
     }
     Ok(())

@@ -132,7 +132,7 @@ fn a_ledger_is_copied_as_it_was_and_brought_on_with_an_event_of_its_own() {
     assert_eq!(said.len(), 2);
     // then the copy is what the ledger was, and its owner's alone
     let kept = &done.done[0].kept;
-    assert_eq!(copies(home), [kept.path.clone()]);
+    assert_eq!(copies(home), std::slice::from_ref(&kept.path));
     assert_eq!(fs::metadata(&kept.path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(kept.path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
     let mut copy = Reader::open_still(&kept.path, &BEFORE).unwrap();
