@@ -14,7 +14,7 @@ use crate::{
     authority::View,
     error::{Code, Error, Result},
     kernel::{
-        Asker, Facts, PeerBy, READ_ROUNDS, Read, Reason, Terms, Viewer,
+        Asker, Facts, PeerBy, READ_ROUNDS, Read, Reason, Terms, UnresolvedBy, Viewer,
         claim::{self, Claim, Sighted, admissible_reads},
         gate_ask, person_ask, reason, reason_reads, todo_ask_reads, todo_asks, waits_for_person,
     },
@@ -259,7 +259,10 @@ fn text(facts: &Facts, todo: &Todo, reason: &Reason) -> String {
             Some(_) => format!("{id} is looked at again in time"),
             None => format!("{id} is put off"),
         },
-        Reason::Unresolved(_) => format!("{id}: what its last Turn did is not known"),
+        Reason::Unresolved(UnresolvedBy::Turn(_)) => format!("{id}: what its last Turn did is not known"),
+        Reason::Unresolved(UnresolvedBy::Effect(_)) => {
+            format!("{id}: what an outside effect did is not known")
+        }
         Reason::Held(_, causes) => {
             let causes: Vec<_> = causes.iter().map(|cause| plain(&super::word(cause)).to_owned()).collect();
             let held = format!("{id}: {}", plain(reason.name()));

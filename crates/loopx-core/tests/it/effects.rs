@@ -65,7 +65,7 @@ fn v09_what_was_sent_and_not_answered_is_read_back_before_anybody_goes_on() {
         let page = desk.ok(&["todo", "show", todo]);
         assert_eq!(page["todo"]["effects"][0]["effect_id"], *effect);
     }
-    let plan = desk.ok(&["turn", "plan", "--agent", "coder"]);
+    let plan = &desk.ok(&["turn", "plan", "--agent", "coder"])["plan"];
     assert_eq!((&plan["action"], &plan["effect_id"]), (&"reconcile".into(), &effect.clone().into()));
     assert_eq!(plan["command"], format!("effect reconcile {effect}"));
     let shown = evidence(&desk);

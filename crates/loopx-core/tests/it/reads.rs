@@ -64,7 +64,15 @@ fn a_read_changes_no_byte() {
     let added = desk.ok(&["evidence", "add", "https://example.org/1", "--kind", "url"]);
     let evidence = added["evidence"]["evidence_id"].as_str().unwrap();
     std::fs::write(desk.folder().join("chain.jsonl"), desk.call(&["audit", "export"]).out).unwrap();
-    let more: [&[&str]; 9] = [
+    let own = claimed["own_id"].as_str().unwrap();
+    let digest = "2".repeat(64);
+    let intent =
+        ["effect", "intend", "ship-it.1", "publish", "--key", "one", "--digest", &digest, "--own", own];
+    let intended = desk.ok(&[&intent[..], &["--as", "agent:coder"]].concat());
+    let effect = intended["effect"]["effect_id"].as_str().unwrap();
+    let more: [&[&str]; 11] = [
+        &["effect", "list"],
+        &["effect", "show", effect],
         &["verify", "chain.jsonl"],
         &["turn", "list"],
         &["turn", "plan", "--agent", "coder"],

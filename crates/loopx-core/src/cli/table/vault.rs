@@ -22,7 +22,7 @@ pub(super) const BACKUP: Command =
         ])
         .examples(&[
             example("backup", "into the profile's own folder"),
-            example("backup /media/stick/loopx.db --force", "to a disk of yours, over the last one"),
+            example("backup copies/loopx.db --force", "to a folder of yours, over the last one"),
         ])
         .codes(&[Code::UserOnly, Code::Unauthenticated, Code::DiskFull, Code::StoreCorrupt]);
 
@@ -40,8 +40,8 @@ pub(super) const RESTORE: Command = Command::lone(
 ])
 .args(&[Arg::positional("path", "PATH", Kind::Path, "The backup"), DRY_RUN])
 .examples(&[
-    example("restore /media/stick/loopx.db --dry-run", "whether it could be restored, and what it holds"),
-    example("restore /media/stick/loopx.db", "with the ledger as it was kept"),
+    example("restore copies/loopx.db --dry-run", "whether it could be restored, and what it holds"),
+    example("restore copies/loopx.db", "with the ledger as it was kept"),
 ])
 .codes(&[
     Code::UserOnly,

@@ -261,6 +261,7 @@ pub fn export_chain(view: &mut dyn View, id: &GoalId, since: u64) -> Result<Chai
             let record = view.events(&EventFilter { goal: id, after: earlier }, 1)?.pop();
             let record = record.filter(|record| record.seq == since).ok_or_else(|| {
                 Error::new(Code::InvalidArgument, format!("{id} has no event {since}"))
+                    .hint(format!("log --goal {id}"))
                     .detail("argument", "--since")
             })?;
             Head { seq: record.seq, hash: record.hash }
