@@ -324,7 +324,7 @@ fn is_number(mut beside: impl Iterator<Item = char>) -> bool {
 /// `internal`, too, so there it takes more: its place in a URL or an address, quotes around it, a port, or a part that
 /// no member is called.
 fn is_name(before: &str, name: &str, after: &str) -> bool {
-    let is_member = matches!(name.rsplit('.').next(), Some("local" | "internal"));
+    let is_member = [".local", ".internal"].iter().any(|end| name.ends_with(end));
     let last = before.chars().next_back();
     let is_quoted = last.is_some_and(|c| matches!(c, '"' | '\'' | '`') && after.starts_with(c));
     let has_port = after.strip_prefix(':').is_some_and(|port| port.starts_with(|c: char| c.is_ascii_digit()));

@@ -11,7 +11,8 @@ use crate::desk::{Desk, files};
 /// Makes the ledger of a desk one of the schema before.
 fn as_before(desk: &Desk) {
     let ledger = rusqlite::Connection::open(desk.profile().join("authority.db")).unwrap();
-    ledger.execute_batch("BEGIN; DROP TABLE nouns; PRAGMA user_version=1; COMMIT").unwrap();
+    let newer = ["nouns", "amounts", "settings"].map(|table| format!("DROP TABLE {table};")).concat();
+    ledger.execute_batch(&format!("BEGIN; {newer} PRAGMA user_version=1; COMMIT")).unwrap();
 }
 
 /// All files of a home but the indexes of logs, which readers mark.
@@ -58,7 +59,7 @@ fn fault_c2_what_needs_the_newest_schema_names_the_command_that_brings_it() {
     let done = desk.json(&["migrate", "--token-file", &token, "--op-id", "m"]);
     assert!(done.err.contains("copying the ledger"), "{done:?}");
     let done = done.json();
-    assert_eq!(done["receipt"]["operation_id"], "m");
+    assert_eq!(done["receipt"]["operation_id"], "m", "{done}");
     let kept = done["migration"]["databases"][0]["kept"]["path"].as_str().unwrap().to_owned();
     assert!(kept.contains("/backups/") && std::path::Path::new(&kept).is_file(), "{kept}");
     desk.ok(&judge);

@@ -298,11 +298,11 @@ fn of_goal(
     eyes: &Eyes<'_>,
 ) -> Result<GoalStatus> {
     let seen = Seen::look(view, terms, goal, eyes)?;
-    let decide = |agent: &AgentId| {
+    let decided = |agent: &AgentId| {
         let endpoint = agent.default_endpoint();
         decision(view, terms, &goal.goal_id, &Inquiry::new(agent, &endpoint), eyes)
     };
-    let decision = agent.map(decide).transpose()?;
+    let decision = agent.map(decided).transpose()?;
     let wait = match (agent, &decision) {
         (Some(agent), Some(decision)) => waiting::for_agent(&seen, agent, decision),
         (None, _) | (_, None) => waiting::for_all(view, &seen, eyes)?,
