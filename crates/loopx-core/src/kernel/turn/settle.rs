@@ -9,8 +9,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, claim, evidence, gate, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, ResultKind, Slot, Turn, TurnId, Unvalidated,
-        VerdictOutcome,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, GateState, ResultKind, ShortText, Slot, Turn,
+        TurnId, Unvalidated, VerdictOutcome,
     },
 };
 
@@ -19,6 +19,10 @@ use crate::{
 /// With `goes_on` its driver asks for the next Turn, where the result is progress.
 pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> Result<()> {
     let turn = named(draft, turn_id)?.clone();
+    // A no covers exactly the result that was asked about, also where that result was on its way here again.
+    if let Some(reason) = denied(draft, &turn)? {
+        return end::stop_denied(draft, turn_id, reason, true);
+    }
     let unchecked = turn.verdict.as_ref().is_some_and(|verdict| verdict.outcome == VerdictOutcome::Unchecked);
     let completes = turn.candidate.as_ref().is_some_and(|c| c.kind == ResultKind::ValidatedCompletion);
     let asks = draft.facts().goal(draft.goal_id())?.is_some_and(|goal| goal.unvalidated == Unvalidated::Ask);
@@ -31,6 +35,22 @@ pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bo
     } else {
         draft.emit(Event::Held { turn_id, tree_busy: false })
     }
+}
+
+/// Why a person denied the result that a Turn has; none, where nobody did.
+fn denied(draft: &Draft<'_>, turn: &Turn) -> Result<Option<Option<ShortText>>> {
+    let Some(gate_id) = turn.acceptance_gate else { return Ok(None) };
+    Ok(match draft.facts().gate(&gate_id)?.map(|gate| &gate.state) {
+        Some(GateState::Denied { reason, .. }) => Some(reason.clone()),
+        Some(
+            GateState::Open
+            | GateState::Approved { .. }
+            | GateState::Answered { .. }
+            | GateState::Deferred { .. }
+            | GateState::Withdrawn { .. },
+        )
+        | None => None,
+    })
 }
 
 /// Makes a result true: evidence, the Turn's end, the Todo's move, and what its holder goes on with.

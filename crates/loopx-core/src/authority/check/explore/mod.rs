@@ -82,7 +82,7 @@ const PLANNED: Scope = Scope {
 const PEOPLE: Scope = Scope {
     name: "what a person does",
     depth: 7,
-    floor: 900,
+    floor: 880,
     owners: &[COMPLETES, PASSES],
     todo_verbs: &[
         TodoVerb::Hold,
@@ -115,11 +115,11 @@ const ACCEPTED: Scope = Scope {
     ..STILL
 };
 
-/// One Todo that is handed on, put off and blocked by its owners.
+/// One Todo that is handed on, put off and blocked by its owners: a small world, of which every state is looked at.
 const HANDED: Scope = Scope {
     name: "handed on, put off",
     depth: 5,
-    floor: 200,
+    floor: 25,
     seats: &["a@a.cli", "a@other", "b@b.cli", "b@other"],
     owners: &[
         Owner::Transfer,
@@ -248,7 +248,7 @@ fn equal_states_of_accepted_results_go_on_equally() {
 
 #[test]
 fn equal_states_of_work_handed_on_go_on_equally() {
-    compare(&Scope { depth: 4, ..HANDED }, 50);
+    compare(&Scope { depth: 4, ..HANDED }, 15);
 }
 
 #[test]
