@@ -9,8 +9,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Outcome, claim, evidence, gate, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, GateState, ResultKind, ShortText, Slot, Turn,
-        TurnId, Unvalidated, VerdictOutcome,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, GateState, ResultKind, Slot, Turn, TurnId,
+        Unvalidated, VerdictOutcome,
     },
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> Result<()> {
     let turn = named(draft, turn_id)?.clone();
     // A no covers exactly the result that was asked about, also where that result was on its way here again.
-    if let Some(reason) = denied(draft, &turn)? {
+    if let Some(GateState::Denied { reason, .. }) = answered(draft, &turn)? {
         return end::stop_denied(draft, turn_id, reason, true);
     }
     let unchecked = turn.verdict.as_ref().is_some_and(|verdict| verdict.outcome == VerdictOutcome::Unchecked);
@@ -37,20 +37,10 @@ pub(super) fn settle_or_hold(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bo
     }
 }
 
-/// Why a person denied the result that a Turn has; none, where nobody did.
-fn denied(draft: &Draft<'_>, turn: &Turn) -> Result<Option<Option<ShortText>>> {
+/// What became of the question whether the result of a Turn is accepted; none, where nobody was asked.
+fn answered(draft: &Draft<'_>, turn: &Turn) -> Result<Option<GateState>> {
     let Some(gate_id) = turn.acceptance_gate else { return Ok(None) };
-    Ok(match draft.facts().gate(&gate_id)?.map(|gate| &gate.state) {
-        Some(GateState::Denied { reason, .. }) => Some(reason.clone()),
-        Some(
-            GateState::Open
-            | GateState::Approved { .. }
-            | GateState::Answered { .. }
-            | GateState::Deferred { .. }
-            | GateState::Withdrawn { .. },
-        )
-        | None => None,
-    })
+    Ok(draft.facts().gate(&gate_id)?.map(|gate| gate.state.clone()))
 }
 
 /// Makes a result true: evidence, the Turn's end, the Todo's move, and what its holder goes on with.
