@@ -54,7 +54,7 @@ pub fn run(root: &Path, options: Options, out: &mut dyn Write) -> io::Result<boo
 }
 
 fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io::Result<Counts> {
-    let Lane { name, work, counts_by } = lane;
+    let Lane { name, work, counts_by, picks } = lane;
     let Some(mut work) = work else {
         writeln!(out, "-- {name}: skipped")?;
         return Ok(Counts { skipped: 1, ..Counts::default() });
@@ -78,6 +78,9 @@ fn run_lane(root: &Path, lane: Lane, limits: &Limits, out: &mut dyn Write) -> io
             (false, "failed")
         }
     };
+    if picks {
+        seen.skipped = 0;
+    }
     for line in left_out.told()? {
         writeln!(out, "skipped by itself: {line}")?;
         seen.leave_out();

@@ -24,7 +24,7 @@ const TRACED: &str = "traced";
 const EXPLORE: [&str; 2] = ["explore", "loopx-core/seeded"];
 
 /// One step of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lane {
     /// What it is called in the output.
     pub(super) name: String,
@@ -32,6 +32,8 @@ pub(super) struct Lane {
     pub(super) work: Option<Command>,
     /// Whose counts its output holds. Without any, the lane itself counts as one.
     pub(super) counts_by: Option<Runner>,
+    /// Whether it picks out tests of which other lanes run the rest, so that those are not skipped.
+    pub(super) picks: bool,
 }
 
 /// What the lanes are made of.
@@ -79,7 +81,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
             work: tools
                 .has(tools::RUSTFMT)
                 .then(|| process::program("rustfmt").also(["--check"]).also(&workspace.sources)),
-            counts_by: None,
+            ..Lane::default()
         },
         Lane {
             name: "lint".to_owned(),
@@ -87,7 +89,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
                 process::cargo(["clippy", "--workspace", "--all-targets", "--all-features"])
                     .also(["--", "-D", "warnings"])
             }),
-            counts_by: None,
+            ..Lane::default()
         },
         tests(
             "tests",
@@ -103,6 +105,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
         name: "doc tests".to_owned(),
         work: Some(with_features(process::cargo(["test", "--doc", "--workspace"]), &workspace.test_features)),
         counts_by: Some(Runner::Harness),
+        ..Lane::default()
     });
     lanes.push(exploration(tools));
     lanes.push(tests("architecture and compile-fail tests", tools, &["--package", COMPILE_FAIL], &[]));
@@ -116,7 +119,7 @@ fn plan(workspace: &Workspace, tools: &Tools, fast: bool) -> Vec<Lane> {
     }
     let mut pages = process::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
     pages.env("RUSTDOCFLAGS", "-D warnings");
-    lanes.push(Lane { name: "rustdoc".to_owned(), work: Some(pages), counts_by: None });
+    lanes.push(Lane { name: "rustdoc".to_owned(), work: Some(pages), ..Lane::default() });
     lanes
 }
 
@@ -134,7 +137,7 @@ fn tests(name: &str, tools: &Tools, selection: &[&str], features: &[String]) -> 
     let work = process::cargo(fixed.split(' ')).also(selection);
     let work = with_features(work, features);
     let work = if tools.has(tools::STRACE) { work } else { work.also(leave_traced_out) };
-    Lane { name: name.to_owned(), work: Some(work), counts_by: Some(runner) }
+    Lane { name: name.to_owned(), work: Some(work), counts_by: Some(runner), picks: false }
 }
 
 /// The lane of the exploration, whose seeded bugs are in no other build.
@@ -148,11 +151,13 @@ fn exploration(tools: &Tools) -> Lane {
     };
     let selection = ["--package", "loopx-core", "--lib", "--features", feature];
     let work = process::cargo(fixed.split(' ')).also(selection).also(chosen);
-    Lane { name: "exploration of the rules".to_owned(), work: Some(work), counts_by: Some(runner) }
+    let name = "exploration of the rules".to_owned();
+    Lane { name, work: Some(work), counts_by: Some(runner), picks: true }
 }
 
 fn check(name: &str, selection: &[&str]) -> Lane {
-    Lane { name: name.to_owned(), work: Some(process::cargo(["check"]).also(selection)), counts_by: None }
+    let work = Some(process::cargo(["check"]).also(selection));
+    Lane { name: name.to_owned(), work, ..Lane::default() }
 }
 
 fn with_features(work: Command, features: &[String]) -> Command {
