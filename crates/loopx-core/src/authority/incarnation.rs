@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    chain::Head,
     clock::{self, Reading},
-    ledger::{Meta, OwnCommit, StoredReceipt, TurnFilter, Tx},
-    own::{Asked, OwnEvent, linked},
+    ledger::{Meta, StoredReceipt, TurnFilter, Tx},
+    own::{self, Asked, OwnEvent},
     random,
     submit::{decide, terms},
 };
@@ -79,32 +78,11 @@ pub(super) fn begin(
     let incarnation = IncarnationId::from_bytes(uuid_v7(wall, random::bytes()?));
     let parent = meta.incarnation;
     let stamp = clock::advance(&meta.stamp, reading);
-    let now = Timestamp::from_ms(stamp.now_ms);
     let outcome = json!({"incarnated": {
         "cause": cause, "parent": parent, "incarnation": incarnation, "cuts": cuts, "archive": archive,
     }});
     let event = OwnEvent::Incarnated { cause, parent, incarnation, cuts, archive };
-    let record = linked(&tx.own_head()?.unwrap_or(Head::START), asked, now, event)?;
-    let receipt = StoredReceipt {
-        digest,
-        actor: asked.actor.clone(),
-        provenance: asked.provenance,
-        goal_id: None,
-        at: now,
-        seq: record.seq,
-        negative: None,
-        outcome,
-        cut: None,
-    };
-    let operation_id = &asked.operation_id;
-    tx.store_own(OwnCommit {
-        record,
-        operation_id,
-        receipt: &receipt,
-        stamp: stamp.clone(),
-        incarnation: Some(incarnation),
-        limit: None,
-    })?;
+    let receipt = own::store(tx, asked, digest, stamp.clone(), event, outcome)?;
     let terms = terms(&Meta { incarnation, ..meta.clone() }, &stamp, false);
     let mut after: Option<GoalId> = None;
     loop {

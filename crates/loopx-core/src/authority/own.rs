@@ -122,8 +122,8 @@ impl Authority {
             let stamp = clock::accept(&meta.stamp, &reading);
             let [before, now] = [before.now_ms, stamp.now_ms].map(Timestamp::from_ms);
             let outcome = json!({"clock_accepted": {"before_ms": before, "now_ms": now}});
-            receipt =
-                Some(store(tx, asked, digest, stamp, OwnEvent::ClockAccepted { before, now }, outcome)?);
+            let stored = store(tx, asked, digest, stamp, OwnEvent::ClockAccepted { before, now }, outcome)?;
+            receipt = Some(stored.into_receipt(asked.operation_id.clone(), false));
             Ok(())
         })?;
         Ok(receipt)
@@ -147,7 +147,8 @@ impl Authority {
             limit.as_ref().map_or(Ok(()), check_limit)?;
             let stamp = clock::advance(&meta.stamp, &clock.read()?);
             let outcome = json!({"limit": limit});
-            receipt = Some(store(tx, asked, digest, stamp, OwnEvent::LimitSet { limit }, outcome)?);
+            let stored = store(tx, asked, digest, stamp, OwnEvent::LimitSet { limit }, outcome)?;
+            receipt = Some(stored.into_receipt(asked.operation_id.clone(), false));
             Ok(())
         })?;
         receipt.ok_or_else(|| Error::from(Code::Internal))
@@ -177,14 +178,13 @@ pub(super) fn store(
     stamp: Stamp,
     body: OwnEvent,
     outcome: Value,
-) -> Result<Receipt> {
+) -> Result<StoredReceipt> {
     let now = Timestamp::from_ms(stamp.now_ms);
     let head = tx.own_head()?.unwrap_or(Head::START);
-    let limit = match &body {
-        OwnEvent::LimitSet { limit } => Some(*limit),
-        OwnEvent::ClockAccepted { .. } | OwnEvent::Incarnated { .. } | OwnEvent::SchemaMigrated { .. } => {
-            None
-        }
+    let (incarnation, limit) = match &body {
+        OwnEvent::LimitSet { limit } => (None, Some(*limit)),
+        OwnEvent::Incarnated { incarnation, .. } => (Some(*incarnation), None),
+        OwnEvent::ClockAccepted { .. } | OwnEvent::SchemaMigrated { .. } => (None, None),
     };
     let record = linked(&head, asked, now, body)?;
     let stored = StoredReceipt {
@@ -198,10 +198,9 @@ pub(super) fn store(
         outcome,
         cut: None,
     };
-    let id = &asked.operation_id;
-    let (operation_id, receipt) = (id, &stored);
-    tx.store_own(OwnCommit { record, operation_id, receipt, stamp, incarnation: None, limit })?;
-    Ok(stored.into_receipt(id.clone(), false))
+    let (operation_id, receipt) = (&asked.operation_id, &stored);
+    tx.store_own(OwnCommit { record, operation_id, receipt, stamp, limit, incarnation })?;
+    Ok(stored)
 }
 
 /// The ledger itself is a person's to vouch for, and never stated alone. `act` follows `may` and `to`.
@@ -215,7 +214,7 @@ pub(super) fn authorize(asked: &Asked, act: &str) -> Result<()> {
     Err(Error::new(Code::Unauthenticated, format!("to {act} needs proof that {} asks", asked.actor)))
 }
 
-pub(super) fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
+fn linked(head: &Head, asked: &Asked, at: Timestamp, body: OwnEvent) -> Result<Record> {
     let seq = head.seq + 1;
     let Asked { operation_id, actor, provenance } = asked.clone();
     let envelope = OwnEnvelope { seq, at, operation_id, actor, provenance, body };

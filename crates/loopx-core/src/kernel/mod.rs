@@ -20,6 +20,7 @@ mod index;
 mod next;
 mod quota;
 mod reach;
+mod read;
 mod reason;
 mod reward;
 pub(crate) mod seeded;
@@ -44,7 +45,7 @@ pub use delta::{Delta, Target};
 pub use draft::{Context, Minted};
 pub use effect::{Command as EffectCommand, Event as EffectEvent, Intent, Told, in_hand as effect_in_hand};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
-pub use facts::{Depth, Facts, IdList, Read, Rows, Terms, Used, Writes};
+pub use facts::{Facts, IdList, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command, deny_command};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use index::{Index, Ready, index, woken_ready_at};
@@ -57,6 +58,7 @@ pub(crate) use quota::check_limit;
 pub use quota::{
     Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,
 };
+pub use read::{Depth, Read};
 pub use reason::{PeerBy, Reason, UnresolvedBy, UserWhy, Viewer, reason, reason_reads, waits_for_person};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};

@@ -283,6 +283,24 @@ fn a_denied_acceptance_is_repaired_and_stops_nothing_further() {
 }
 
 #[test]
+fn a_result_that_is_denied_while_it_comes_again_ends_as_denied() {
+    let mut world = World::empty();
+    world.start(|_| {});
+    let todo = world.todo("it", |_| {});
+    let owned = world.ask_acceptance("a", &todo);
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+    assert_eq!(world.turn_state(&owned), "candidate");
+    world.resolve(owned.gate_id.unwrap(), Answer::Deny { reason: Some(text("too slow")) }).unwrap();
+    world.judged("a", &owned, verdict(VerdictOutcome::Unchecked), false).unwrap();
+    assert_eq!(world.turn_state(&owned), "stopped");
+    assert!(!world.row(&todo).is_done());
+    let Action::Repair { failure: Some(failure), .. } = world.next("b", None).unwrap().action else {
+        panic!()
+    };
+    assert_eq!(failure.as_str(), "too slow");
+}
+
+#[test]
 fn an_approved_result_settles_and_another_result_is_asked_about_anew() {
     let mut world = World::empty();
     world.start(|_| {});

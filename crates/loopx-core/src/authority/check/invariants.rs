@@ -206,6 +206,22 @@ pub(super) fn settled(before: &Rows, after: &Rows) -> Result<(), Broken> {
     Ok(())
 }
 
+/// Whether a Turn that has ended spends its slot; none, while it has not ended.
+pub(super) fn spends(turn: &Turn) -> Option<bool> {
+    Some(match turn.state {
+        TurnState::Settled => {
+            turn.candidate.as_ref().is_some_and(|result| result.kind != ResultKind::LookUnchanged)
+        }
+        TurnState::Failed { how: FailedBy::Validate } | TurnState::Fenced => true,
+        TurnState::Failed { how: FailedBy::Host(_) } | TurnState::Stopped { .. } => false,
+        TurnState::Admitted
+        | TurnState::Dispatched
+        | TurnState::Candidate
+        | TurnState::Held { .. }
+        | TurnState::Unresolved { .. } => return None,
+    })
+}
+
 /// What the meters hold beside slots is what counts of each Turn.
 pub(super) fn amounts(rows: &Rows, held: &BTreeMap<(MeterScope, Bucket), Amounts>) -> Result<(), Broken> {
     let mut expected: BTreeMap<(MeterScope, Bucket), Amounts> = BTreeMap::new();

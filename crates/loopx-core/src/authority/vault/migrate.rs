@@ -114,7 +114,8 @@ pub fn migrate(profile: &Profile, env: &Env, asked: &Asked, say: &mut dyn FnMut(
         let (to, kept) = (LEDGER.newest, kept.digest);
         let outcome = json!({"schema_migrated": {"from": from, "to": to, "kept": kept}});
         let event = OwnEvent::SchemaMigrated { from, to, kept };
-        receipt = Some(own::store(tx, asked, digest, stamp, event, outcome)?);
+        let stored = own::store(tx, asked, digest, stamp, event, outcome)?;
+        receipt = Some(stored.into_receipt(asked.operation_id.clone(), false));
         Ok(())
     };
     let from = sqlite::migrate_ledger(&ledger, before, beside)?;

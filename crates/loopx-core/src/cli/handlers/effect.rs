@@ -5,18 +5,18 @@ use serde_json::json;
 use super::{
     desk::Desk,
     evidence_file, given, names,
+    nouns::{self, List},
     reader::Reader,
     schema,
     show::{self, Facts},
     submit::{Wish, Written, submit, written},
 };
 use crate::{
-    authority::NounFilter,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
     kernel::{Command, EffectCommand, Intent, Told, effect_command},
     model::{Digest, Effect, EffectFact, EffectId, EvidenceId, NounKey, NounKind, Timestamp, gathered},
-    projection::{self, Slice, plain},
+    projection::{self, plain},
 };
 
 /// `effect intend`.
@@ -143,24 +143,13 @@ fn answer(id: EffectId, done: &Written, document: Document) -> Result<Rendered> 
 
 /// `effect list`.
 pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
-    let mut desk = Desk::open(context, args)?;
-    let todo = args.text("todo").map(|word| names::todo(&mut desk, word)).transpose()?;
-    let goal = match &todo {
-        Some(todo) => todo.goal().clone(),
-        None => names::goal(&mut desk, None)?,
+    let list = List {
+        schema: schema::EFFECT_LIST,
+        head: show::EFFECT_HEAD,
+        row: show::effect,
+        nothing: |goal| format!("{goal} has no such effect."),
     };
-    names::goal_row(&mut desk, &goal)?;
-    let filter =
-        NounFilter { kind: NounKind::Effect, goal: &goal, todo: todo.as_ref(), open: args.switch("open") };
-    let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
-    let (page, now) = desk.look(|view, terms| Ok((projection::nouns(view, &filter, slice)?, terms.now)))?;
-    show::listed(
-        schema::EFFECT_LIST,
-        &page,
-        show::EFFECT_HEAD,
-        |row| row.for_owner().get().map(|effect| show::effect(effect, now)).unwrap_or_default(),
-        &format!("{goal} has no such effect."),
-    )
+    nouns::listed(context, args, &list)
 }
 
 /// `effect show`.

@@ -24,6 +24,7 @@ mod metrics;
 mod names;
 mod next;
 mod next_answer;
+mod nouns;
 mod offer;
 mod owner;
 mod progress;

@@ -4,16 +4,16 @@ use serde_json::json;
 
 use super::{
     desk::Desk,
-    given, names, schema, show,
+    given, names,
+    nouns::{self, List},
+    schema, show,
     submit::{Wish, submit, written},
 };
 use crate::{
-    authority::NounFilter,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Command, RewardCommand},
-    model::{NounKind, Polarity, Reward},
-    projection::{self, Slice},
+    model::{Polarity, Reward},
 };
 
 /// `reward add`.
@@ -42,23 +42,13 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
 
 /// `reward list`.
 pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
-    let mut desk = Desk::open(context, args)?;
-    let todo = args.text("todo").map(|word| names::todo(&mut desk, word)).transpose()?;
-    let goal = match &todo {
-        Some(todo) => todo.goal().clone(),
-        None => names::goal(&mut desk, None)?,
+    let list = List {
+        schema: schema::REWARD_LIST,
+        head: &["WANTED", "OF", "BY", "WHEN", "WHY", "LESSON"],
+        row: line,
+        nothing: |goal| format!("Nobody judged work of {goal} yet."),
     };
-    names::goal_row(&mut desk, &goal)?;
-    let filter = NounFilter { kind: NounKind::Reward, goal: &goal, todo: todo.as_ref(), open: false };
-    let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
-    let (page, now) = desk.look(|view, terms| Ok((projection::nouns(view, &filter, slice)?, terms.now)))?;
-    show::listed(
-        schema::REWARD_LIST,
-        &page,
-        &["WANTED", "OF", "BY", "WHEN", "WHY", "LESSON"],
-        |row| row.for_owner().get().map(|reward| line(reward, now)).unwrap_or_default(),
-        &format!("Nobody judged work of {goal} yet."),
-    )
+    nouns::listed(context, args, &list)
 }
 
 fn line(reward: &Reward, now: crate::model::Timestamp) -> Vec<String> {

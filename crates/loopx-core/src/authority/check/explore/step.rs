@@ -116,18 +116,7 @@ fn one_end(before: &Rows, after: &Rows, events: &[Envelope]) -> Result<(), Broke
         let expected = usize::from(turn.is_terminal() && !had_ended);
         let found = ends.get(turn_id).copied().unwrap_or_default();
         keeps(found == expected, Promise::OneSettlement, || format!("{turn_id} ended {found} times"))?;
-        let spends = match turn.state {
-            TurnState::Settled => {
-                turn.candidate.as_ref().is_some_and(|result| result.kind != ResultKind::LookUnchanged)
-            }
-            TurnState::Failed { how: FailedBy::Validate } | TurnState::Fenced => true,
-            TurnState::Failed { how: FailedBy::Host(_) } | TurnState::Stopped { .. } => false,
-            TurnState::Admitted
-            | TurnState::Dispatched
-            | TurnState::Candidate
-            | TurnState::Held { .. }
-            | TurnState::Unresolved { .. } => continue,
-        };
+        let Some(spends) = invariants::spends(turn) else { continue };
         keeps((turn.slot == Slot::Spent) == spends, Promise::OneSettlement, || {
             format!("{turn_id} is {} with its slot {:?}", turn.state.as_str(), turn.slot)
         })?;

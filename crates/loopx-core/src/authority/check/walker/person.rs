@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Walk;
 use crate::{
     authority::check::{
+        invariants::spends,
         play::{attached, result, verdict},
         world::{agent, text, user},
     },
@@ -264,18 +265,7 @@ impl Walk {
                 usize::from(turn.is_terminal()),
                 "{turn:?}"
             );
-            let spends = match turn.state {
-                TurnState::Settled => {
-                    turn.candidate.as_ref().is_some_and(|result| result.kind != ResultKind::LookUnchanged)
-                }
-                TurnState::Failed { how: FailedBy::Validate } | TurnState::Fenced => true,
-                TurnState::Failed { how: FailedBy::Host(_) } | TurnState::Stopped { .. } => false,
-                TurnState::Admitted
-                | TurnState::Dispatched
-                | TurnState::Candidate
-                | TurnState::Held { .. }
-                | TurnState::Unresolved { .. } => continue,
-            };
+            let Some(spends) = spends(turn) else { continue };
             assert_eq!(turn.slot == Slot::Spent, spends, "{turn:?}");
         }
     }
