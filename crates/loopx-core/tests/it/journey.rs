@@ -44,6 +44,8 @@ fn a_new_user_is_led_from_nothing_to_a_claim() {
     let status = desk.call(&["status"]);
     assert!(status.out.contains("agent: coder can take ship-it.1\n"), "{status:?}");
     assert!(status.out.contains("\nnext: loopx-core todo claim ship-it.1 --as agent:coder\n"), "{status:?}");
+    let why = desk.call(&["why"]);
+    assert!(why.out.starts_with("ship-it waits for agent: coder can take ship-it.1\n"), "{why:?}");
 
     let claimed = desk.call(&["todo", "claim", "1", "--as", "agent:coder"]);
     assert_eq!(

@@ -76,7 +76,10 @@ pub(in crate::cli) fn export(context: &mut Context<'_, '_>, args: &Args) -> Resu
                     TurnFilter { goal: todo_id.goal(), todo: Some(&todo_id), agent: None, live: false };
                 Ok(view.turns(&filter, None, TURNS_MAX)?.into_iter().find(crate::model::Turn::is_terminal))
             })?;
-            let none = || Error::new(Code::NotReady, format!("no Turn on {todo_id} has ended"));
+            let none = || {
+                Error::new(Code::NotReady, format!("no Turn on {todo_id} has ended"))
+                    .hint(format!("turn list --todo {todo_id}"))
+            };
             ended.ok_or_else(none)?.turn_id
         }
         (None, None) => return chain(context, args, &mut desk),

@@ -194,8 +194,7 @@ fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
 
 fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
-    let text = format!("{todo} can be taken by {agent}");
-    Some(row("due", todo, text, format!("todo claim {todo} --as agent:{agent}")))
+    Some(row("due", todo, wait.because.clone(), format!("todo claim {todo} --as agent:{agent}")))
 }
 
 /// What was found to be a person's, once nothing can be taken.
