@@ -107,6 +107,12 @@ verbs! {
     GateWithdraw "gate withdraw": Proven agent;
     EvidenceAdd "evidence add": Stated agent contained;
     RewardAdd "reward add": Stated;
+    ProposalAdd "proposal add": Never agent contained;
+    ProposalConfirm "proposal confirm": Proven;
+    ProposalLapse "proposal lapse": Proven;
+    ProposalReject "proposal reject": Proven;
+    ProposalDefer "proposal defer": Proven;
+    ProposalWithdraw "proposal withdraw": Never agent;
     Batch "batch": Stated;
 }
 

@@ -118,13 +118,15 @@ impl Event {
         match self {
             Self::Registered { agent_id, capabilities } => {
                 let key = (context.goal_id.clone(), agent_id.clone());
-                let limit = facts.agent(&key)?.and_then(|agent| agent.limit);
+                let before = facts.agent(&key)?;
+                let limit = before.and_then(|agent| agent.limit);
                 let agent = Agent {
                     goal_id: key.0.clone(),
                     agent_id: agent_id.clone(),
                     capabilities: capabilities.clone(),
                     limit,
-                    looked_last: facts.agent(&key)?.is_some_and(|agent| agent.looked_last),
+                    looked_last: before.is_some_and(|agent| agent.looked_last),
+                    proposals: before.map_or(0, |agent| agent.proposals),
                     registered_at: context.at,
                     retired_at: None,
                 };

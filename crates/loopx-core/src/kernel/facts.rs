@@ -298,9 +298,26 @@ impl Facts {
     row!(gate, gate_mut, put_gate, gates, GateId, Gate, "gate", |k| Read::Gate(*k));
     row!(evidence, put_evidence, evidence, EvidenceId, Evidence, "evidence", |k| Read::Evidence(*k));
 
+    /// A noun beside the plan, if there is one.
+    pub fn noun<T: OneNoun>(&self, id: [u8; 16]) -> Result<Option<&T>> {
+        let key = NounKey { kind: T::KIND, id };
+        self.asked(&Read::Noun(key))?;
+        Ok(self.rows.nouns.get(&key).and_then(T::of))
+    }
+
+    /// A noun beside the plan, to change it.
+    pub(super) fn noun_mut<T: OneNoun>(&mut self, id: [u8; 16]) -> Result<&mut T> {
+        let key = NounKey { kind: T::KIND, id };
+        let found = self.rows.nouns.get_mut(&key).and_then(T::of_mut);
+        let row = found.ok_or_else(|| unasked("noun", format_args!("{key:?}")))?;
+        self.changed.nouns.insert(key);
+        Ok(row)
+    }
+
     /// Takes in a new noun beside the plan.
     pub(super) fn put_noun(&mut self, row: impl OneNoun) {
         let noun = row.into_noun();
+        self.asked.insert(Read::Noun(noun.key()));
         self.changed.nouns.insert(noun.key());
         self.rows.nouns.insert(noun.key(), noun);
     }

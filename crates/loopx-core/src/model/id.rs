@@ -210,6 +210,8 @@ minted_id! {
     GateId "gate_" "gate id";
     /// One piece of evidence.
     EvidenceId "evd_" "evidence id";
+    /// One command that waits for a person.
+    ProposalId "prp_" "proposal id";
     /// One judgement of a run or a way of working.
     RewardId "rwd_" "reward id";
     /// One entry of a session's queue.

@@ -14,6 +14,7 @@ mod id;
 mod json;
 mod noun;
 mod operation;
+mod proposal;
 mod quota;
 mod result;
 mod reward;
@@ -35,11 +36,12 @@ pub use goal::{
 pub(crate) use id::uuid_v7;
 pub use id::{
     AgentId, AuthorityId, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance, IncarnationId,
-    MachineId, OperationId, OwnId, ProfileId, RewardId, TodoId, TokenId, TurnId,
+    MachineId, OperationId, OwnId, ProfileId, ProposalId, RewardId, TodoId, TokenId, TurnId,
 };
 pub(crate) use json::{from_json, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
 pub use operation::{Expected, Operation, Receipt};
+pub use proposal::{Proposal, ProposalKind, ProposalState};
 pub use quota::{Bucket, MeterScope, Slot};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};

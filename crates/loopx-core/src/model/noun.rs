@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{GoalId, Reward, RewardId, TodoId};
+use super::{GoalId, Proposal, ProposalId, Reward, RewardId, TodoId};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -119,4 +119,6 @@ macro_rules! nouns {
 nouns! {
     /// A person's judgement of a run or a way of working.
     Reward RewardId "reward" { reward_id, open: |_| false };
+    /// A command that waits for a person's word.
+    Proposal ProposalId "proposal" { proposal_id, open: Proposal::is_open };
 }

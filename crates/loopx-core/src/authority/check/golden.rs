@@ -7,8 +7,8 @@ use super::world::{agent, text, user};
 use crate::{
     kernel::{
         AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EvidenceCommand, Found,
-        GateCommand, GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step,
-        TodoCommand, TurnCommand, claim::Claim,
+        GateCommand, GoalCommand, Input, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand,
+        RewardCommand, Step, TodoCommand, TurnCommand, claim::Claim,
     },
     model::*,
 };
@@ -165,6 +165,19 @@ fn reward() -> RewardCommand {
     }
 }
 
+fn proposal() -> ProposalCommand {
+    let command =
+        TodoCommand::Cancel { todo_id: todo(1), reason: text("done by 2"), superseded_by: Some(todo(2)) };
+    let expected = Expected { todos: [(todo(1), 4)].into(), ..Expected::default() };
+    let command = Box::new(Command::Todo(command));
+    ProposalCommand::Add { kind: ProposalKind::Dream, command, expected, reason: text("it is done") }
+}
+
+fn confirmed() -> ProposalCommand {
+    let ProposalCommand::Add { command, expected, .. } = proposal() else { panic!() };
+    ProposalCommand::Confirm { proposal_id: ProposalId::from_bytes([6; 16]), command, expected }
+}
+
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit { turns: 9, window_ms: Duration::from_mins(60) };
     let registered =
@@ -187,6 +200,8 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
         ("reward", user(), Command::Reward(reward())),
+        ("proposal", agent("a"), Command::Proposal(proposal())),
+        ("confirm", user(), Command::Proposal(confirmed())),
         ("batch", user(), Command::Batch(batch())),
     ]
 }

@@ -19,6 +19,7 @@ mod names;
 mod offer;
 mod owner;
 mod progress;
+mod proposal;
 mod reader;
 mod reward;
 mod schema;
@@ -43,6 +44,7 @@ mod workbench;
 
 use super::Handler;
 pub(super) use desk::explained;
+pub(super) use submit::Wish;
 pub(super) use token::check_person;
 
 /// The verbs of the nouns, by their words.
@@ -91,6 +93,13 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("evidence add", evidence::add),
     ("evidence list", evidence::list),
     ("evidence show", evidence::show),
+    ("proposal add", proposal::add),
+    ("proposal list", proposal::list),
+    ("proposal show", proposal::show),
+    ("proposal confirm", proposal::confirm),
+    ("proposal reject", proposal::reject),
+    ("proposal defer", proposal::defer),
+    ("proposal withdraw", proposal::withdraw),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

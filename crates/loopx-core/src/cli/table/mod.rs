@@ -10,6 +10,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod proposal;
 mod reward;
 mod shape;
 mod shell;
@@ -34,6 +35,7 @@ pub const CORE: &[Command] = &[
     agent::AGENT,
     evidence::EVIDENCE,
     reward::REWARD,
+    proposal::PROPOSAL,
     turn::TURN,
     loops::LOOP,
     inspect::DOCTOR,

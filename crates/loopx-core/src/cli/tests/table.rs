@@ -30,7 +30,7 @@ pub(super) fn parsed(line: &str) -> crate::error::Result<parse::Args> {
 #[test]
 fn the_commands_of_step_one_are_there() {
     let names: Vec<_> = CORE.iter().map(|command| command.name).collect();
-    let wanted = "try init status find goal todo gate agent evidence reward turn loop doctor log config token completions man";
+    let wanted = "try init status find goal todo gate agent evidence reward proposal turn loop doctor log config token completions man";
     assert_eq!(names.join(" "), wanted);
     let todo = CORE.iter().find(|command| command.name == "todo").unwrap();
     for verb in

@@ -69,6 +69,7 @@ impl Closed<Envelope> {
             | Event::Todo(_)
             | Event::Gate(_)
             | Event::Reward(_)
+            | Event::Proposal(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )
