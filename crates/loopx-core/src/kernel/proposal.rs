@@ -263,9 +263,7 @@ pub(super) fn check_proposable(command: &super::Command) -> Result<()> {
         return Ok(());
     }
     let verb = Input::Command(command.clone()).verb().as_str();
-    Err(Error::new(Code::InvalidArgument, format!("`{verb}` cannot be proposed"))
-        .hint("proposal add --help")
-        .detail("verb", verb))
+    Err(Error::new(Code::InvalidArgument, format!("`{verb}` cannot be proposed")).detail("verb", verb))
 }
 
 fn add(
@@ -284,7 +282,9 @@ fn add(
             format!("a proposed command has at most {COMMAND_MAX_BYTES} bytes, and this one {bytes}"),
         ));
     }
-    let Some((agent_id, _)) = draft.actor().agent() else { return Err(Error::from(Code::Internal)) };
+    let Some((agent_id, _)) = draft.actor().agent() else {
+        return Err(Error::from(Code::Internal));
+    };
     let author = agent::registered(draft.facts(), &(draft.goal_id().clone(), agent_id.clone()))?;
     if author.proposals >= OPEN_MAX {
         let message = format!("{OPEN_MAX} proposals of {agent_id} wait for a person in {}", draft.goal_id());
@@ -314,7 +314,9 @@ fn add(
 
 /// What the author works on: the Turn that contains him, else the one that executes through his endpoint.
 fn at_work(draft: &Draft<'_>) -> Result<(Option<TodoId>, Option<TurnId>)> {
-    let Some((agent_id, endpoint)) = draft.actor().agent() else { return Ok((None, None)) };
+    let Some((agent_id, endpoint)) = draft.actor().agent() else {
+        return Ok((None, None));
+    };
     let contained = draft.provenance().contained;
     let is_own = |turn: &&&Turn| {
         let works = match turn.state {
@@ -426,7 +428,9 @@ impl Event {
 
 /// Counts what of an agent waits for a person.
 fn count(facts: &mut Facts, proposal: &Proposal, by: i32) -> Result<()> {
-    let Some((agent_id, _)) = proposal.by.agent() else { return Ok(()) };
+    let Some((agent_id, _)) = proposal.by.agent() else {
+        return Ok(());
+    };
     let author = facts.agent_mut(&(proposal.goal_id.clone(), agent_id.clone()))?;
     author.proposals = author.proposals.saturating_add_signed(by);
     Ok(())

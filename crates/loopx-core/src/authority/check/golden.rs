@@ -299,6 +299,8 @@ const VECTORS: &[(&str, &str)] = &[
     ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
     ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),
     ("reward", "e506c01b25baba8abb07825c9e1716aca50388c56e16c5ec70ec833cea226fce"),
+    ("proposal", "5ce2432abd68e2fad7fc4c2d8d7dbfa4f7de4f921e72d662a77c2970cceeb37d"),
+    ("confirm", "7a9ca543b8aa6b773a1f6090ba509298540b1dcfff8ac12794f889a9540c945c"),
     ("batch", "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd"),
     ("dispatch", "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb"),
     ("candidate", "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0"),
