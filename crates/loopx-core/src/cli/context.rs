@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Env, Look, Preset, Settings, Stdio, Var, again, config,
+    Env, Look, Preset, Settings, Stdio, Var, again, config, handlers,
     parse::Args,
     project::{Project, discover},
     render,
@@ -34,7 +34,13 @@ pub struct Context<'a, 's> {
     pub look: Look,
     /// The streams; a handler reads input and asks questions there, and leaves data to its answer.
     pub stdio: &'a mut Stdio<'s>,
+    /// Where what a command asks for is noted, when it is to be proposed and not written.
+    pub(super) noting: Option<Noted>,
 }
+
+/// What a command asked for instead of writing it.
+#[derive(Debug, Default)]
+pub(super) struct Noted(pub(super) Option<handlers::Wish>);
 
 impl Context<'_, '_> {
     /// Prints a line of progress or advice on stderr.

@@ -130,7 +130,7 @@ fn answer(
                 Error::new(Code::NotInstalled, format!("`{}` is not part of this build", args.path()))
                     .hint("--help")
             })?;
-            let mut context = Context { program, argv, preset, env, look, stdio };
+            let mut context = Context { program, argv, preset, env, look, stdio, noting: None };
             handler(&mut context, &args).map_err(|error| handlers::explained(&context, &args, error))
         }
     }

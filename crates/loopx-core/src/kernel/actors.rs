@@ -114,6 +114,12 @@ verbs! {
     EffectStop "effect stop": Stated agent;
     EffectWriteOff "effect write-off": Proven;
     RewardAdd "reward add": Stated;
+    ProposalAdd "proposal add": Never agent contained;
+    ProposalConfirm "proposal confirm": Proven;
+    ProposalLapse "proposal lapse": Proven;
+    ProposalReject "proposal reject": Proven;
+    ProposalDefer "proposal defer": Proven;
+    ProposalWithdraw "proposal withdraw": Never agent;
     Batch "batch": Stated;
 }
 

@@ -119,15 +119,14 @@ impl Event {
             Self::Registered { agent_id, capabilities } => {
                 let key = (context.goal_id.clone(), agent_id.clone());
                 let before = facts.agent(&key)?;
-                let limit = before.and_then(|agent| agent.limit);
-                let ceiling = before.map(|agent| agent.ceiling).unwrap_or_default();
                 let agent = Agent {
                     goal_id: key.0.clone(),
                     agent_id: agent_id.clone(),
                     capabilities: capabilities.clone(),
-                    limit,
-                    ceiling,
-                    looked_last: facts.agent(&key)?.is_some_and(|agent| agent.looked_last),
+                    limit: before.and_then(|agent| agent.limit),
+                    ceiling: before.map(|agent| agent.ceiling).unwrap_or_default(),
+                    looked_last: before.is_some_and(|agent| agent.looked_last),
+                    proposals: before.map_or(0, |agent| agent.proposals),
                     registered_at: context.at,
                     retired_at: None,
                 };

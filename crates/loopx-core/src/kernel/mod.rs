@@ -18,6 +18,7 @@ mod gate;
 mod goal;
 mod index;
 mod next;
+mod proposal;
 mod quota;
 mod reach;
 mod read;
@@ -54,6 +55,7 @@ pub(crate) use next::would_admit;
 pub use next::{
     Action, Asker, Decided, Looked, Obligation, Seen, across, best, decide_first, decide_next, next_reads,
 };
+pub use proposal::{Command as ProposalCommand, Event as ProposalEvent};
 pub(crate) use quota::check_limit;
 pub use quota::{
     Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,
@@ -70,8 +72,8 @@ pub use turn::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, Operation, OwnId, RewardId, Timestamp,
-        TodoId, TurnId,
+        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, Operation, OwnId, ProposalId,
+        RewardId, Timestamp, TodoId, TurnId,
     },
 };
 use draft::Draft;
@@ -113,8 +115,48 @@ pub enum Command {
     Effect(effect::Command),
     /// Of a judgement of work that was done.
     Reward(reward::Command),
+    /// Of a command that waits for a person.
+    Proposal(proposal::Command),
     /// Many of one Goal, all or nothing.
     Batch(Vec<batch::Item>),
+}
+
+impl Command {
+    /// Asks for what it is decided on.
+    fn reads(&self, goal: &GoalId, actor: &Actor, wanted: &mut Wanted<'_>) {
+        match self {
+            Self::Goal(command) => command.reads(goal, wanted),
+            Self::Agent(command) => command.reads(goal, wanted),
+            Self::Quota(command) => command.reads(goal, wanted),
+            Self::Todo(command) => command.reads(goal, wanted),
+            Self::Claim(command) => command.reads(goal, actor, wanted),
+            Self::Turn(command) => command.reads(goal, wanted),
+            Self::Gate(command) => command.reads(goal, wanted),
+            Self::Evidence(command) => command.reads(goal, wanted),
+            Self::Effect(command) => command.reads(goal, actor, wanted),
+            Self::Reward(command) => command.reads(goal, wanted),
+            Self::Proposal(command) => command.reads(goal, actor, wanted),
+            Self::Batch(items) => batch::reads(items, goal, wanted),
+        }
+    }
+
+    /// Decides it for whoever gives it.
+    fn decide(&self, draft: &mut Draft<'_>) -> Result<Concluded> {
+        match self {
+            Self::Goal(command) => command.decide(draft),
+            Self::Agent(command) => command.decide(draft),
+            Self::Quota(command) => command.decide(draft),
+            Self::Todo(command) => command.decide(draft),
+            Self::Claim(command) => command.decide(draft),
+            Self::Turn(command) => command.decide(draft),
+            Self::Gate(command) => command.decide(draft),
+            Self::Evidence(command) => command.decide(draft),
+            Self::Effect(command) => command.decide(draft),
+            Self::Reward(command) => command.decide(draft),
+            Self::Proposal(command) => command.decide(draft),
+            Self::Batch(items) => batch::decide(items, draft),
+        }
+    }
 }
 
 /// What is decided on: a command of any door, or a step that only the driver of a Turn submits.
@@ -143,6 +185,7 @@ impl Input {
                 Command::Evidence(evidence::Command::Add { .. }) => Verb::EvidenceAdd,
                 Command::Effect(command) => command.verb(),
                 Command::Reward(reward::Command::Add { .. }) => Verb::RewardAdd,
+                Command::Proposal(command) => command.verb(),
                 Command::Batch(_) => Verb::Batch,
             },
         }
@@ -203,6 +246,7 @@ events! {
     Evidence evidence since 1;
     Effect effect since 2;
     Reward reward since 2;
+    Proposal proposal since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.
@@ -277,6 +321,9 @@ pub struct Outcome {
     /// The judgement it recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward_id: Option<RewardId>,
+    /// The proposal it made or answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal_id: Option<ProposalId>,
 }
 
 /// What an accepted command comes to: its outcome, and the code of a negative end.
@@ -294,6 +341,14 @@ impl<'f> Wanted<'f> {
     fn want(&mut self, read: Read) {
         if !self.facts.has(&read) {
             self.missing.insert(read);
+        }
+    }
+
+    /// Asks for what a caller believes something of.
+    fn want_expected(&mut self, expected: &Expected) {
+        expected.todos.keys().for_each(|id| self.want(Read::Todo(id.clone())));
+        if let Some((gate_id, _)) = &expected.gate {
+            self.want(Read::Gate(*gate_id));
         }
     }
 
@@ -315,28 +370,13 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
     let mut wanted = Wanted { facts, missing: BTreeSet::new() };
     let goal_id = &operation.goal_id;
     wanted.want(Read::Goal(goal_id.clone()));
-    operation.expected.todos.keys().for_each(|id| wanted.want(Read::Todo(id.clone())));
-    if let Some((gate_id, _)) = &operation.expected.gate {
-        wanted.want(Read::Gate(*gate_id));
-    }
+    wanted.want_expected(&operation.expected);
     if let Some(turn_id) = operation.provenance.contained {
         wanted.want(Read::Turn(turn_id));
     }
     match &operation.command {
         Input::Step(step) => step.reads(goal_id, &operation.actor, &mut wanted),
-        Input::Command(command) => match command {
-            Command::Goal(command) => command.reads(goal_id, &mut wanted),
-            Command::Agent(command) => command.reads(goal_id, &mut wanted),
-            Command::Quota(command) => command.reads(goal_id, &mut wanted),
-            Command::Todo(command) => command.reads(goal_id, &mut wanted),
-            Command::Claim(command) => command.reads(goal_id, &operation.actor, &mut wanted),
-            Command::Turn(command) => command.reads(goal_id, &mut wanted),
-            Command::Gate(command) => command.reads(goal_id, &mut wanted),
-            Command::Evidence(command) => command.reads(goal_id, &mut wanted),
-            Command::Effect(command) => command.reads(goal_id, &operation.actor, &mut wanted),
-            Command::Reward(command) => command.reads(goal_id, &mut wanted),
-            Command::Batch(items) => batch::reads(items, goal_id, &mut wanted),
-        },
+        Input::Command(command) => command.reads(goal_id, &operation.actor, &mut wanted),
     }
     wanted.missing
 }
@@ -355,23 +395,11 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
             goal::check_not_closed(goal)?;
         }
     }
-    check_expected(&facts, operation)?;
+    check_expected(&facts, goal_id, &operation.expected)?;
     let mut draft = Draft::new(facts, goal_id.clone(), actor.clone(), *provenance, minted);
     let (outcome, negative) = match input {
         Input::Step(step) => step.decide(&mut draft)?,
-        Input::Command(command) => match command {
-            Command::Goal(command) => command.decide(&mut draft)?,
-            Command::Agent(command) => command.decide(&mut draft)?,
-            Command::Quota(command) => command.decide(&mut draft)?,
-            Command::Todo(command) => command.decide(&mut draft)?,
-            Command::Claim(command) => command.decide(&mut draft)?,
-            Command::Turn(command) => command.decide(&mut draft)?,
-            Command::Gate(command) => command.decide(&mut draft)?,
-            Command::Evidence(command) => command.decide(&mut draft)?,
-            Command::Effect(command) => command.decide(&mut draft)?,
-            Command::Reward(command) => command.decide(&mut draft)?,
-            Command::Batch(items) => batch::decide(items, &mut draft)?,
-        },
+        Input::Command(command) => command.decide(&mut draft)?,
     };
     let (events, writes) = draft.finish();
     Ok(Decision { events, writes, outcome, negative })
@@ -397,17 +425,17 @@ fn check_containment(facts: &Facts, operation: &Operation<Input>) -> Result<()> 
     ))
 }
 
-fn check_expected(facts: &Facts, operation: &Operation<Input>) -> Result<()> {
+/// Refuses what a caller believes of revisions that have moved on.
+fn check_expected(facts: &Facts, goal_id: &GoalId, expected: &Expected) -> Result<()> {
     let stale = |what: String, expected: u64, found: u64| {
         Error::new(Code::StaleRevision, format!("{what} is at revision {found}, not {expected}"))
             .detail("expected", expected)
             .detail("found", found)
     };
-    let expected = &operation.expected;
     if let Some(revision) = expected.goal {
-        let found = facts.goal(&operation.goal_id)?.map_or(0, |goal: &Goal| goal.revision);
+        let found = facts.goal(goal_id)?.map_or(0, |goal: &Goal| goal.revision);
         if found != revision && !seeded!(AnyRevision) {
-            return Err(stale(format!("the Goal {}", operation.goal_id), revision, found));
+            return Err(stale(format!("the Goal {goal_id}"), revision, found));
         }
     }
     for (todo_id, revision) in &expected.todos {

@@ -51,6 +51,7 @@ impl Command {
                     false
                 }
             },
+            Self::Proposal(command) => command.given().is_some_and(Self::may_free),
             // A Goal that is closed ends all that is held with it.
             Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) => false,
         }
@@ -83,6 +84,7 @@ impl Command {
                 | TodoCommand::Resolve { .. }
                 | TodoCommand::Reopen { .. } => None,
             },
+            Self::Proposal(command) => command.given()?.takes_away(),
             // Every other command ends no Turn, or is refused while one runs.
             Self::Goal(_)
             | Self::Agent(_)

@@ -244,11 +244,18 @@ pub struct Agent {
     /// Whether its last Turn looked at a monitor: between two others it looks at one at most.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub looked_last: bool,
+    /// How many of its proposals wait for a person.
+    #[serde(default, skip_serializing_if = "is_none_open")]
+    pub proposals: u32,
     /// When it was registered, last.
     pub registered_at: Timestamp,
     /// When it was retired, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired_at: Option<Timestamp>,
+}
+
+const fn is_none_open(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Agent {

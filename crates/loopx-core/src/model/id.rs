@@ -217,6 +217,8 @@ minted_id! {
     EvidenceId "evd_" "evidence id";
     /// One change outside LoopX.
     EffectId "eff_" "effect id";
+    /// One command that waits for a person.
+    ProposalId "prp_" "proposal id";
     /// One judgement of a run or a way of working.
     RewardId "rwd_" "reward id";
     /// One entry of a session's queue.

@@ -15,6 +15,7 @@ mod id;
 mod json;
 mod noun;
 mod operation;
+mod proposal;
 mod quota;
 mod result;
 mod reward;
@@ -37,11 +38,12 @@ pub use goal::{
 pub(crate) use id::uuid_v7;
 pub use id::{
     AgentId, AuthorityId, EffectId, EffectKey, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance,
-    IncarnationId, MachineId, OperationId, OwnId, ProfileId, RewardId, TodoId, TokenId, TurnId,
+    IncarnationId, MachineId, OperationId, OwnId, ProfileId, ProposalId, RewardId, TodoId, TokenId, TurnId,
 };
 pub(crate) use json::{from_json, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
 pub use operation::{Expected, Operation, Receipt};
+pub use proposal::{Proposal, ProposalKind, ProposalState};
 pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, Slot};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};

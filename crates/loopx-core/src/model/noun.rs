@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Effect, EffectId, GoalId, Reward, RewardId, TodoId};
+use super::{Effect, EffectId, GoalId, Proposal, ProposalId, Reward, RewardId, TodoId};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -126,4 +126,6 @@ nouns! {
     Effect EffectId "effect" { effect_id, open: Effect::is_open, name: |effect| Some(effect.key.as_str()) };
     /// A person's judgement of a run or a way of working.
     Reward RewardId "reward" { reward_id, open: |_| false, name: |_| None };
+    /// A command that waits for a person's word.
+    Proposal ProposalId "proposal" { proposal_id, open: Proposal::is_open, name: |_| None };
 }

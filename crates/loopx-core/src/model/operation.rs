@@ -70,6 +70,13 @@ pub struct Expected {
     pub gate: Option<(GateId, u64)>,
 }
 
+impl Expected {
+    /// Whether nothing is believed.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What a write returned, kept for ever; the same operation gets the same receipt whatever happened since.
 ///
 /// Only an authority makes one.

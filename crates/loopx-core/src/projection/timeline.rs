@@ -18,7 +18,7 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
-        AgentEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, QuotaEvent,
+        AgentEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, ProposalEvent, QuotaEvent,
         Read, RewardEvent, Terms, TodoEvent, TurnEvent,
     },
     model::{
@@ -248,6 +248,24 @@ struct Subject {
     said_by: Option<&'static str>,
 }
 
+fn of_proposal(event: &ProposalEvent, subject: &mut Subject) -> String {
+    match event {
+        ProposalEvent::Added { proposal } => {
+            subject.todo_ids.extend(proposal.todo_id.clone());
+            subject.turn_id = proposal.turn_id;
+            format!("proposed `{}`: {}", proposal.verb, proposal.reason)
+        }
+        ProposalEvent::Confirmed { proposal_id } => format!("confirmed {proposal_id}"),
+        ProposalEvent::Rejected { proposal_id, reason: Some(reason) } => {
+            format!("rejected {proposal_id}: {reason}")
+        }
+        ProposalEvent::Rejected { proposal_id, reason: None } => format!("rejected {proposal_id}"),
+        ProposalEvent::Deferred { proposal_id, .. } => format!("put {proposal_id} off"),
+        ProposalEvent::Lapsed { proposal_id } => format!("{proposal_id} is stale"),
+        ProposalEvent::Withdrawn { proposal_id } => format!("took {proposal_id} back"),
+    }
+}
+
 fn line(event: &Event, subject: &mut Subject) -> String {
     match event {
         Event::Goal(event) => of_goal(event),
@@ -264,6 +282,7 @@ fn line(event: &Event, subject: &mut Subject) -> String {
             subject.turn_id = reward.turn_id;
             format!("judged {}: {}", word(&reward.polarity), reward.reason)
         }
+        Event::Proposal(event) => of_proposal(event, subject),
         Event::Evidence(EvidenceEvent::Added { evidence }) => {
             subject.todo_ids.extend(evidence.todo_id.clone());
             subject.turn_id = evidence.turn_id;

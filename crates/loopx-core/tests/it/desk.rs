@@ -113,10 +113,11 @@ impl Desk {
         ended(&self.command(env!("CARGO_BIN_EXE_loopx-core")).args(words).output().unwrap())
     }
 
-    /// The binary with `--json`.
+    /// The binary with `--json`, which stands before the words that are another command's.
     pub(crate) fn json(&self, words: &[&str]) -> Ended {
         let mut all = words.to_vec();
-        all.push("--json");
+        let end = all.iter().position(|word| *word == "--").unwrap_or(all.len());
+        all.insert(end, "--json");
         self.call(&all)
     }
 

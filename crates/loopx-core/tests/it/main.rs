@@ -19,6 +19,7 @@ mod offers;
 mod orphans;
 mod place;
 mod printed;
+mod proposals;
 mod reads;
 mod shared;
 mod tokens;

@@ -37,6 +37,7 @@ const READS: &[&[&str]] = &[
     &["metrics", "--goal", "ship-it", "--window", "1h"],
     &["token", "list"],
     &["reward", "list"],
+    &["proposal", "list"],
 ];
 
 /// The verbs that the reference calls reading ones.
@@ -70,7 +71,12 @@ fn a_read_changes_no_byte() {
         ["effect", "intend", "ship-it.1", "publish", "--key", "one", "--digest", &digest, "--own", own];
     let intended = desk.ok(&[&intent[..], &["--as", "agent:coder"]].concat());
     let effect = intended["effect"]["effect_id"].as_str().unwrap();
-    let more: [&[&str]; 11] = [
+    let propose =
+        ["proposal", "add", "--reason", "x", "--as", "agent:coder", "--", "todo", "hold", "ship-it.2"];
+    let proposed = desk.ok(&propose);
+    let proposal = proposed["proposal"]["proposal_id"].as_str().unwrap();
+    let more: [&[&str]; 12] = [
+        &["proposal", "show", proposal],
         &["effect", "list"],
         &["effect", "show", effect],
         &["verify", "chain.jsonl"],

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     kernel::{
         AgentCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
-        GoalCommand, Input, NewGate, NewGoal, NewTodo, QuotaCommand, RewardCommand, Step, TodoCommand, Told,
+        GoalCommand, Input, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand, RewardCommand, Step, TodoCommand, Told,
         TurnCommand, Verb, authorize, claim::Claim, turn::Found,
     },
     model::*,
@@ -17,7 +17,7 @@ use crate::{
 
 /// What each verb answers, in this order: a stated person, a proven person, an agent, an agent contained in its own
 /// Turn, a host, LoopX itself. `.` is yes, `P` needs proof, `U` is a person's only, `A` is not this actor's.
-const TABLE: [(Verb, &str); 53] = [
+const TABLE: [(Verb, &str); 59] = [
     (Verb::GoalStart, "..UUAA"),
     (Verb::GoalUpdate, "P.UUAA"),
     (Verb::GoalStop, "..UUAA"),
@@ -70,6 +70,12 @@ const TABLE: [(Verb, &str); 53] = [
     (Verb::EffectStop, "...AAA"),
     (Verb::EffectWriteOff, "P.UUAA"),
     (Verb::RewardAdd, "..UUAA"),
+    (Verb::ProposalAdd, "AA..AA"),
+    (Verb::ProposalConfirm, "P.UUAA"),
+    (Verb::ProposalLapse, "P.UUAA"),
+    (Verb::ProposalReject, "P.UUAA"),
+    (Verb::ProposalDefer, "P.UUAA"),
+    (Verb::ProposalWithdraw, "AA.AAA"),
     (Verb::Batch, "..UUAA"),
 ];
 
@@ -187,6 +193,30 @@ fn evidence(todo_id: Option<&TodoId>) -> EvidenceCommand {
     }
 }
 
+fn proposal_commands() -> [(ProposalCommand, Verb); 6] {
+    let proposal_id = ProposalId::from_bytes([4; 16]);
+    let command = || Box::new(Command::Goal(GoalCommand::Stop));
+    let expected = Expected::default;
+    let until = Timestamp::from_ms(2_000_000_000_000);
+    let add = ProposalCommand::Add {
+        kind: ProposalKind::Change,
+        command: command(),
+        expected: expected(),
+        reason: text("x"),
+    };
+    [
+        (add, Verb::ProposalAdd),
+        (
+            ProposalCommand::Confirm { proposal_id, command: command(), expected: expected() },
+            Verb::ProposalConfirm,
+        ),
+        (ProposalCommand::Lapse { proposal_id }, Verb::ProposalLapse),
+        (ProposalCommand::Reject { proposal_id, reason: None }, Verb::ProposalReject),
+        (ProposalCommand::Defer { proposal_id, until }, Verb::ProposalDefer),
+        (ProposalCommand::Withdraw { proposal_id }, Verb::ProposalWithdraw),
+    ]
+}
+
 /// One of every command and step. A variant that is not here fails the count below.
 fn everything() -> Vec<(Input, Verb)> {
     let (todo_id, turn_id, own_id): (TodoId, _, _) =
@@ -261,6 +291,7 @@ fn everything() -> Vec<(Input, Verb)> {
         effect_commands(&todo_id).map(|(command, verb)| (Input::Command(Command::Effect(command)), verb)),
     );
     all.push((Input::Command(Command::Reward(reward)), Verb::RewardAdd));
+    all.extend(proposal_commands().map(|(command, verb)| (Input::Command(Command::Proposal(command)), verb)));
     all.push((Input::Command(Command::Batch(vec![item])), Verb::Batch));
     all
 }

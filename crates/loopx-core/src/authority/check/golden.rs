@@ -7,7 +7,7 @@ use super::world::{agent, text, user};
 use crate::{
     kernel::{
         AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
-        Found, GateCommand, GoalCommand, Input, Intent, NewGate, NewGoal, NewTodo, QuotaCommand,
+        Found, GateCommand, GoalCommand, Input, Intent, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand,
         RewardCommand, Step, TodoCommand, Told, TurnCommand, claim::Claim,
     },
     model::*,
@@ -185,6 +185,19 @@ fn readback() -> EffectCommand {
     }
 }
 
+fn proposal() -> ProposalCommand {
+    let command =
+        TodoCommand::Cancel { todo_id: todo(1), reason: text("done by 2"), superseded_by: Some(todo(2)) };
+    let expected = Expected { todos: [(todo(1), 4)].into(), ..Expected::default() };
+    let command = Box::new(Command::Todo(command));
+    ProposalCommand::Add { kind: ProposalKind::Dream, command, expected, reason: text("it is done") }
+}
+
+fn confirmed() -> ProposalCommand {
+    let ProposalCommand::Add { command, expected, .. } = proposal() else { panic!() };
+    ProposalCommand::Confirm { proposal_id: ProposalId::from_bytes([6; 16]), command, expected }
+}
+
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit::of_turns(9, Duration::from_mins(60));
     let registered =
@@ -209,6 +222,8 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("reward", user(), Command::Reward(reward())),
         ("effect", agent("a"), Command::Effect(effect())),
         ("readback", agent("a"), Command::Effect(readback())),
+        ("proposal", agent("a"), Command::Proposal(proposal())),
+        ("confirm", user(), Command::Proposal(confirmed())),
         ("batch", user(), Command::Batch(batch())),
     ]
 }
@@ -308,6 +323,8 @@ const VECTORS: &[(&str, &str)] = &[
     ("reward", "e506c01b25baba8abb07825c9e1716aca50388c56e16c5ec70ec833cea226fce"),
     ("effect", "d2eab1c568b84178b443b2ba6f9e9ff18964cf09234abeb1f3aae3b7f51df163"),
     ("readback", "00bba695c0e0cca277fbad280ffd589e0bec6affdbf458ca4e4856cc5f6912cf"),
+    ("proposal", "5ce2432abd68e2fad7fc4c2d8d7dbfa4f7de4f921e72d662a77c2970cceeb37d"),
+    ("confirm", "7a9ca543b8aa6b773a1f6090ba509298540b1dcfff8ac12794f889a9540c945c"),
     ("batch", "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd"),
     ("dispatch", "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb"),
     ("candidate", "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0"),

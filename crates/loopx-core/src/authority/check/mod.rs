@@ -28,6 +28,7 @@ mod ownership;
 mod pages;
 mod plans;
 mod play;
+mod proposals;
 mod quota;
 mod random;
 mod repair;

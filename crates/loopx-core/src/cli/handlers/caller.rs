@@ -94,8 +94,10 @@ pub(super) fn with_agent(context: &Context<'_, '_>, args: &Args, desk: &mut Desk
     if !is_so || !is_agents(args) {
         return error;
     }
-    let todo = args.text("id").and_then(|word| names::todo(desk, word).ok());
-    let found = todo.and_then(|todo| desk.look(|view, _| view.agents(todo.goal())).ok()).unwrap_or_default();
+    let named = args.command().args.iter().any(|arg| arg.id == "id").then(|| args.text("id")).flatten();
+    let todo = named.and_then(|word| names::todo(desk, word).ok());
+    let goal = todo.map(|todo| todo.goal().clone()).or_else(|| names::goal(desk, None).ok());
+    let found = goal.and_then(|goal| desk.look(|view, _| view.agents(&goal)).ok()).unwrap_or_default();
     let agent = found.into_iter().find(Agent::is_registered);
     let hint = agent.and_then(|agent| {
         let named = format!("agent:{}", agent.agent_id);

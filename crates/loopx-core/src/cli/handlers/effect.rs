@@ -149,7 +149,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         row: show::effect,
         nothing: |goal| format!("{goal} has no such effect."),
     };
-    nouns::listed(context, args, &list)
+    nouns::listed(context, args, args.switch("open"), &list)
 }
 
 /// `effect show`.

@@ -30,6 +30,7 @@ mod owner;
 mod progress;
 mod quota;
 mod quota_show;
+mod proposal;
 mod reader;
 mod restore;
 mod reward;
@@ -58,6 +59,7 @@ mod workbench;
 
 use super::Handler;
 pub(super) use desk::explained;
+pub(super) use submit::Wish;
 pub(super) use token::check_person;
 
 /// The verbs of the nouns, by their words.
@@ -129,6 +131,13 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("effect reconcile", effect::reconcile),
     ("effect stop", effect::stop),
     ("effect write-off", effect::write_off),
+    ("proposal add", proposal::add),
+    ("proposal list", proposal::list),
+    ("proposal show", proposal::show),
+    ("proposal confirm", proposal::confirm),
+    ("proposal reject", proposal::reject),
+    ("proposal defer", proposal::defer),
+    ("proposal withdraw", proposal::withdraw),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

@@ -10,7 +10,8 @@ use crate::{
     error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
     model::{
-        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKind, Todo, TodoId, Turn, TurnId,
+        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKey, NounKind, Proposal, ProposalId, Todo,
+        TodoId, Turn, TurnId,
     },
 };
 
@@ -141,6 +142,25 @@ pub(in crate::cli) fn evidence_for(desk: &mut Desk, word: &str, todo_id: &TodoId
             error.hint(format!("evidence add POINTER --kind file --todo {todo_id}"))
         }
         _ => error, // several are listed, or the store has failed
+    })
+}
+
+/// The proposal that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn proposal(desk: &mut Desk, word: &str) -> Result<ProposalId> {
+    minted(desk, word, ProposalId::PREFIX, "proposal")
+}
+
+/// The row of a proposal.
+///
+/// Errors: `not_found`.
+pub(in crate::cli) fn proposal_row(desk: &mut Desk, id: ProposalId) -> Result<Proposal> {
+    desk.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        let key = NounKey { kind: NounKind::Proposal, id: *id.as_bytes() };
+        view.load(&[Read::Noun(key)].into(), &mut facts)?;
+        facts.noun::<Proposal>(key.id)?.cloned().ok_or_else(|| none("proposal", &id.to_string()))
     })
 }
 

@@ -23,10 +23,11 @@ pub(super) struct List<'l, T> {
     pub(super) nothing: fn(&GoalId) -> String,
 }
 
-/// The nouns of a Todo or a Goal, only the open ones where the command asks for that.
+/// The nouns of a Todo or a Goal, only the open ones where that is asked.
 pub(super) fn listed<T: OneNoun>(
     context: &mut Context<'_, '_>,
     args: &Args,
+    open: bool,
     list: &List<'_, T>,
 ) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
@@ -36,7 +37,6 @@ pub(super) fn listed<T: OneNoun>(
         None => names::goal(&mut desk, None)?,
     };
     names::goal_row(&mut desk, &goal)?;
-    let open = args.command().args.iter().any(|arg| arg.id == "open") && args.switch("open");
     let filter = NounFilter { kind: T::KIND, goal: &goal, todo: todo.as_ref(), open };
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let (page, now) = desk.look(|view, terms| Ok((projection::nouns(view, &filter, slice)?, terms.now)))?;

@@ -48,7 +48,7 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         row: line,
         nothing: |goal| format!("Nobody judged work of {goal} yet."),
     };
-    nouns::listed(context, args, &list)
+    nouns::listed(context, args, false, &list)
 }
 
 fn line(reward: &Reward, now: crate::model::Timestamp) -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::{
     authority::{profile::Place, random},
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
-    kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person, recover_command},
+    kernel::{ClaimCommand, Command, GateCommand, Input, Outcome, Person, ProposalCommand, recover_command},
     model::json_value,
     model::{
         Actor, Answer, Assurance, Blocks, Digest, Expected, Gate, GoalId, Operation, OperationId, Receipt,
@@ -74,6 +74,10 @@ pub(in crate::cli) fn submit(
     desk: &mut Desk,
     wish: Wish,
 ) -> Result<Written> {
+    if let Some(noted) = &mut context.noting {
+        noted.0 = Some(wish);
+        return Err(Error::new(Code::Internal, format!("`{}` was noted and not written", args.path())));
+    }
     let caller = caller(context, args, desk)?;
     submit_as(context, args, desk, caller, operation_id(args)?, wish)
 }
@@ -230,6 +234,10 @@ fn prove(
 /// What a person says yes to: the question and the answer to it, or the Goal, in one line.
 fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
     let goal = &wish.goal_id;
+    if let Command::Proposal(ProposalCommand::Confirm { command, .. }) = &wish.command {
+        let verb = Input::Command((**command).clone()).verb().as_str();
+        return Ok(format!(": `{verb}` in {goal}, {}", echo(&json_value(&**command)?.to_string())));
+    }
     let answered = match &wish.command {
         Command::Gate(GateCommand::Resolve { gate_id, answer }) => Some((
             *gate_id,

@@ -12,6 +12,7 @@ mod goal;
 mod inspect;
 mod loops;
 mod quota;
+mod proposal;
 mod reward;
 mod shape;
 mod shell;
@@ -40,6 +41,7 @@ pub const CORE: &[Command] = &[
     agent::AGENT,
     evidence::EVIDENCE,
     reward::REWARD,
+    proposal::PROPOSAL,
     turn::TURN,
     loops::LOOP,
     start::HEARTBEAT,

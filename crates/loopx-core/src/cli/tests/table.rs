@@ -31,7 +31,7 @@ pub(super) fn parsed(line: &str) -> crate::error::Result<parse::Args> {
 fn the_commands_of_step_one_are_there() {
     let names: Vec<_> = CORE.iter().map(|command| command.name).collect();
     for name in
-        "try init status find goal todo gate agent evidence turn loop doctor log audit verify config token completions man"
+        "try init status find goal todo gate agent evidence proposal turn loop doctor log audit verify config token completions man"
             .split_whitespace()
     {
         assert!(names.contains(&name), "{name} is gone from {names:?}");

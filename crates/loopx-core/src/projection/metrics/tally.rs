@@ -49,7 +49,8 @@ impl Tally {
             | Event::Claim(_)
             | Event::Evidence(_)
             | Event::Effect(_)
-            | Event::Reward(_) => {}
+            | Event::Reward(_)
+            | Event::Proposal(_) => {}
         }
     }
 

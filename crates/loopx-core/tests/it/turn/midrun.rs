@@ -39,6 +39,7 @@ impl Working {
     }
 
     /// The place alone; its run is over already.
+    #[cfg(feature = "tier")]
     pub(super) fn into_place(self) -> Place {
         self.place
     }

@@ -110,10 +110,11 @@ impl Ink {
             limit: _,
             ceiling: _,
             looked_last,
+            proposals,
             registered_at: _,
             retired_at,
         } = agent;
-        self.put((looked_last, retired_at.is_some()));
+        self.put((looked_last, proposals, retired_at.is_some()));
     }
 
     fn todo(&mut self, rows: &Rows, todo: &Todo) {

@@ -6,6 +6,7 @@
 mod effects;
 mod owners;
 mod people;
+mod proposals;
 mod todos;
 mod turns;
 
@@ -43,6 +44,13 @@ impl Player {
         pick(self.world.ledger.rows().todos.into_keys(), by)
     }
 
+    fn proposal(&self, by: u16) -> Option<Proposal> {
+        let nouns = self.world.ledger.rows().nouns.into_values();
+        let all: Vec<_> = nouns.filter_map(|noun| Proposal::of(&noun).cloned()).collect();
+        let open: Vec<_> = all.iter().filter(|proposal| proposal.is_open()).cloned().collect();
+        if by.is_multiple_of(7) { pick(all, by) } else { pick(open, by) }
+    }
+
     fn gate(&self, by: u16) -> Option<GateId> {
         pick(self.world.ledger.rows().gates.into_keys(), by)
     }
@@ -68,7 +76,7 @@ impl Player {
     }
 
     fn play(&mut self, (what, x, y): Move) {
-        match what % 16 {
+        match what % 18 {
             0 | 1 => self.add(x, y),
             2 => self.change(x, y),
             3..=6 => self.own(x, y),
@@ -79,6 +87,7 @@ impl Player {
             12 => self.pass(x, y),
             13 => self.driver(x, y),
             14 => self.effects(x, y),
+            16 => self.propose(x, y),
             _ => self.relieve(x, y),
         }
     }

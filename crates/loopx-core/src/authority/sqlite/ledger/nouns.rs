@@ -98,7 +98,8 @@ impl State<'_> {
         let rows = if filter.todo.is_some() && filter.open { usize::MAX } else { limit };
         self.each(sql, params![key, kind.as_str(), after, limited(rows)], |row| {
             let noun = noun(kind, row)?;
-            if !filter.open || noun.is_open() {
+            // A page of none has no row to spare.
+            if page.len() < limit && (!filter.open || noun.is_open()) {
                 page.push(noun);
             }
             Ok(page.len() < limit)
