@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Asker, Facts, Read, Reason, Seen, UserWhy, Wanted, gate::answer_command, goal, reason, turn};
+use super::{
+    Asker, Covered, Facts, Read, Reason, Seen, UserWhy, Wanted, gate::answer_command, goal, reason, turn,
+};
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
-        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, Stopped, Todo, TodoId, TodoState, Turn,
-        TurnId, TurnState, Unresolved, gathered,
+        Blocks, Cause, Gate, GateState, GoalId, Label, MachineId, ReplanCause, Stopped, Todo, TodoId,
+        TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
     },
 };
 
@@ -182,7 +184,12 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
     let asked = |cause: &Cause| match cause {
         Cause::Hold => true,
         Cause::Requirement => !paused && !busy,
-        Cause::Gate | Cause::Acceptance | Cause::Deps | Cause::TreeBusy | Cause::AgentBusy => !paused,
+        Cause::Gate
+        | Cause::Acceptance
+        | Cause::Deps
+        | Cause::Proposal
+        | Cause::TreeBusy
+        | Cause::AgentBusy => !paused,
     };
     for cause in causes.into_iter().filter(asked) {
         let found = match (cause, turn.todo_id()) {
@@ -207,7 +214,12 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
                 let other = |(other, command)| ask(Code::Held.as_str(), &other, command);
                 beside.clone().map(other).into_iter().collect()
             }
-            (Cause::Hold | Cause::Deps, None) => Vec::new(),
+            (Cause::Proposal, Some(todo_id)) => {
+                let covering = facts.todo(todo_id)?.and_then(|todo| todo.covering.as_ref());
+                let proposed = covering.into_iter().flat_map(|covering| &covering.proposed);
+                proposed.map(|id| held(format!("proposal confirm {id}"))).collect()
+            }
+            (Cause::Hold | Cause::Deps | Cause::Proposal, None) => Vec::new(),
         };
         asks.extend(found.into_iter().map(|ask| (Some(cause), ask)));
     }
@@ -265,9 +277,14 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
         Reason::Approval(_) => {
             vec![ask("gate", id, format!("todo claim {id} --as agent:{}", asker.viewer.agent_id))]
         }
-        Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => {
-            Vec::new()
-        }
+        Reason::Replan(Covered::Consumed(cause)) => vec![consumed_ask(facts, *cause, todo)],
+        // Whoever claims it is free to.
+        Reason::Replan(Covered::Derived(_) | Covered::By(_))
+        | Reason::Time(_)
+        | Reason::Mine(_)
+        | Reason::Peer { .. }
+        | Reason::Deps
+        | Reason::Claimable => Vec::new(),
     })
 }
 
@@ -294,7 +311,7 @@ pub fn person_ask(facts: &Facts, why: UserWhy, todo: &Todo) -> Ask {
     let id = &todo.todo_id;
     let command = match why {
         UserWhy::Ended => format!("todo reopen {id}"),
-        UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
+        UserWhy::Blocked => format!("todo unblock {id}"),
         UserWhy::Hold => format!("todo unhold {id}"),
         // What is put off cannot be done yet; a person may still want it now.
         UserWhy::Action => match &todo.state {
@@ -307,12 +324,21 @@ pub fn person_ask(facts: &Facts, why: UserWhy, todo: &Todo) -> Ask {
         },
         UserWhy::Blocker => format!("todo resolve {id}"),
         UserWhy::Excluded => format!("todo update {id} --clear exclude"),
-        UserWhy::DependencyCancelled => match facts.cancelled_dep(id) {
-            Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
-            None => format!("todo show {id}"),
-        },
+        UserWhy::ReplanFailed => format!("todo done {id}"),
     };
     ask("user", id, command)
+}
+
+/// What a person does about what is lost, once a replan was made for it in vain.
+pub fn consumed_ask(facts: &Facts, cause: ReplanCause, todo: &Todo) -> Ask {
+    let id = &todo.todo_id;
+    let cut = facts.cancelled_dep(id).filter(|_| cause == ReplanCause::DependencyCancelled);
+    let command = match (cause, cut) {
+        (ReplanCause::WakeLost, _) => format!("todo unblock {id}"),
+        (_, Some(dep)) => format!("todo unlink {id} --depends-on {dep}"),
+        (_, None) => format!("todo show {id}"), // nothing else stands on
+    };
+    ask("replan", id, command)
 }
 
 /// What [`close_asks`] must read that is not loaded yet; asked at most twice.

@@ -21,6 +21,7 @@ mod proposal;
 mod quota;
 mod reach;
 mod reason;
+mod replan;
 mod reward;
 mod todo;
 pub mod turn;
@@ -33,9 +34,9 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, end_asks, gate_ask, held_asks,
-    held_reads, may_be_told, onward_command, person_ask, recover_command, todo_ask_reads, todo_asks,
-    unresolved_ask,
+    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, consumed_ask, end_asks, gate_ask,
+    held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command, todo_ask_reads,
+    todo_asks, unresolved_ask,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
@@ -51,7 +52,8 @@ pub(crate) use next::would_admit;
 pub use next::{Action, Asker, Decided, Obligation, Seen, best, decide_first, decide_next, next_reads};
 pub use proposal::{Command as ProposalCommand, Event as ProposalEvent};
 pub use quota::{Command as QuotaCommand, Event as QuotaEvent, left as quota_left, room, room_reads};
-pub use reason::{PeerBy, Reason, UserWhy, Viewer, reason, reason_reads, waits_for_person};
+pub use reason::{PeerBy, Reason, UserWhy, Viewer, consumed, reason, reason_reads, waits_for_person};
+pub use replan::{Covered, Event as ReplanEvent};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
@@ -219,6 +221,7 @@ events! {
     Evidence evidence since 1;
     Reward reward since 2;
     Proposal proposal since 2;
+    Replan replan since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.
@@ -367,6 +370,7 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
         Input::Step(step) => step.decide(&mut draft)?,
         Input::Command(command) => command.decide(&mut draft)?,
     };
+    replan::sweep(&mut draft)?;
     let (events, writes) = draft.finish();
     Ok(Decision { events, writes, outcome, negative })
 }

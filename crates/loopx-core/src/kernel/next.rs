@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{
-    ASKS_MAX, Ask, Depth, Facts, Read, Reason, Viewer, Wanted,
+    ASKS_MAX, Ask, Covered, Depth, Facts, Read, Reason, Viewer, Wanted,
     asks::{
         Sight, close_asks, goal_gate_asks, held_asks, may_be_told, recover_command, todo_asks, unresolved_ask,
     },
-    claim, quota, reason, turn,
+    claim, quota, reason, replan, turn,
 };
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Agent, EndpointId, Goal, GoalId, GoalState, MachineId, ShortText, Timestamp, Todo, TodoId, TodoKind,
-        Turn, TurnId, TurnKind, TurnState,
+        Agent, EndpointId, Goal, GoalId, GoalState, MachineId, ReplanRef, ShortText, Timestamp, Todo, TodoId,
+        TodoKind, Turn, TurnId, TurnKind, TurnState,
     },
 };
 
@@ -77,6 +77,14 @@ pub enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<ShortText>,
     },
+    /// Change the plan.
+    Replan {
+        /// The replan; what it covers, where no claim has written it yet.
+        todo_id: TodoId,
+        /// The name by which it is claimed then.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        replan: Option<ReplanRef>,
+    },
     /// Find out what became of a Turn.
     Reconcile {
         /// Which.
@@ -105,7 +113,7 @@ impl Action {
     /// What it obliges the asker to.
     const fn obligation(&self) -> Obligation {
         match self {
-            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => {
+            Self::Run { .. } | Self::Repair { .. } | Self::Replan { .. } | Self::Reconcile { .. } => {
                 Obligation { must_attempt_work: true }
             }
             Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => {
@@ -119,6 +127,7 @@ impl Action {
         match self {
             Self::Run { .. } => "run",
             Self::Repair { .. } => "repair",
+            Self::Replan { .. } => "replan",
             Self::Reconcile { .. } => "reconcile",
             Self::Wait { .. } => "wait",
             Self::AskUser { .. } => "ask_user",
@@ -209,10 +218,11 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
     let agent = agent_of(facts, goal_id, asker)?;
     let Some(todo) = best(agent, admitted) else { return Ok(None) };
     let is_certain = match &todo.monitor {
+        _ if replan::is_replan(todo) => true,
         Some(_) => agent.is_some_and(|agent| !agent.looked_last),
         None => super::index(todo).ready_at == 0,
     };
-    Ok(is_certain.then(|| decided(7, work(todo), counted(&reasons))))
+    Ok(is_certain.then(|| decided(7, work(facts, todo), counted(&reasons))))
 }
 
 fn known<'f>(facts: &'f Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<&'f Goal> {
@@ -264,21 +274,33 @@ fn ahead(facts: &Facts, goal: &Goal, asker: &Asker<'_>) -> Result<Option<(u8, Ac
 /// What could be taken, and whether a slot is left for it.
 struct Room<'f> {
     admitted: Vec<&'f Todo>,
+    /// Replans that no index offers: they come after all other work.
+    lost: Vec<&'f Todo>,
     left: Result<()>,
 }
 
 fn room<'f>(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>, reasons: &Reasons<'f>) -> Result<Room<'f>> {
     let agent_id = asker.viewer.agent_id;
-    let mut admitted = Vec::new();
-    for (todo, _) in reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable) {
-        let ends = claim::would_end(facts, &todo.todo_id, agent_id)?;
+    let (mut admitted, mut lost) = (Vec::new(), Vec::new());
+    for (todo, reason) in reasons {
+        let derived = match reason {
+            Reason::Claimable => false,
+            Reason::Replan(Covered::Derived(_)) => true,
+            _ => continue, // wildcard: nothing else can be taken
+        };
+        let ends = if derived {
+            claim::lapsed_of(facts, goal_id, agent_id)?
+        } else {
+            claim::would_end(facts, &todo.todo_id, agent_id)?
+        };
         match quota::admit(facts, goal_id, agent_id, &ends) {
+            Ok(()) if derived && !replan::is_indexed(todo, &asker.viewer.capabilities) => lost.push(*todo),
             Ok(()) => admitted.push(*todo),
             Err(error) if error.code() == Code::QuotaExhausted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(Room { admitted, left: quota::admit(facts, goal_id, agent_id, &[]) })
+    Ok(Room { admitted, lost, left: quota::admit(facts, goal_id, agent_id, &[]) })
 }
 
 fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -> Result<(u8, Action)> {
@@ -286,12 +308,13 @@ fn rules(facts: &Facts, goal: &Goal, asker: &Asker<'_>, reasons: &Reasons<'_>) -
     if let Some(found) = ahead(facts, goal, asker)? {
         return Ok(found);
     }
-    let Room { admitted, left } = room(facts, goal_id, asker, reasons)?;
-    if let (Err(error), true) = (left, admitted.is_empty()) {
+    let Room { admitted, lost, left } = room(facts, goal_id, asker, reasons)?;
+    if let (Err(error), true) = (left, admitted.is_empty() && lost.is_empty()) {
         return Ok((6, no_slot(facts, goal_id, asker, &error)?));
     }
-    if let Some(todo) = best(agent_of(facts, goal_id, asker)?, admitted) {
-        return Ok((7, work(todo)));
+    let agent = agent_of(facts, goal_id, asker)?;
+    if let Some(todo) = best(agent, admitted).or_else(|| best(agent, lost)) {
+        return Ok((7, work(facts, todo)));
     }
     let asks = asks(facts, asker, reasons)?;
     let earliest =
@@ -434,13 +457,21 @@ pub fn best<'f>(agent: Option<&Agent>, claimable: impl IntoIterator<Item = &'f T
     let looked_last = agent.is_some_and(|agent| agent.looked_last);
     claimable.into_iter().min_by_key(|todo| {
         let looked_at = todo.monitor.as_ref().map(|monitor| monitor.looked_at);
-        let in_turn = looked_last && looked_at.is_some();
-        (in_turn, todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
+        let is_replan = replan::is_replan(todo);
+        let in_turn = looked_last && looked_at.is_some() && !is_replan;
+        let looks = (looked_at.is_none(), looked_at.flatten());
+        (in_turn, todo.priority, !is_replan, looks, todo.todo_id.number())
     })
 }
 
-fn work(todo: &Todo) -> Action {
+fn work(facts: &Facts, todo: &Todo) -> Action {
     let todo_id = todo.todo_id.clone();
+    if todo.kind == TodoKind::Replan {
+        return Action::Replan { todo_id, replan: None };
+    }
+    if let Some(Covered::Derived(of)) = replan::covered(facts, todo) {
+        return Action::Replan { todo_id, replan: Some(of) };
+    }
     match todo.last_end.as_ref().filter(|end| end.repair) {
         Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
         None => Action::Run { todo_id, turn_id: None },
@@ -449,9 +480,15 @@ fn work(todo: &Todo) -> Action {
 
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.
 #[cfg(test)]
-pub(crate) fn would_admit(facts: &Facts, todo_id: &TodoId, asker: &Asker<'_>) -> Result<()> {
+pub(crate) fn would_admit(
+    facts: &Facts,
+    todo_id: &TodoId,
+    replan: Option<&ReplanRef>,
+    asker: &Asker<'_>,
+) -> Result<()> {
     let claim = claim::Claim {
         workspace: asker.viewer.workspace.cloned(),
+        replan: replan.cloned(),
         ..claim::Claim::attached(todo_id.clone())
     };
     claim::admissible(facts, &claim, asker.viewer.agent_id, asker.endpoint)

@@ -57,6 +57,9 @@ pub struct Goal {
     pub revision: u64,
     /// The number the next Todo gets; numbers are never reused.
     pub next_todo: u32,
+    /// How many of them are replans.
+    #[serde(default, skip_serializing_if = "is_none_open")]
+    pub replans: u32,
     /// Goal-wide gates that block now.
     pub goal_gates: u32,
     /// When it was started.

@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AgentId, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, ShortText, Text,
-    Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
+    Actor, AgentId, Covering, Duration, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId, Replans,
+    ShortText, Text, Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -83,6 +83,12 @@ pub struct Todo {
     /// How its last Turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<LastEnd>,
+    /// What its plan is to be changed for.
+    #[serde(default, skip_serializing_if = "Replans::is_none")]
+    pub replans: Replans,
+    /// What it covers, if it is a replan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covering: Option<Box<Covering>>,
     /// What other rows' moves keep up to date; stored beside the row, never in it.
     #[serde(skip)]
     pub counters: Counters,

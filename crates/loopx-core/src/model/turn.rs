@@ -387,4 +387,6 @@ pub enum Cause {
     TreeBusy,
     /// Its agent executes another Turn.
     AgentBusy,
+    /// A person has to answer what it proposed.
+    Proposal,
 }

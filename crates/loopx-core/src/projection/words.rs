@@ -129,6 +129,7 @@ pub fn should(action: &str) -> &str {
     match action {
         "run" => "take a Todo",
         "repair" => "repair a refused result",
+        "replan" => "change a plan",
         "reconcile" => "bring a Turn to its end",
         "ask_user" => "ask a person",
         "closed" => "do nothing, the Goal is closed",

@@ -7,6 +7,7 @@ use crate::{kernel::Rows, model::*};
 /// What is true of any one state.
 pub(super) fn rows(rows: &Rows, now: Timestamp) {
     rows.todos.values().for_each(|todo| counters(rows, todo));
+    rows.todos.values().for_each(|todo| replans(rows, todo));
     let mut executing: BTreeMap<(&GoalId, &AgentId), &Turn> = BTreeMap::new();
     let mut live = BTreeSet::new();
     for turn in rows.turns.values() {
@@ -44,6 +45,23 @@ fn executes(turn: &Turn, todo: &Todo, now: Timestamp) -> bool {
         | TurnState::Failed { .. }
         | TurnState::Fenced => false,
     }
+}
+
+/// A Todo is covered by one live replan at most, and each knows the other.
+fn replans(rows: &Rows, todo: &Todo) {
+    let id = &todo.todo_id;
+    if let Some(by) = &todo.replans.by {
+        let replan = &rows.todos[by];
+        assert!(replan.is_live(), "{id}: covered by {by}, which has ended");
+        assert_eq!(replan.covering.as_ref().unwrap().covers(), id, "{by} covers another");
+        assert!(crate::kernel::index(todo).ready.is_none(), "{id}: offered while {by} covers it");
+    }
+    assert_eq!(todo.kind == TodoKind::Replan, todo.covering.is_some(), "{id}");
+    if let Some(covering) = todo.covering.as_ref().filter(|_| todo.is_live()) {
+        assert_eq!(rows.todos[covering.covers()].replans.by.as_ref(), Some(id), "{id} covers nothing");
+    }
+    assert!(todo.replans.pending.values().all(|ordinal| *ordinal <= todo.replans.count), "{id}");
+    assert!(todo.replans.pending.is_empty() || todo.is_live(), "{id}: ended, and obliged");
 }
 
 fn counters(rows: &Rows, todo: &Todo) {
@@ -97,7 +115,8 @@ pub(super) fn settled(before: &Rows, after: &Rows) {
             said,
             Some(VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked)
         );
-        assert!(looked || passed, "settled without a verdict");
+        let replanned = todo.covering.is_some() && candidate.kind == ResultKind::ValidatedCompletion;
+        assert!(looked || passed || replanned, "settled without a verdict");
         let approved = turn
             .acceptance_gate
             .is_some_and(|gate| matches!(after.gates[&gate].state, GateState::Approved { .. }));

@@ -24,6 +24,7 @@ mod play;
 mod proposals;
 mod quota;
 mod random;
+mod replans;
 mod replay;
 mod results;
 mod rewards;

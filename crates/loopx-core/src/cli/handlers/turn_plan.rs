@@ -81,12 +81,14 @@ pub(super) fn planned(
 ) -> Result<Rendered> {
     let decided = decide(context, desk, asking)?;
     let todo = match &decided.action {
-        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Some(names::todo_row(desk, todo_id)?),
+        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } | Action::Replan { todo_id, .. } => {
+            Some(names::todo_row(desk, todo_id)?)
+        }
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
     let body = json_value(&decided)?;
     let body = with_units(body);
-    let (why, commands) = explain(desk, &decided)?;
+    let (why, commands) = explain(desk, &decided, asking.agent)?;
     let plan = Plan { action: decided.action.name(), todo: todo.as_ref(), body, why, commands };
     shown(desk, context, args, asking.agent, plan)
 }
@@ -110,7 +112,15 @@ pub(super) fn todo_of(
     let goal = names::goal(desk, None)?;
     let decided = decide(context, desk, &Asking::new(&goal, agent, endpoint))?;
     match decided.action {
-        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
+        Action::Run { todo_id, .. }
+        | Action::Repair { todo_id, .. }
+        | Action::Replan { todo_id, replan: None } => Ok(todo_id),
+        // What is only derived becomes a Todo by the claim of an agent.
+        Action::Replan { todo_id, replan: Some(of) } => {
+            Err(Error::new(Code::NotReady, format!("the plan of {todo_id} has to change first"))
+                .detail("replan", of.to_string())
+                .hint(format!("todo claim {of} --as agent:{agent}")))
+        }
         Action::Reconcile { turn_id, command } => {
             let left = desk.look(|view, terms| left_of(view, terms, turn_id))?;
             Err(Error::new(Code::ReconciliationRequired, format!("first {agent} ends what it began: {left}"))
@@ -225,8 +235,14 @@ fn workspace(context: &Context<'_, '_>, desk: &Desk) -> Result<Option<Workspace>
 }
 
 /// The decision in words, and the commands that move it, the first one first.
-fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<String>, Vec<String>)> {
+fn explain(desk: &mut Desk, decided: &Decided, agent: &AgentId) -> Result<(Option<String>, Vec<String>)> {
     Ok(match &decided.action {
+        Action::Replan { todo_id, replan } => {
+            let word = replan.as_ref().map_or_else(|| todo_id.to_string(), ToString::to_string);
+            let cause = replan.as_ref().map(|of| format!(": {}", plain(of.cause.as_str())));
+            let why = format!("its plan has to change{}", cause.unwrap_or_default());
+            (Some(why), vec![format!("todo claim {word} --as agent:{agent}")])
+        }
         Action::Run { .. } | Action::Closed => (None, Vec::new()),
         Action::Repair { failure, .. } => {
             let why = failure.as_ref().map_or_else(
@@ -319,7 +335,9 @@ fn shown(
         fields.insert("action".to_owned(), action.into());
     }
     let mut document = Document::new().with(facts.block());
-    let run = todo.map(|todo| format!("turn run --todo {} --agent {agent} {}", todo.todo_id, flags(args)));
+    // A replan that is not written yet is claimed by its name alone.
+    let run = todo.filter(|_| body.get("replan").is_none());
+    let run = run.map(|todo| format!("turn run --todo {} --agent {agent} {}", todo.todo_id, flags(args)));
     let reader = Reader::of(context, args, desk);
     let mut commands =
         run.into_iter().chain(commands).map(|command| reader.command(&names::commanded(&command)));

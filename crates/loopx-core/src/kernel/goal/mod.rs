@@ -13,7 +13,7 @@ use crate::{
     error::{Code, Error, Result},
     model::{
         Boundary, CloseKind, Criterion, CriterionState, Goal, GoalId, GoalInstance, GoalState, Origin,
-        ShortText, Text, Todo, Unvalidated, Validator, Workspace,
+        ShortText, Text, Todo, TodoKind, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -272,6 +272,10 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
 
 /// What proves a Todo, in order: its own validators, else the Goal's.
 pub fn validators<'r>(goal: &'r Goal, todo: &'r Todo) -> &'r [Validator] {
+    if todo.kind == TodoKind::Replan {
+        // That the plan has changed shows in the plan.
+        return &[];
+    }
     if todo.validators.is_empty() { &goal.validators } else { &todo.validators }
 }
 

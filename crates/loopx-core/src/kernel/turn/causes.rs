@@ -121,6 +121,9 @@ fn of_result(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     if todo.counters.unmet > 0 {
         causes.insert(Cause::Deps);
     }
+    if todo.covering.as_ref().is_some_and(|covering| !covering.proposed.is_empty()) {
+        causes.insert(Cause::Proposal);
+    }
     Ok(causes)
 }
 

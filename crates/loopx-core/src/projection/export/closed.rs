@@ -70,6 +70,7 @@ impl Closed<Envelope> {
             | Event::Gate(_)
             | Event::Reward(_)
             | Event::Proposal(_)
+            | Event::Replan(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )

@@ -6,10 +6,10 @@ use super::{Attention, Eyes, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask, waits_for,
-        waits_for_person,
+        Ask, UserWhy, consumed, consumed_ask, gate_ask, held_asks, person_ask, recover_command, turn,
+        unresolved_ask, waits_for, waits_for_person,
     },
-    model::{Blocks, Cause, Gate, GateState, GoalState, Todo, TodoState, Turn, TurnState},
+    model::{Blocks, Cause, Gate, GateState, GoalState, ReplanCause, Todo, TodoState, Turn, TurnState},
     projection::{turn::left, words::plain},
 };
 
@@ -118,6 +118,7 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn, eyes: &Eyes<'_>) -> Result<Vec<Attent
         Some(Cause::Acceptance) => format!("the result on {todo} waits to be accepted"),
         Some(Cause::Gate) => format!("a question holds the result on {todo}"),
         Some(Cause::Hold) => format!("the result on {todo} is on hold"),
+        Some(Cause::Proposal) => format!("{todo} waits for an answer to what was proposed"),
         Some(Cause::Deps) => format!("the result on {todo} waits for what was cancelled"),
         Some(Cause::TreeBusy | Cause::AgentBusy) => match beside {
             Some(other) => waits(other),
@@ -171,8 +172,16 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
 }
 
 fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
-    let why = waits_for_person(&seen.facts, todo)?;
     let (id, title) = (&todo.todo_id, &todo.title);
+    if let Some(cause) = consumed(&seen.facts, todo).filter(|_| waits_for_person(todo).is_none()) {
+        let text = match cause {
+            ReplanCause::WakeLost => format!("{id} waits for what cannot come true: {title}"),
+            _ => format!("{id} waits for what was cancelled: {title}"), // nothing else stands on
+        };
+        let command = consumed_ask(&seen.facts, cause, todo).command;
+        return Some(Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, command) });
+    }
+    let why = waits_for_person(todo)?;
     let ask = person_ask(&seen.facts, why, todo);
     let text = match why {
         UserWhy::Blocked => match &todo.state {
@@ -182,8 +191,7 @@ fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
         UserWhy::Action => format!("{id} is yours: {title}"),
         UserWhy::Blocker => format!("{id} is in the way: {title}"),
         UserWhy::Hold => format!("{id} is on hold: {title}"),
-        UserWhy::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
-        UserWhy::WakeLost => format!("{id} waits for what cannot come true: {title}"),
+        UserWhy::ReplanFailed => format!("{id} brought no change: {title}"),
         UserWhy::Ended | UserWhy::Excluded => return None,
     };
     Some(Attention { since_ms: Some(todo.made_at), ..row("todo", id, text, ask.command) })
@@ -191,8 +199,11 @@ fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
 
 fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
-    let text = format!("{todo} can be taken by {agent}");
-    Some(row("due", todo, text, format!("todo claim {todo} --as agent:{agent}")))
+    let (text, word) = match &wait.replan {
+        Some(of) => (format!("the plan of {todo} can be changed by {agent}"), of.to_string()),
+        None => (format!("{todo} can be taken by {agent}"), todo.to_string()),
+    };
+    Some(row("due", todo, text, format!("todo claim {word} --as agent:{agent}")))
 }
 
 /// What was found to be a person's, once nothing can be taken.

@@ -6,7 +6,7 @@ use super::{Eyes, LastRun, Left, Owned, Stuck, is_running};
 use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
-    kernel::{Facts, Read, Terms, held_reads, is_approved, may_be_told, turn, waits_for_person},
+    kernel::{Facts, Read, Terms, consumed, held_reads, is_approved, may_be_told, turn, waits_for_person},
     model::{
         Agent, Gate, Goal, Ownership, Stopped, Todo, Turn, TurnId, TurnKind, TurnState, VerdictOutcome,
         Workspace, gathered,
@@ -85,7 +85,11 @@ impl<'a> Seen<'a> {
         open.extend(some("monitor", FEW)?);
         let facts = load(view, terms, &live, deferred.iter().chain(&open))?;
         // What was put off may be a person's too: his own work, or what can no longer come true.
-        persons.extend(deferred.into_iter().filter(|todo| waits_for_person(&facts, todo).is_some()));
+        persons.extend(
+            deferred
+                .into_iter()
+                .filter(|todo| waits_for_person(todo).is_some() || consumed(&facts, todo).is_some()),
+        );
         let mut stuck = Vec::new();
         for turn in live.iter().filter(|turn| is_stuck(turn)) {
             stuck.push(Stuck {

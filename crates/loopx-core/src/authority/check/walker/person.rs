@@ -10,13 +10,54 @@ use crate::{
     },
     error::{Code, Error, Result},
     kernel::{
-        AgentCommand, Change, Command, EvidenceCommand, GateCommand, GoalCommand, Outcome, Step, TodoCommand,
-        TurnCommand, turn::Found,
+        AgentCommand, Change, Command, EvidenceCommand, GateCommand, GoalCommand, NewTodo, Outcome,
+        ProposalCommand, Step, TodoCommand, TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
 };
 
 impl Walk {
+    /// Claims a replan, and changes the plan.
+    pub(super) fn replan(&mut self, name: &str, todo_id: &TodoId, replan: Option<ReplanRef>) {
+        let claim = replan.map_or_else(|| attached(todo_id), Claim::replanning);
+        let answer = self.world.claim_as(name, claim);
+        let receipt = answer.unwrap_or_else(|error| panic!("{error:?}\n{}", self.log.join("\n")));
+        let owned: Outcome = receipt.outcome().unwrap();
+        self.finish(name, owned.turn_id.unwrap());
+    }
+
+    /// Drops what a replan covers, or puts something beside it, or asks a person to.
+    fn change_plan(&mut self, name: &str, covers: &TodoId) {
+        let cancel = || {
+            Command::Todo(TodoCommand::Cancel {
+                todo_id: covers.clone(),
+                reason: text("it does not work"),
+                superseded_by: None,
+            })
+        };
+        match self.dice.below(3) {
+            0 => {
+                let add = ProposalCommand::Add {
+                    kind: ProposalKind::Change,
+                    command: Box::new(cancel()),
+                    expected: Expected::default(),
+                    reason: text("it does not work"),
+                };
+                let answer = self.world.agent(name, Command::Proposal(add));
+                self.note("propose", &answer);
+            }
+            1 => {
+                let new = NewTodo::titled(text("another way"), TodoKind::Advance);
+                let answer = self.world.agent(name, Command::Todo(TodoCommand::Add(Box::new(new))));
+                self.note("another way", &answer);
+            }
+            _ => {
+                let answer = self.world.agent(name, cancel());
+                self.note("drop", &answer);
+            }
+        }
+    }
+
     /// Claims what `next` said, and does it.
     pub(super) fn work(&mut self, name: &str, todo_id: &TodoId) {
         let answer = self.world.claim_as(name, attached(todo_id));
@@ -36,10 +77,13 @@ impl Walk {
             ..Outcome::default()
         };
         let todo = self.world.row(&owned.todo_ids[0]);
+        if let Some(covering) = &todo.covering {
+            self.change_plan(name, covering.covers());
+        }
         let looks = todo.kind == TodoKind::Monitor;
         let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
         let receipt = self.world.result_of(name, &owned, result(kind)).unwrap();
-        if looks || receipt.negative().is_some() {
+        if looks || todo.covering.is_some() || receipt.negative().is_some() {
             return;
         }
         self.judge(name, &owned);
@@ -126,6 +170,23 @@ impl Walk {
             }
             ("gate", "withdraw") => {
                 let answer = self.world.user(Command::Gate(GateCommand::Withdraw { gate_id: gate_id() }));
+                self.prove_freed();
+                answer
+            }
+            ("proposal", "confirm") => {
+                let proposal_id: ProposalId = words[2].parse().unwrap();
+                let Proposal { command, expected, .. } = self.world.proposal(proposal_id);
+                let command = Box::new(serde_json::from_value(command).unwrap());
+                let word = ProposalCommand::Confirm { proposal_id, command, expected };
+                let answer = self.world.user(Command::Proposal(word));
+                let answer = match answer {
+                    // What cannot be done is turned down.
+                    Err(_) => {
+                        let reject = ProposalCommand::Reject { proposal_id, reason: None };
+                        self.world.user(Command::Proposal(reject))
+                    }
+                    confirmed => confirmed,
+                };
                 self.prove_freed();
                 answer
             }
