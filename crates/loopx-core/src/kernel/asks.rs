@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    Asker, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command, goal,
+    Asker, Covered, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command, goal,
     reason, seeded, turn,
 };
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
-        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, Stopped, Todo, TodoId,
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, ReplanCause, Stopped, Todo, TodoId,
         TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
     },
 };
@@ -224,6 +224,7 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
         Cause::Gate
         | Cause::Acceptance
         | Cause::Deps
+        | Cause::Proposal
         | Cause::TreeBusy
         | Cause::AgentBusy
         | Cause::Effect => !paused,
@@ -255,7 +256,12 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
                 let other = |(other, command)| ask(Code::Held.as_str(), &other, command);
                 beside.clone().map(other).into_iter().collect()
             }
-            (Cause::Hold | Cause::Deps | Cause::Effect, None) => Vec::new(),
+            (Cause::Proposal, Some(todo_id)) => {
+                let covering = facts.todo(todo_id)?.and_then(|todo| todo.covering.as_ref());
+                let proposed = covering.into_iter().flat_map(|covering| &covering.proposed);
+                proposed.map(|id| held(format!("proposal confirm {id}"))).collect()
+            }
+            (Cause::Hold | Cause::Deps | Cause::Proposal | Cause::Effect, None) => Vec::new(),
         };
         asks.extend(found.into_iter().map(|ask| (Some(cause), ask)));
     }
@@ -316,9 +322,14 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
         Reason::Approval(_) => {
             vec![ask("gate", id, format!("todo claim {id} --as agent:{}", asker.viewer.agent_id))]
         }
-        Reason::Time(_) | Reason::Mine(_) | Reason::Peer { .. } | Reason::Deps | Reason::Claimable => {
-            Vec::new()
-        }
+        Reason::Replan(Covered::Consumed(cause)) => vec![consumed_ask(facts, *cause, todo)],
+        // Whoever claims it is free to.
+        Reason::Replan(Covered::Derived(_) | Covered::By(_))
+        | Reason::Time(_)
+        | Reason::Mine(_)
+        | Reason::Peer { .. }
+        | Reason::Deps
+        | Reason::Claimable => Vec::new(),
     })
 }
 
@@ -345,7 +356,7 @@ pub fn person_ask(facts: &Facts, why: UserWhy, todo: &Todo) -> Ask {
     let id = &todo.todo_id;
     let command = match why {
         UserWhy::Ended => format!("todo reopen {id}"),
-        UserWhy::Blocked | UserWhy::WakeLost => format!("todo unblock {id}"),
+        UserWhy::Blocked => format!("todo unblock {id}"),
         UserWhy::Hold => format!("todo unhold {id}"),
         // What is put off cannot be done yet; a person may still want it now.
         UserWhy::Action => match &todo.state {
@@ -358,12 +369,21 @@ pub fn person_ask(facts: &Facts, why: UserWhy, todo: &Todo) -> Ask {
         },
         UserWhy::Blocker => format!("todo resolve {id}"),
         UserWhy::Excluded => format!("todo update {id} --clear exclude"),
-        UserWhy::DependencyCancelled => match facts.cancelled_dep(id) {
-            Some(dep) => format!("todo unlink {id} --depends-on {dep}"),
-            None => format!("todo show {id}"),
-        },
+        UserWhy::ReplanFailed => format!("todo done {id}"),
     };
     ask("user", id, command)
+}
+
+/// What a person does about what is lost, once a replan was made for it in vain.
+pub fn consumed_ask(facts: &Facts, cause: ReplanCause, todo: &Todo) -> Ask {
+    let id = &todo.todo_id;
+    let cut = facts.cancelled_dep(id).filter(|_| cause == ReplanCause::DependencyCancelled);
+    let command = match (cause, cut) {
+        (ReplanCause::WakeLost, _) => format!("todo unblock {id}"),
+        (_, Some(dep)) => format!("todo unlink {id} --depends-on {dep}"),
+        (_, None) => format!("todo show {id}"), // nothing else stands on
+    };
+    ask("replan", id, command)
 }
 
 /// What [`close_asks`] must read that is not loaded yet; asked at most twice.

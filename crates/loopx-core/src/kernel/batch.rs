@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Concluded, Draft, Outcome, Read, Wanted, evidence, gate, todo};
+use super::{Concluded, Draft, Outcome, Read, Wanted, evidence, gate, replan, todo};
 use crate::{
     error::{Code, Error, Result},
     model::{Continuation, GoalId, ShortText, TodoId},
@@ -78,6 +78,7 @@ fn want(reference: &Ref, wanted: &mut Wanted<'_>) {
     match reference {
         Ref::Todo(id) => {
             wanted.want(Read::Todo(id.clone()));
+            replan::want(id, wanted);
             let turn = wanted.rows().todos.get(id).and_then(|todo| todo.turn_id);
             let gate = turn.and_then(|turn_id| wanted.rows().turns.get(&turn_id)?.acceptance_gate);
             if let Some(gate_id) = gate {

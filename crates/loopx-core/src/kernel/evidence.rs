@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Concluded, Context, Draft, Facts, Outcome, Read, Wanted, event_kinds, goal, todo};
+use super::{Concluded, Context, Draft, Facts, Outcome, Read, Wanted, event_kinds, goal, replan, todo};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Digest, Evidence, EvidenceId, EvidenceKind, EvidenceVerdict, GoalId, Privacy, ShortText, TodoId,
+        Digest, Evidence, EvidenceId, EvidenceKind, EvidenceVerdict, GoalId, Privacy, ReplanCause, ShortText,
+        TodoId,
     },
 };
 
@@ -149,10 +150,14 @@ pub(super) fn add(draft: &mut Draft<'_>, command: &Command) -> Result<EvidenceId
 }
 
 impl Event {
-    #[expect(clippy::unnecessary_wraps, reason = "every domain's events are applied by one signature")]
     pub(super) fn apply(&self, _context: &Context, facts: &mut Facts) -> Result<()> {
         let Self::Added { evidence } = self;
         facts.put_evidence(evidence.evidence_id, (**evidence).clone());
-        Ok(())
+        match &evidence.todo_id {
+            Some(todo_id) if evidence.verdict == EvidenceVerdict::Rejected => {
+                replan::oblige(facts, todo_id, ReplanCause::EvidenceRejected)
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The one owner of the ready index; a ledger stores these columns and knows no rule behind them.
 
-use super::delta::Target;
-use crate::model::{AgentId, Timestamp, Todo, TodoKind, TodoState, Wake, Workspace};
+use super::{delta::Target, replan};
+use crate::model::{AgentId, Covering, Timestamp, Todo, TodoKind, TodoState, Wake, Workspace};
 
 /// The columns of a Todo's row that a ledger indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Index {
     pub reserved_for: Option<AgentId>,
 }
 
-/// When a monitor that nobody looked at yet is due: before all others, and still in time.
+/// When a monitor that nobody looked at yet is due, and a replan: before all others, and still in time.
 const NEVER_LOOKED_AT: i64 = 1;
 
 /// A row of the ready index; the counters `unmet`, `cancelled_deps` and `blocking_gates` must be zero besides.
@@ -60,11 +60,15 @@ pub fn index(todo: &Todo) -> Index {
         .monitor
         .as_ref()
         .map(|monitor| monitor.looked_at.map_or(NEVER_LOOKED_AT, |at| at.plus(monitor.every_ms).as_ms()));
-    let ready_at = due.map_or(awake_at, |due| due.max(awake_at));
+    // What stands for a replan is found with what becomes ready in time, so that none is missed.
+    let at_least = if replan::is_replan(todo) { NEVER_LOOKED_AT } else { 0 };
+    let ready_at = due.map_or(awake_at, |due| due.max(awake_at)).max(at_least);
     let offered = matches!(todo.state, TodoState::Open | TodoState::Deferred { .. })
         && todo.kind.is_executable()
         && !todo.hold
-        && todo.blocking_effects.is_empty();
+        && todo.blocking_effects.is_empty()
+        && todo.replans.by.is_none()
+        && todo.covering.as_ref().is_none_or(|covering| covering.failed < Covering::FAILED_MAX);
     Index {
         live: todo.is_live(),
         bucket: bucket(todo),

@@ -23,6 +23,7 @@ mod quota;
 mod reach;
 mod read;
 mod reason;
+mod replan;
 mod reward;
 pub(crate) mod seeded;
 mod todo;
@@ -36,7 +37,7 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, effect_ask, effect_command, end_asks,
+    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, consumed_ask, effect_ask, effect_command, end_asks,
     gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
     todo_ask_reads, todo_asks, unresolved_ask,
 };
@@ -61,7 +62,10 @@ pub use quota::{
     Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,
 };
 pub use read::{Depth, Read};
-pub use reason::{PeerBy, Reason, UnresolvedBy, UserWhy, Viewer, reason, reason_reads, waits_for_person};
+pub use reason::{
+    PeerBy, Reason, UnresolvedBy, UserWhy, Viewer, consumed, reason, reason_reads, waits_for_person,
+};
+pub use replan::{Covered, Event as ReplanEvent};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};
 pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
 pub use turn::{
@@ -247,6 +251,7 @@ events! {
     Effect effect since 2;
     Reward reward since 2;
     Proposal proposal since 2;
+    Replan replan since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.
@@ -401,6 +406,7 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
         Input::Step(step) => step.decide(&mut draft)?,
         Input::Command(command) => command.decide(&mut draft)?,
     };
+    replan::sweep(&mut draft)?;
     let (events, writes) = draft.finish();
     Ok(Decision { events, writes, outcome, negative })
 }

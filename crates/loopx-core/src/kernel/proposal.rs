@@ -141,6 +141,14 @@ impl Command {
         }
     }
 
+    /// Whether it can take away what holds a result, or gives a command that can.
+    pub(super) fn may_free(&self) -> bool {
+        match self {
+            Self::Confirm { .. } | Self::Lapse { .. } | Self::Reject { .. } | Self::Withdraw { .. } => true,
+            Self::Add { .. } | Self::Defer { .. } => false,
+        }
+    }
+
     /// The command that it gives as the person's own.
     pub(super) fn given(&self) -> Option<&super::Command> {
         match self {
@@ -181,6 +189,9 @@ impl Command {
         };
         if let Some((agent_id, _)) = proposal.by.agent() {
             wanted.want(Read::Agent(proposal.goal_id.clone(), agent_id.clone()));
+        }
+        if let Some(todo_id) = &proposal.todo_id {
+            wanted.want(Read::Todo(todo_id.clone()));
         }
         if matches!(self, Self::Lapse { .. }) {
             wanted.want_expected(&proposal.expected);
@@ -286,9 +297,7 @@ fn add(
             format!("a proposed command has at most {COMMAND_MAX_BYTES} bytes, and this one {bytes}"),
         ));
     }
-    let Some((agent_id, _)) = draft.actor().agent() else {
-        return Err(Error::from(Code::Internal));
-    };
+    let Some((agent_id, _)) = draft.actor().agent() else { return Err(Error::from(Code::Internal)) };
     let author = agent::registered(draft.facts(), &(draft.goal_id().clone(), agent_id.clone()))?;
     if author.proposals >= OPEN_MAX {
         let message = format!("{OPEN_MAX} proposals of {agent_id} wait for a person in {}", draft.goal_id());
@@ -318,9 +327,7 @@ fn add(
 
 /// What the author works on: the Turn that contains him, else the one that executes through his endpoint.
 fn at_work(draft: &Draft<'_>) -> Result<(Option<TodoId>, Option<TurnId>)> {
-    let Some((agent_id, endpoint)) = draft.actor().agent() else {
-        return Ok((None, None));
-    };
+    let Some((agent_id, endpoint)) = draft.actor().agent() else { return Ok((None, None)) };
     let contained = draft.provenance().contained;
     let is_own = |turn: &&&Turn| {
         let works = match turn.state {
@@ -405,6 +412,7 @@ impl Event {
         let (proposal_id, state) = match self {
             Self::Added { proposal } => {
                 count(facts, proposal, 1)?;
+                of_replan(facts, proposal)?;
                 facts.put_noun((**proposal).clone());
                 return Ok(());
             }
@@ -426,15 +434,40 @@ impl Event {
         let proposal = facts.noun_mut::<Proposal>(*proposal_id.as_bytes())?;
         proposal.state = state;
         let proposal = proposal.clone();
+        of_replan(facts, &proposal)?;
         count(facts, &proposal, -1)
     }
 }
 
+/// Tells the replan that a proposal was made for what became of it, while that Turn lasts.
+fn of_replan(facts: &mut Facts, proposal: &Proposal) -> Result<()> {
+    let Some(todo_id) = &proposal.todo_id else { return Ok(()) };
+    let todo = facts.todo(todo_id)?;
+    let mine = todo.is_some_and(|todo| todo.covering.is_some() && todo.turn_id == proposal.turn_id);
+    if !mine || proposal.turn_id.is_none() {
+        return Ok(());
+    }
+    let todo = facts.todo_mut(todo_id)?;
+    todo.revision += 1;
+    let Some(covering) = &mut todo.covering else { return Ok(()) };
+    match &proposal.state {
+        ProposalState::Open | ProposalState::Deferred { .. } => {
+            covering.proposed.insert(proposal.proposal_id);
+        }
+        ProposalState::Confirmed { .. } => {
+            covering.proposed.remove(&proposal.proposal_id);
+            covering.confirmed = true;
+        }
+        ProposalState::Rejected { .. } | ProposalState::Stale { .. } | ProposalState::Withdrawn { .. } => {
+            covering.proposed.remove(&proposal.proposal_id);
+        }
+    }
+    Ok(())
+}
+
 /// Counts what of an agent waits for a person.
 fn count(facts: &mut Facts, proposal: &Proposal, by: i32) -> Result<()> {
-    let Some((agent_id, _)) = proposal.by.agent() else {
-        return Ok(());
-    };
+    let Some((agent_id, _)) = proposal.by.agent() else { return Ok(()) };
     let author = facts.agent_mut(&(proposal.goal_id.clone(), agent_id.clone()))?;
     author.proposals = author.proposals.saturating_add_signed(by);
     Ok(())

@@ -51,7 +51,7 @@ impl Command {
                     false
                 }
             },
-            Self::Proposal(command) => command.given().is_some_and(Self::may_free),
+            Self::Proposal(command) => command.may_free(),
             // A Goal that is closed ends all that is held with it.
             Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) => false,
         }

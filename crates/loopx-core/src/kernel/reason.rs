@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Facts, Read, Wanted, claim, effect, seeded, turn};
+use super::{Covered, Facts, Read, Wanted, claim, effect, replan, seeded, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Blocks, Cause, EffectId, GateState, Goal, Key, Label, OwnId, Timestamp, Todo, TodoId,
+        AgentId, Blocks, Cause, Covering, EffectId, GateState, Goal, Key, Label, OwnId, ReplanCause, Timestamp, Todo, TodoId,
         TodoKind, TodoState, Turn, TurnId, TurnState, Wake, Workspace,
     },
 };
@@ -50,6 +50,8 @@ pub enum Reason {
         /// Until when.
         until: Timestamp,
     },
+    /// Its plan has to change.
+    Replan(Covered),
     /// It waits for other Todos.
     Deps,
     /// A gate blocks it.
@@ -78,10 +80,8 @@ pub enum UserWhy {
     Blocker,
     /// The viewer is excluded.
     Excluded,
-    /// Something it depends on was cancelled.
-    DependencyCancelled,
-    /// What it waits for can no longer come true.
-    WakeLost,
+    /// It is a replan, and Turns on it failed.
+    ReplanFailed,
 }
 
 impl UserWhy {
@@ -94,8 +94,7 @@ impl UserWhy {
             Self::Action => "action",
             Self::Blocker => "blocker",
             Self::Excluded => "excluded",
-            Self::DependencyCancelled => "dependency_cancelled",
-            Self::WakeLost => "wake_lost",
+            Self::ReplanFailed => "replan_failed",
         }
     }
 }
@@ -133,6 +132,7 @@ impl Reason {
             Self::Held(..) => Code::Held.as_str(),
             Self::Mine(_) => "mine",
             Self::Peer { .. } => "peer",
+            Self::Replan(_) => "replan",
             Self::Deps => "deps",
             Self::Gate | Self::Approval(_) => "gate",
             Self::Capability => "capability",
@@ -197,8 +197,8 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
     if let Some(reason) = of_scopes(facts, todo, viewer)? {
         return Ok(reason);
     }
-    if let Some(why) = lost(facts, todo) {
-        return Ok(Reason::User(why));
+    if let Some(covered) = replan::covered(facts, todo) {
+        return of_replan(facts, todo, covered, viewer);
     }
     if todo.counters.unmet > 0 {
         return Ok(Reason::Deps);
@@ -220,8 +220,27 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
 }
 
 /// What a person has to do about a Todo before any agent can take it, whoever asks; none where nothing is.
-pub fn waits_for_person(facts: &Facts, todo: &Todo) -> Option<UserWhy> {
-    anybodys(todo).or_else(|| lost(facts, todo))
+pub fn waits_for_person(todo: &Todo) -> Option<UserWhy> {
+    anybodys(todo)
+}
+
+/// What is lost, and stands although a replan was made for it: a person's to change.
+pub fn consumed(facts: &Facts, todo: &Todo) -> Option<ReplanCause> {
+    match replan::covered(facts, todo).filter(|_| todo.is_live()) {
+        Some(Covered::Consumed(cause)) => Some(cause),
+        Some(Covered::Derived(_) | Covered::By(_)) | None => None,
+    }
+}
+
+/// What stands in the way of a replan that is only derived, or that it can be claimed by its name.
+fn of_replan(facts: &Facts, todo: &Todo, covered: Covered, viewer: &Viewer<'_>) -> Result<Reason> {
+    let Covered::Derived(of) = &covered else { return Ok(Reason::Replan(covered)) };
+    let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
+    let offered = replan::offered(goal, todo, of, facts.now())?;
+    Ok(match reason(facts, &offered, viewer)? {
+        Reason::Claimable => Reason::Replan(covered),
+        other => other,
+    })
 }
 
 /// What a person has to do before all else, whoever asks.
@@ -234,7 +253,14 @@ fn anybodys(todo: &Todo) -> Option<UserWhy> {
         (
             TodoState::Open | TodoState::Deferred { .. },
             TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan,
-        ) => todo.hold.then_some(UserWhy::Hold),
+        ) if todo.hold => Some(UserWhy::Hold),
+        (
+            TodoState::Open | TodoState::Deferred { .. },
+            TodoKind::Advance | TodoKind::Monitor | TodoKind::Replan,
+        ) => {
+            let failed = todo.covering.as_ref().map_or(0, |covering| covering.failed);
+            (failed >= Covering::FAILED_MAX).then_some(UserWhy::ReplanFailed)
+        }
     }
 }
 
@@ -259,15 +285,6 @@ fn reviews_itself(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<boo
 pub(super) fn works_on_reviewed(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<bool> {
     let turns = facts.agent_turns(todo.todo_id.goal(), viewer.agent_id)?;
     Ok(turns.iter().any(|turn| turn.todo_id().is_some() && turn.todo_id() == todo.reviews.as_ref()))
-}
-
-/// What was waited for and can no longer come true, so that a person has to change the plan.
-fn lost(facts: &Facts, todo: &Todo) -> Option<UserWhy> {
-    if todo.counters.cancelled_deps > 0 {
-        return Some(UserWhy::DependencyCancelled);
-    }
-    let asleep = matches!(&todo.state, TodoState::Deferred { wake } if !facts.is_awake(wake, todo));
-    (asleep && todo.counters.wake_lost).then_some(UserWhy::WakeLost)
 }
 
 /// The reason of what waits in time: for a moment, or for what may come true at any.

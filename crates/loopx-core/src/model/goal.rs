@@ -63,6 +63,9 @@ pub struct Goal {
     pub revision: u64,
     /// The number the next Todo gets; numbers are never reused.
     pub next_todo: u32,
+    /// How many of them are replans.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub replans: u32,
     /// Goal-wide gates that block now.
     pub goal_gates: u32,
     /// When it was started.
@@ -245,17 +248,13 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub looked_last: bool,
     /// How many of its proposals wait for a person.
-    #[serde(default, skip_serializing_if = "is_none_open")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub proposals: u32,
     /// When it was registered, last.
     pub registered_at: Timestamp,
     /// When it was retired, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired_at: Option<Timestamp>,
-}
-
-const fn is_none_open(count: &u32) -> bool {
-    *count == 0
 }
 
 impl Agent {

@@ -25,3 +25,8 @@ pub(crate) fn json_value<T: Serialize + ?Sized>(row: &T) -> Result<Value> {
 pub(crate) fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     serde_json::from_str(std::str::from_utf8(bytes).map_err(serde_json::Error::custom)?)
 }
+
+/// Whether a field is as it is when it is left out, for serde.
+pub(crate) fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}

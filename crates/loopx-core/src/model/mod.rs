@@ -17,6 +17,7 @@ mod noun;
 mod operation;
 mod proposal;
 mod quota;
+mod replan;
 mod result;
 mod reward;
 mod text;
@@ -40,11 +41,12 @@ pub use id::{
     AgentId, AuthorityId, EffectId, EffectKey, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance,
     IncarnationId, MachineId, OperationId, OwnId, ProfileId, ProposalId, RewardId, TodoId, TokenId, TurnId,
 };
-pub(crate) use json::{from_json, json_value};
+pub(crate) use json::{from_json, is_default, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
 pub use operation::{Expected, Operation, Receipt};
 pub use proposal::{Proposal, ProposalKind, ProposalState};
 pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, Slot};
+pub use replan::{Covering, ReplanCause, ReplanRef, Replans};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};
 pub use text::{Checked, Label, ShortText, Text, Title};

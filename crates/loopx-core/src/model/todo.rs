@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AgentId, Caps, Duration, EffectId, EndpointId, EvidenceId, GateId, Key, Label, Origin, OwnId,
-    ShortText, Text, Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
+    Actor, AgentId, Caps, Covering, Duration, EffectId, EndpointId, EvidenceId, GateId, Key, Label, Origin,
+    OwnId, Replans, ShortText, Text, Timestamp, Title, TodoId, TurnId, Workspace, text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -89,6 +89,12 @@ pub struct Todo {
     /// The outside effects that keep it from being claimed or completed; what they are stands in their own rows.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub blocking_effects: BTreeSet<EffectId>,
+    /// What its plan is to be changed for.
+    #[serde(default, skip_serializing_if = "Replans::is_none")]
+    pub replans: Replans,
+    /// What it covers, if it is a replan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covering: Option<Box<Covering>>,
     /// What other rows' moves keep up to date; stored beside the row, never in it.
     #[serde(skip)]
     pub counters: Counters,

@@ -66,7 +66,7 @@ pub struct Turn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// How often the tree moved under its candidate.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub moved: u8,
     /// The wish that it stop, until its executor is ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,11 +77,6 @@ pub struct Turn {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
-const fn is_zero(n: &u8) -> bool {
-    *n == 0
 }
 
 impl Turn {
@@ -392,4 +387,6 @@ pub enum Cause {
     AgentBusy,
     /// What an outside effect did is not known, and the result is a completion.
     Effect,
+    /// A person has to answer what it proposed.
+    Proposal,
 }

@@ -175,13 +175,14 @@ fn what_is_offered_first_is_what_a_decision_offers_first() {
 }
 
 #[test]
-fn a_cancelled_dependency_names_the_link_to_cut() {
+fn a_cancelled_dependency_is_a_replan_to_be_claimed() {
     let mut world = World::with_agent();
     world.add(advance("one"));
     world.add(NewTodo { depends_on: BTreeSet::from([text("g.1")]), ..advance("two") });
     let reason = text("not needed");
     world.user(Command::Todo(TodoCommand::Cancel { todo_id: text("g.1"), reason, superseded_by: None }));
-    assert_eq!(world.waits(), (WaitingOn::User, Some("todo unlink g.2 --depends-on g.1".to_owned())));
+    let claim = "todo claim replan:dependency_cancelled:g.2/1 --as agent:a".to_owned();
+    assert_eq!(world.waits(), (WaitingOn::Agent, Some(claim)));
 }
 
 /// Counts the rows that a ledger hands out.

@@ -19,7 +19,7 @@ use crate::{
     error::{Code, Result},
     kernel::{
         AgentEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, ProposalEvent, QuotaEvent,
-        Read, RewardEvent, Terms, TodoEvent, TurnEvent,
+        Read, ReplanEvent, RewardEvent, Terms, TodoEvent, TurnEvent,
     },
     model::{
         Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey, NounKind,
@@ -283,6 +283,10 @@ fn line(event: &Event, subject: &mut Subject) -> String {
             format!("judged {}: {}", word(&reward.polarity), reward.reason)
         }
         Event::Proposal(event) => of_proposal(event, subject),
+        Event::Replan(ReplanEvent::Written { todo_id, of }) => {
+            subject.todo_ids.extend([todo_id.clone(), of.todo_id.clone()]);
+            format!("{todo_id} is to change the plan of {}: {}", of.todo_id, plain(of.cause.as_str()))
+        }
         Event::Evidence(EvidenceEvent::Added { evidence }) => {
             subject.todo_ids.extend(evidence.todo_id.clone());
             subject.turn_id = evidence.turn_id;

@@ -20,7 +20,7 @@ use crate::{
     model::{
         Actor, AgentId, Blocks, Completion, EffectId, EndpointId, Goal, GoalId, LastEnd, Monitor, NounKey,
         NounKind, Ownership, Priority, Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState,
-        TurnId, Validator, Wake, gathered,
+        TurnId, Validator, Wake, gathered, ReplanCause,
     },
 };
 
@@ -283,11 +283,23 @@ pub(super) fn persons_text(todo: &Todo, why: UserWhy) -> String {
         UserWhy::Action => format!("{id} is yours: {title}"),
         UserWhy::Blocker => format!("{id} is in the way: {title}"),
         UserWhy::Hold => format!("{id} is on hold: {title}"),
-        UserWhy::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
-        UserWhy::WakeLost => format!("{id} waits for what cannot come true: {title}"),
+        UserWhy::ReplanFailed => format!("{id} brought no change: {title}"),
         UserWhy::Ended if todo.is_done() => format!("{id} is done: {title}"),
         UserWhy::Ended => format!("{id} was cancelled: {title}"),
         UserWhy::Excluded => format!("{id} is for other agents: {title}"),
+    }
+}
+
+/// What is lost although its plan was to be changed, in one line.
+pub(super) fn consumed_text(todo: &Todo, cause: ReplanCause) -> String {
+    let (id, title) = (&todo.todo_id, &todo.title);
+    match cause {
+        ReplanCause::WakeLost => format!("{id} waits for what cannot come true: {title}"),
+        ReplanCause::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
+        ReplanCause::ReplanRequired
+        | ReplanCause::EvidenceRejected
+        | ReplanCause::GateDenied
+        | ReplanCause::UnchangedLimit => format!("{id} stands as it stood: {title}"),
     }
 }
 

@@ -7,13 +7,14 @@ use serde::Serialize;
 use super::{
     decision::sighted,
     status::{Eyes, Which, status},
-    todo::persons_text,
+    todo::{consumed_text, persons_text},
     words::plain,
 };
 use crate::{
     authority::View,
     error::{Code, Error, Result},
     kernel::{
+        Covered,
         Asker, Facts, PeerBy, READ_ROUNDS, Read, Reason, Terms, UnresolvedBy, Viewer,
         claim::{self, Claim, Sighted, admissible_reads},
         gate_ask, person_ask, reason, reason_reads, todo_ask_reads, todo_asks, waits_for_person,
@@ -115,7 +116,7 @@ pub fn why_todo(
     }
     if all.is_empty() {
         let named = agent.map_or_else(|| goal_id.to_string(), ToString::to_string);
-        return match waits_for_person(&facts, todo) {
+        return match waits_for_person(todo) {
             Some(why) if agent.is_none() => {
                 let ask = person_ask(&facts, why, todo);
                 let text = persons_text(todo, why);
@@ -226,9 +227,14 @@ fn for_agent(
         }
         Reason::Deps => found.command = open_dep(&facts, todo).map(|dep| format!("why {dep}")),
         Reason::Mine(turn_id) => found.command = Some(format!("turn show {turn_id}")),
+        Reason::Replan(Covered::Derived(of)) => {
+            found.command = Some(format!("todo claim {of} --as agent:{}", agent.agent_id));
+        }
+        Reason::Replan(Covered::By(by)) => found.command = Some(format!("why {by}")),
         Reason::User(_)
         | Reason::Unresolved(_)
         | Reason::Held(..)
+        | Reason::Replan(Covered::Consumed(_))
         | Reason::Gate
         | Reason::Approval(_)
         | Reason::Capability => {}
@@ -274,6 +280,11 @@ fn text(facts: &Facts, todo: &Todo, reason: &Reason) -> String {
         Reason::Peer { by: PeerBy::Scope(other), .. } => {
             format!("the owner of {other} writes where {id} would")
         }
+        Reason::Replan(Covered::Derived(of)) => {
+            format!("the plan of {id} has to change: {}", plain(of.cause.as_str()))
+        }
+        Reason::Replan(Covered::By(by)) => format!("{by} changes the plan of {id}"),
+        Reason::Replan(Covered::Consumed(cause)) => consumed_text(todo, *cause),
         Reason::Deps => match open_dep(facts, todo) {
             Some(dep) if todo.counters.unmet > 1 => {
                 format!("{id} waits for {dep} and {} more", todo.counters.unmet - 1)

@@ -133,6 +133,7 @@ pub fn should(action: &str) -> &str {
     match action {
         "run" => "take a Todo",
         "repair" => "repair a refused result",
+        "replan" => "change a plan",
         "reconcile" => "find out what became of what it began",
         "ask_user" => "ask a person",
         "closed" => "do nothing, the Goal is closed",

@@ -153,6 +153,7 @@ fn over(site: &mut Site<'_>, start: &Start, around: Around, admitted: Receipt) -
 fn admission(site: &Site<'_>, start: &Start, operation_id: OperationId) -> Operation<Command> {
     let claim = Claim {
         todo_id: start.todo_id.clone(),
+        replan: None,
         executor_of: start.actor.is_user().then(|| start.executor.clone()),
         executor: Executor::Hosted,
         machine_id: Some(site.machine.machine_id.clone()),

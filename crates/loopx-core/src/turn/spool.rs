@@ -32,13 +32,8 @@ pub struct Ending {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlived: Vec<String>,
     /// That nobody heard what it printed, so that nothing seen is not nothing printed.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 impl Ending {

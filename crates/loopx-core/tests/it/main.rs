@@ -21,6 +21,7 @@ mod place;
 mod printed;
 mod proposals;
 mod reads;
+mod replans;
 mod shared;
 mod tokens;
 mod traced;

@@ -105,12 +105,17 @@ fn new_todo() -> NewTodo {
 fn claim() -> Claim {
     Claim {
         todo_id: todo(1),
+        replan: None,
         executor_of: Some((text("a"), text("a.cli"))),
         executor: Executor::Hosted,
         machine_id: Some(text("abc123")),
         ttl_ms: Some(Duration::from_mins(5)),
         workspace: Some(text("00112233445566778899")),
     }
+}
+
+fn replan() -> Claim {
+    Claim::replanning(ReplanRef { cause: ReplanCause::GateDenied, todo_id: todo(1), ordinal: 3 })
 }
 
 fn gate() -> NewGate {
@@ -212,6 +217,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ),
         ("todo", user(), Command::Todo(TodoCommand::Add(Box::new(new_todo())))),
         ("claim", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(claim())))),
+        ("replan", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(replan())))),
         (
             "turn",
             agent("a"),
@@ -317,6 +323,7 @@ const VECTORS: &[(&str, &str)] = &[
     ("quota", "8ef4247200a52ed789540ce9a4b54cbc73da7dc6ca1effc99bbabae685a4f300"),
     ("todo", "83ef6c22e0c3fdd7e5fb9934c337b5385788c2b4e22a4010a690c5313f86b4bd"),
     ("claim", "2ae5768a72251b311f09e597222606092d21634c9c636c0fa72372e3f0a9c528"),
+    ("replan", "61cd98e16abe8a2a15de4a089089f2b17ced20d33a05625c231c67d8c3278fd1"),
     ("turn", "ab591a8bc9a2f50f0dfa12439e0097c61619635b6551d017ddd07cef18b90435"),
     ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
     ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),

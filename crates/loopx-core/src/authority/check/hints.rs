@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cli,
-    kernel::{Action, NewTodo, TodoCommand},
+    kernel::{Action, NewTodo},
     model::*,
 };
 
@@ -38,8 +38,7 @@ fn every_ask_of_next_is_a_command() {
         goal.boundary.needs_approval = [Key::Publish].into();
         goal.acceptance = vec![Criterion { text: text("works"), check: None, state: CriterionState::Open }];
     });
-    let dep = world.todo("dropped", |_| {});
-    let asks: [&dyn Fn(&mut NewTodo); 10] = [
+    let asks: [&dyn Fn(&mut NewTodo); 9] = [
         &|new| new.kind = TodoKind::Action,
         &|new| {
             (new.kind, new.wake) =
@@ -52,7 +51,6 @@ fn every_ask_of_next_is_a_command() {
         &|new| new.requires.capabilities = [text("a b"), text("deploy")].into(),
         &|new| new.requires.write_scopes = [text("src")].into(),
         &|new| new.requires.publish = true,
-        &|new| new.depends_on = [text("g.1")].into(),
     ];
     for change in asks {
         world.todo("it", |new| change(new));
@@ -60,7 +58,6 @@ fn every_ask_of_next_is_a_command() {
     let (gated, asked) = (world.todo("gated", |_| {}), world.todo("asked", |_| {}));
     world.gate(GateKind::Approval, &gated);
     world.gate(GateKind::Decision, &asked);
-    world.todo_cmd(TodoCommand::Cancel { todo_id: dep, reason: text("x"), superseded_by: None }).unwrap();
     let Action::AskUser { asks } = world.next("a", None).unwrap().action else { panic!() };
     let verbs: BTreeSet<_> =
         asks.iter().map(|ask| ask.command.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ")).collect();
@@ -72,7 +69,6 @@ fn every_ask_of_next_is_a_command() {
         "todo resolve",
         "todo unblock",
         "todo unhold",
-        "todo unlink",
         "todo update",
     ];
     assert_eq!(verbs, expected.map(str::to_owned).into());

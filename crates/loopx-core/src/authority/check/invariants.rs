@@ -68,6 +68,7 @@ pub(super) fn rows(rows: &Rows, now: Timestamp) -> Result<(), Broken> {
     for todo in rows.todos.values() {
         counters(rows, todo)?;
         owned(rows, todo)?;
+        replans(rows, todo);
     }
     effects(rows)?;
     let mut executing: BTreeMap<(&GoalId, &AgentId), &Turn> = BTreeMap::new();
@@ -114,6 +115,23 @@ fn executes(turn: &Turn, todo: &Todo, now: Timestamp) -> bool {
         | TurnState::Failed { .. }
         | TurnState::Fenced => false,
     }
+}
+
+/// A Todo is covered by one live replan at most, and each knows the other.
+fn replans(rows: &Rows, todo: &Todo) {
+    let id = &todo.todo_id;
+    if let Some(by) = &todo.replans.by {
+        let replan = &rows.todos[by];
+        assert!(replan.is_live(), "{id}: covered by {by}, which has ended");
+        assert_eq!(replan.covering.as_ref().unwrap().covers(), id, "{by} covers another");
+        assert!(index(todo).ready.is_none(), "{id}: offered while {by} covers it");
+    }
+    assert_eq!(todo.kind == TodoKind::Replan, todo.covering.is_some(), "{id}");
+    if let Some(covering) = todo.covering.as_ref().filter(|_| todo.is_live()) {
+        assert_eq!(rows.todos[covering.covers()].replans.by.as_ref(), Some(id), "{id} covers nothing");
+    }
+    assert!(todo.replans.pending.values().all(|ordinal| *ordinal <= todo.replans.count), "{id}");
+    assert!(todo.replans.pending.is_empty() || todo.is_live(), "{id}: ended, and obliged");
 }
 
 fn counters(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
@@ -193,7 +211,8 @@ pub(super) fn settled(before: &Rows, after: &Rows) -> Result<(), Broken> {
             said,
             Some(VerdictOutcome::Passed | VerdictOutcome::Progress | VerdictOutcome::Unchecked)
         );
-        past(looked || passed, "without a verdict")?;
+        let replanned = todo.covering.is_some() && candidate.kind == ResultKind::ValidatedCompletion;
+        past(looked || passed || replanned, "without a verdict")?;
         let approved = turn
             .acceptance_gate
             .is_some_and(|gate| matches!(after.gates[&gate].state, GateState::Approved { .. }));

@@ -32,6 +32,7 @@ mod proposals;
 mod quota;
 mod random;
 mod repair;
+mod replans;
 mod replay;
 mod results;
 mod rewards;

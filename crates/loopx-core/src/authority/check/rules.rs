@@ -58,8 +58,8 @@ fn check_trace(decided: &Decided) {
 impl Table<'_> {
     fn rule(&self, reasons: &BTreeMap<&TodoId, &str>, freed: bool) -> u8 {
         let own: Vec<_> = self.turns().filter(|turn| turn.agent_id == *self.asker.viewer.agent_id).collect();
-        let claimable = |id: &&&TodoId| reasons[**id] == "claimable";
-        let takeable = reasons.keys().filter(claimable).any(|id| self.has_slot(Some(id)));
+        let offered = |id: &TodoId| reasons[id] == "claimable" || self.is_replan_to_take(&self.rows.todos[id], reasons[id]);
+        let takeable = reasons.keys().any(|id| offered(id) && self.has_room_for(&self.rows.todos[*id], reasons[*id]));
         let left: Vec<_> = reasons.keys().map(|id| &self.rows.todos[*id]).collect();
         let holds = [
             false,
@@ -67,7 +67,7 @@ impl Table<'_> {
             own.iter().any(|turn| self.may_be_looked_into(turn)) || self.may_be_read_back(),
             self.goal.state == GoalState::Stopped,
             self.gates().any(|gate| gate.blocks == Blocks::Goal),
-            (!self.has_slot(None) || reasons.values().any(|reason| *reason == "claimable")) && !takeable,
+            (!self.has_slot(None) || reasons.keys().any(|id| offered(id))) && !takeable,
             takeable,
             (reasons.values().any(|reason| *reason == "peer") || left.iter().any(|todo| self.in_hand(todo)))
                 && !freed,
@@ -178,7 +178,7 @@ impl Table<'_> {
     fn has_amounts(&self, claimed: Option<&TodoId>, ran_out: &dyn Fn(&Turn) -> bool) -> bool {
         let agent_id = self.asker.viewer.agent_id;
         let agent = &self.rows.agents[&(self.goal.goal_id.clone(), agent_id.clone())];
-        let todo = claimed.map(|id| &self.rows.todos[id]);
+        let todo = claimed.and_then(|id| self.rows.todos.get(id));
         let limits: Vec<_> = [(self.goal.limit, None), (agent.limit, Some(agent_id))]
             .into_iter()
             .filter_map(|(l, w)| Some((l?, w)))
@@ -258,6 +258,11 @@ impl Table<'_> {
     fn reason(&self, todo: &Todo) -> &'static str {
         let turn = todo.turn_id.map(|turn_id| &self.rows.turns[&turn_id]);
         let scope = self.writes_there(todo);
+        // A replan that nobody wrote yet has the reason that it will have as a Todo.
+        let derived = self.derives(todo).then(|| match self.reason(&as_replan(todo)) {
+            "claimable" => "replan",
+            other => other,
+        });
         let all = [
             ("user", self.is_persons(todo)),
             ("time", self.comes_later(todo)),
@@ -267,7 +272,8 @@ impl Table<'_> {
             ("mine", turn.is_some_and(|turn| self.is_mine(turn))),
             ("peer", self.is_kept(todo, turn)),
             (scope.unwrap_or_default(), scope.is_some()),
-            ("user", todo.counters.cancelled_deps > 0 || todo.counters.wake_lost && self.sleeps(todo)),
+            (derived.unwrap_or_default(), derived.is_some()),
+            ("replan", todo.replans.by.is_some() || self.is_lost(todo)),
             ("deps", todo.counters.unmet > 0),
             ("gate", self.is_gated(todo) || self.needs_approval(todo)),
             ("capability", self.lacks(todo)),
@@ -286,8 +292,41 @@ impl Table<'_> {
         matches!(todo.state, TodoState::Blocked { .. })
             || matches!(todo.kind, TodoKind::Action | TodoKind::Blocker)
             || todo.hold
+            || todo.covering.as_ref().is_some_and(|covering| covering.failed > 1)
             || todo.excluded_agents.contains(agent_id)
             || is_author
+    }
+
+    /// Whether something that a Todo waits for is lost.
+    fn is_lost(&self, todo: &Todo) -> bool {
+        todo.counters.cancelled_deps > 0 || todo.counters.wake_lost && self.sleeps(todo)
+    }
+
+    /// Whether a Todo obliges somebody to a replan that no claim has written.
+    fn derives(&self, todo: &Todo) -> bool {
+        let Replans { pending, by, seen_cancelled, seen_lost, .. } = &todo.replans;
+        let cancelled = todo.counters.cancelled_deps;
+        // One that was made for the cancelled ones leaves them to a person, whatever else is lost.
+        let is_new = if cancelled > 0 { cancelled > *seen_cancelled } else { !seen_lost };
+        by.is_none() && (!pending.is_empty() || self.is_lost(todo) && is_new && todo.covering.is_none())
+    }
+
+    fn is_replan_to_take(&self, todo: &Todo, reason: &str) -> bool {
+        reason == "replan" && self.derives(todo)
+    }
+
+    /// Whether there is room for taking a Todo, or the replan that it obliges to.
+    fn has_room_for(&self, todo: &Todo, reason: &str) -> bool {
+        let not_written = as_replan(todo).todo_id;
+        self.has_slot(Some(if self.is_replan_to_take(todo, reason) { &not_written } else { &todo.todo_id }))
+    }
+
+    /// Whether no index offers the replan of a Todo, so that it comes after all other work.
+    fn comes_last(&self, todo: &Todo) -> bool {
+        let Counters { unmet, blocking_gates, .. } = todo.counters;
+        let has = &self.asker.viewer.capabilities;
+        let waits = unmet > 0 || blocking_gates > 0 || self.is_lost(todo) || todo.counters.wake_lost;
+        self.derives(todo) && (waits || todo.requires.capabilities.iter().any(|key| !has.contains(key)))
     }
 
     fn sleeps(&self, todo: &Todo) -> bool {
@@ -391,17 +430,25 @@ impl Table<'_> {
     fn check_best(&self, chosen: &TodoId, reasons: &BTreeMap<&TodoId, &str>) {
         let agent = &self.rows.agents[&(self.goal.goal_id.clone(), self.asker.viewer.agent_id.clone())];
         let chosen = &self.rows.todos[chosen];
-        for (id, _) in reasons.iter().filter(|(_, reason)| **reason == "claimable") {
+        for (id, reason) in reasons {
             let other = &self.rows.todos[*id];
-            if other.todo_id == chosen.todo_id || !self.has_slot(Some(id)) {
+            let offered = *reason == "claimable" || self.is_replan_to_take(other, reason);
+            if !offered || other.todo_id == chosen.todo_id || !self.has_room_for(other, reason) {
                 continue;
             }
-            let watched = [other, chosen].map(|todo| todo.kind == TodoKind::Monitor);
+            let last = [other, chosen].map(|todo| self.comes_last(todo));
+            let plans = [other, chosen].map(|todo| todo.covering.is_some() || self.derives(todo));
+            let watched =
+                [0, 1].map(|at| [other, chosen][at].kind == TodoKind::Monitor && !plans[at]);
             let looks = |todo: &Todo| todo.monitor.as_ref().and_then(|monitor| monitor.looked_at);
             let before = match watched {
+                _ if last[1] => !last[0],
+                _ if last[0] => false,
                 [true, false] if agent.looked_last => false,
                 [false, true] if agent.looked_last => true,
                 _ if other.priority != chosen.priority => other.priority < chosen.priority,
+                _ if plans[0] != plans[1] => plans[0],
+                _ if plans[0] => looks(other).is_none() && looks(chosen).is_none() && other.todo_id.number() < chosen.todo_id.number(),
                 [true, false] => true,
                 [false, true] => false,
                 [true, true] if looks(other) != looks(chosen) => looks(other) < looks(chosen),
@@ -409,6 +456,25 @@ impl Table<'_> {
             };
             assert!(!before, "{id} comes before {}", chosen.todo_id);
         }
+    }
+}
+
+/// The Todo that a claim makes of the obligation to change the plan of one.
+fn as_replan(todo: &Todo) -> Todo {
+    Todo {
+        todo_id: TodoId::new(todo.todo_id.goal().clone(), u32::MAX),
+        kind: TodoKind::Replan,
+        state: TodoState::Open,
+        requires: Requires::default(),
+        excluded_agents: [].into(),
+        monitor: None,
+        reviews: None,
+        ownership: None,
+        turn_id: None,
+        reserved: None,
+        replans: Replans::default(),
+        counters: Counters::default(),
+        ..todo.clone()
     }
 }
 

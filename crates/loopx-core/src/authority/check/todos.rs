@@ -42,7 +42,7 @@ fn a_dependency_is_satisfied_by_done_alone() {
     world.todo_cmd(TodoCommand::Defer { todo_id: dep.clone(), own_id: None, wake: later }).unwrap();
     assert_eq!(world.reason("a", &todo), Reason::Deps, "deferred is not done");
     world.todo_cmd(cancel(&dep)).unwrap();
-    assert_eq!(world.reason("a", &todo).name(), "user", "a cancelled one is a person's");
+    assert_eq!(world.reason("a", &todo).name(), "replan", "a cancelled one is waited for no more");
     world.todo_cmd(reopen(&dep)).unwrap();
     assert_eq!(world.reason("a", &todo), Reason::Deps);
     world.todo_cmd(complete(&dep)).unwrap();
@@ -153,7 +153,7 @@ fn every_wake_comes_is_lost_and_is_put_off_again() {
         } else {
             world.resolve(gate, Answer::Deny { reason: None }).unwrap();
         }
-        assert_eq!(world.reason("a", &todo).name(), "user", "{by} lost");
+        assert_eq!(world.reason("a", &todo).name(), "replan", "{by} lost");
         let defer =
             |wake: &Wake| TodoCommand::Defer { todo_id: todo.clone(), own_id: None, wake: wake.clone() };
         assert_eq!(code(&world.todo_cmd(defer(&wake))), "invalid_argument", "{by} can never come");

@@ -13,7 +13,7 @@ use crate::{
 /// The exit code of a decision: what is work for an agent is done, and each other answer has its own.
 pub(super) fn exit(action: &Action) -> u8 {
     match action {
-        Action::Run { .. } | Action::Repair { .. } | Action::Reconcile { .. } => 0,
+        Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. } | Action::Reconcile { .. } => 0,
         Action::Wait { .. } => 10,
         Action::AskUser { .. } => 11,
         Action::Closed => 12,
@@ -40,7 +40,7 @@ pub(super) fn commands(desk: &mut Desk, asked: &Asked<'_>, decided: &Decided) ->
         (Action::Run { todo_id, turn_id: Some(_) }, Some(own_id)) => {
             vec![format!("todo done {todo_id} --as agent:{agent} --own {own_id}")]
         }
-        (Action::Run { .. } | Action::Repair { .. }, _) => {
+        (Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. }, _) => {
             let narrowed = if one_goal { format!(" --goal {goal}") } else { String::new() };
             vec![format!("next --claim --agent {agent}{narrowed}")]
         }
@@ -60,6 +60,13 @@ pub(super) fn commands(desk: &mut Desk, asked: &Asked<'_>, decided: &Decided) ->
 pub(super) fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<String>, Vec<String>)> {
     Ok(match &decided.action {
         Action::Run { .. } | Action::Closed => (None, Vec::new()),
+        Action::Replan { todo_id, replan } => {
+            let why = replan.as_ref().map_or_else(
+                || format!("a plan has to change: {todo_id}"),
+                |of| format!("the plan of {todo_id} has to change: {}", plain(of.cause.as_str())),
+            );
+            (Some(why), Vec::new())
+        }
         Action::Repair { failure, .. } => {
             let why = failure.as_ref().map_or_else(
                 || "its last result was refused".to_owned(),

@@ -149,7 +149,7 @@ fn claim(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<
     for round in 0..ROUNDS {
         let (goal_id, decided) = asking.decide(context, args, desk)?;
         let is_taken = match &decided.action {
-            Action::Run { turn_id: None, .. } | Action::Repair { .. } => true,
+            Action::Run { turn_id: None, .. } | Action::Repair { .. } | Action::Replan { .. } => true,
             Action::AskUser { .. } => !decided.unasked.is_empty(),
             Action::Run { .. } | Action::Reconcile { .. } | Action::Wait { .. } | Action::Closed => false,
         };
@@ -158,7 +158,9 @@ fn claim(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<
             return answer.shown(context, args, desk);
         }
         if let Some(todo_id) = decided.action.todo_id() {
-            let met = Command::Claim(ClaimCommand::Claim(Box::new(Claim::attached(todo_id.clone()))));
+            let replan = decided.action.replan().cloned();
+            let claim = Claim { replan, ..Claim::attached(todo_id.clone()) };
+            let met = Command::Claim(ClaimCommand::Claim(Box::new(claim)));
             submit::prove_in_the_way(context, desk, &goal_id, &met, &caller.actor)?;
         }
         // What a short page settled is looked for there first.

@@ -16,7 +16,7 @@ use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::Result,
     kernel::{Action, Ask, Decided, Facts, Outcome, Read, gate_ask},
-    model::{AgentId, GoalId, OwnId, Receipt, Todo, TodoId, json_value},
+    model::{AgentId, GoalId, OwnId, Receipt, Todo, TodoId, TodoKind, json_value},
     projection::{should, with_units},
 };
 
@@ -80,6 +80,10 @@ impl Answer {
             (refused.filter(|end| end.repair), &self.decided.action)
         {
             self.decided.action = Action::Repair { todo_id: todo_id.clone(), failure: end.note.clone() };
+        }
+        // A replan that was taken by its name is a Todo by now.
+        if let (true, Some(todo_id)) = (self.receipt.is_some(), replan_of(todo.as_ref())) {
+            self.decided.action = Action::Replan { todo_id, replan: None };
         }
         let exit = decided::exit(&self.decided.action);
         let document = self.document(context, args, desk, todo.as_ref())?;
@@ -167,6 +171,11 @@ impl Answer {
         }
         Ok(document)
     }
+}
+
+/// The Todo, if it is to change a plan.
+fn replan_of(todo: Option<&Todo>) -> Option<TodoId> {
+    todo.filter(|todo| todo.kind == TodoKind::Replan).map(|todo| todo.todo_id.clone())
 }
 
 /// What a program is told of the Todo.

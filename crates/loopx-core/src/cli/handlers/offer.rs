@@ -90,6 +90,7 @@ pub(super) fn for_agent(
             format!("it takes work with `{program} todo claim {todo_id} --as agent:{agent}`")
         }
         Action::Repair { .. }
+        | Action::Replan { .. }
         | Action::Reconcile { .. }
         | Action::Wait { .. }
         | Action::AskUser { .. }

@@ -16,7 +16,6 @@ use super::{
     submit::{Wish, Written, operation_id, submit, submit_as, written},
 };
 use crate::{
-    authority::NounFilter,
     cli::{
         Args, Context, Document, Origin, Rendered,
         context::Noted,
@@ -28,7 +27,7 @@ use crate::{
         Assurance, Expected, NounKey, NounKind, Proposal, ProposalId, ProposalKind, ProposalState,
         Provenance, Timestamp, from_json,
     },
-    projection::{self, Slice},
+    projection,
 };
 
 /// The commands that may stand after `--`: each asks for one write, and does nothing before it asks.
@@ -229,7 +228,7 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
         .maybe("until", until.as_ref())
         .add("verb", &proposal.verb)
         .add("command", &command)
-        .list("expects", &expects(&proposal.expected))
+        .list("expects", expects(&proposal.expected))
         .maybe("at work on", proposal.todo_id.as_ref())
         .add("proposed", format!("{} by {}", show::when(proposal.at, now), proposal.by))
         .maybe("answered", answered.as_ref())

@@ -16,20 +16,29 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{ClaimCommand, Command, TodoCommand, claim::Claim},
-    model::{Continuation, Duration, GoalId, TodoId, TurnId, Workspace},
+    model::{Continuation, Duration, GoalId, ReplanRef, TodoId, TurnId, Workspace},
 };
 
 /// `todo claim`.
 pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
-    let id = names::todo(&mut desk, args.needed("id")?)?;
+    let word = args.needed("id")?;
+    let replan: Option<ReplanRef> =
+        Some(word).filter(|word| word.starts_with(ReplanRef::PREFIX)).map(str::parse).transpose()?;
+    let id = match &replan {
+        Some(replan) => replan.todo_id.clone(),
+        None => names::todo(&mut desk, word)?,
+    };
     let command = Claim {
+        replan,
         ttl_ms: Some(Duration::from_ms(desk.settings.millis("ownership.ttl")?)),
         workspace: elsewhere(context, args, &mut desk, &id)?,
         ..Claim::attached(id.clone())
     };
     let command = Command::Claim(ClaimCommand::Claim(Box::new(command)));
     let done = submit_on(context, args, &mut desk, &id, command)?;
+    // A replan is a Todo of its own from now on.
+    let id = done.outcome.todo_ids.first().cloned().unwrap_or(id);
     let Some(own_id) = done.outcome.own_id else { return Err(Error::from(Code::Internal)) };
     if let Some(turn_id) = done.outcome.turn_id {
         begun(context, &mut desk, turn_id);

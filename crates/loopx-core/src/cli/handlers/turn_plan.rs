@@ -81,7 +81,9 @@ pub(super) fn planned(
 ) -> Result<Rendered> {
     let decided = decide(context, desk, asking)?;
     let todo = match &decided.action {
-        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Some(names::todo_row(desk, todo_id)?),
+        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } | Action::Replan { todo_id, .. } => {
+            Some(names::todo_row(desk, todo_id)?)
+        }
         Action::Reconcile { .. } | Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => None,
     };
     let body = json_value(&decided)?;
@@ -110,7 +112,15 @@ pub(super) fn todo_of(
     let goal = names::goal(desk, None)?;
     let decided = decide(context, desk, &Asking::new(&goal, agent, endpoint))?;
     match decided.action {
-        Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } => Ok(todo_id),
+        Action::Run { todo_id, .. }
+        | Action::Repair { todo_id, .. }
+        | Action::Replan { todo_id, replan: None } => Ok(todo_id),
+        // What is only derived becomes a Todo by the claim of an agent.
+        Action::Replan { todo_id, replan: Some(of) } => {
+            Err(Error::new(Code::NotReady, format!("the plan of {todo_id} has to change first"))
+                .detail("replan", of.to_string())
+                .hint(format!("todo claim {of} --as agent:{agent}")))
+        }
         Action::Reconcile { of: UnresolvedBy::Effect(effect_id), command } => Err(Error::new(
             Code::EffectUnresolved,
             format!("first it is read back what the effect {effect_id} of {agent} did"),
@@ -275,7 +285,9 @@ fn shown(
         fields.insert("action".to_owned(), action.into());
     }
     let mut document = Document::new().with(facts.block());
-    let run = todo.map(|todo| format!("turn run --todo {} --agent {agent} {}", todo.todo_id, flags(args)));
+    // A replan that is not written yet is claimed by its name alone.
+    let run = todo.filter(|_| body.get("replan").is_none());
+    let run = run.map(|todo| format!("turn run --todo {} --agent {agent} {}", todo.todo_id, flags(args)));
     let reader = Reader::of(context, args, desk);
     let mut commands =
         run.into_iter().chain(commands).map(|command| reader.command(&names::commanded(&command)));

@@ -23,32 +23,37 @@ const OWNER_CODES: &[Code] = &[
     Code::ActorNotAllowed,
 ];
 
-pub(super) const CLAIM: Command =
-    Command::verb("claim", Access::Writes, "Claims a Todo and admits a Turn on it.")
-        .long(&[
-            "Prints `own_id`, which every verb of the owner presents. An offer or a listing implies nothing: \
+pub(super) const CLAIM: Command = Command::verb(
+    "claim",
+    Access::Writes,
+    "Claims a Todo and admits a Turn on it.",
+)
+.long(&[
+    "Prints `own_id`, which every verb of the owner presents. An offer or a listing implies nothing: \
              of several claims one wins, and the others learn who holds it and until when.",
-        ])
-        .args(&[ID, TTL, WORKSPACE])
-        .examples(&[
-            example("todo claim importer.3 --as agent:coder@shell", "own it for the default time"),
-            example("todo claim importer.3 --as agent:coder --ttl 2h --json", "longer, for a program"),
-        ])
-        .codes(&[
-            Code::AlreadyClaimed,
-            Code::NotClaimable,
-            Code::WriteScopeConflict,
-            Code::ExecutorActive,
-            Code::GateBlocked,
-            Code::GateOpened,
-            Code::Held,
-            Code::QuotaExhausted,
-            Code::TurnUnresolved,
-            Code::EffectUnresolved,
-            Code::GoalStopped,
-            Code::GoalClosed,
-            Code::ActorNotAllowed,
-        ]);
+    "A replan is claimed by the name that `turn plan` and `status` give it, `replan:CAUSE:TODO/N`, and is a \
+             Todo from then on.",
+])
+.args(&[ID, TTL, WORKSPACE])
+.examples(&[
+    example("todo claim importer.3 --as agent:coder@shell", "own it for the default time"),
+    example("todo claim importer.3 --as agent:coder --ttl 2h --json", "longer, for a program"),
+])
+.codes(&[
+    Code::AlreadyClaimed,
+    Code::NotClaimable,
+    Code::WriteScopeConflict,
+    Code::ExecutorActive,
+    Code::GateBlocked,
+    Code::GateOpened,
+    Code::Held,
+    Code::QuotaExhausted,
+    Code::TurnUnresolved,
+    Code::EffectUnresolved,
+    Code::GoalStopped,
+    Code::GoalClosed,
+    Code::ActorNotAllowed,
+]);
 
 pub(super) const RENEW: Command = Command::verb("renew", Access::Writes, "Keeps an ownership for longer.")
     .args(&[ID, OWN])

@@ -4,12 +4,12 @@ use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Concluded, Draft, Facts, Outcome, Reason, UnresolvedBy, Viewer, agent, effect, gate, goal, quota,
-        reason, reason::PeerBy, recover_command, seeded, todo, turn,
+        Concluded, Covered, Draft, Facts, Outcome, Reason, UnresolvedBy, Viewer, agent, effect, gate, goal, quota,
+        reason, reason::PeerBy, recover_command, replan, seeded, todo, turn,
     },
     model::{
         AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, Goal, GoalId, GoalState, Key,
-        Label, MachineId, OwnId, Ownership, Slot, Spend, Todo, TodoId, Turn, TurnId, TurnKind, TurnState,
+        Label, MachineId, OwnId, Ownership, ReplanRef, Slot, Spend, Todo, TodoId, Turn, TurnId, TurnKind, TurnState,
         Workspace,
     },
 };
@@ -18,6 +18,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(in crate::kernel) struct Admission {
     pub(in crate::kernel) todo_id: TodoId,
+    /// The replan that is claimed by its name; `todo_id` is then what it covers.
+    pub(in crate::kernel) replan: Option<ReplanRef>,
     pub(in crate::kernel) agent_id: AgentId,
     pub(in crate::kernel) endpoint: EndpointId,
     pub(in crate::kernel) executor: Executor,
@@ -43,6 +45,18 @@ impl Admission {
 pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Result<Concluded> {
     check_goal(draft.facts(), want)?;
     todo::named(draft, &want.todo_id)?;
+    if want.replan.as_ref().is_some_and(|of| of.todo_id != want.todo_id) {
+        return Err(Error::new(Code::InvalidArgument, "a replan is claimed with what it covers"));
+    }
+    let written;
+    let want = match &want.replan {
+        Some(of) => {
+            check_replan(draft.facts(), want, of)?;
+            written = Admission { todo_id: replan::write(draft, of)?, replan: None, ..want.clone() };
+            &written
+        }
+        None => want,
+    };
     if want.executor != Executor::Attached && want.machine_id.is_none() {
         return Err(Error::new(Code::InvalidArgument, "a hosted Turn names the machine of its driver"));
     }
@@ -79,6 +93,12 @@ pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Resul
 /// Whether an admission would be accepted now, as [`admit`] would find it; approvals that are missing refuse.
 pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()> {
     check_goal(facts, want)?;
+    if let Some(of) = &want.replan {
+        check_replan(facts, want, of)?;
+        check_executor(facts, of.todo_id.goal(), want)?;
+        let ends = lapsed_of(facts, want.todo_id.goal(), &want.agent_id)?;
+        return room(facts, want, &ends).map(drop);
+    }
     let missing = check(facts, want)?;
     if let Some(key) = missing.first() {
         return Err(Error::new(Code::GateBlocked, format!("{key} needs an approval nobody gave"))
@@ -90,9 +110,20 @@ pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()
 
 /// What the Turn would reserve beside its slot, or why there is no room for it.
 fn room(facts: &Facts, want: &Admission, ends: &[TurnId]) -> Result<Option<Box<Spend>>> {
-    let todo = facts.todo(&want.todo_id)?;
+    // A replan that is not written yet becomes a Todo that has no ceiling of its own.
+    let todo = if want.replan.is_some() { None } else { facts.todo(&want.todo_id)? };
     let wish = quota::Wish { todo, is_driven: want.executor != Executor::Attached, ends };
     quota::admit(facts, want.todo_id.goal(), &want.agent_id, &wish)
+}
+
+/// Whether the replan that is claimed by its name can be, as [`check`] looks at a Todo.
+fn check_replan(facts: &Facts, want: &Admission, of: &ReplanRef) -> Result<()> {
+    let covered = facts.todo(&of.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    replan::check_stands(facts, covered, of)?;
+    match reason(facts, covered, &want.viewer(facts)?)? {
+        Reason::Replan(Covered::Derived(_)) => Ok(()),
+        other => Err(refusal(facts, covered, &want.agent_id, &other)),
+    }
 }
 
 /// Goes on with the next Turn of the same holder, in the commit that settled the last: same epoch, new token.
@@ -107,6 +138,7 @@ pub(in crate::kernel) fn admit_next(
     let Some(todo_id) = turn.todo_id() else { return Ok(None) };
     let want = Admission {
         todo_id: todo_id.clone(),
+        replan: None,
         agent_id: turn.agent_id.clone(),
         endpoint: turn.endpoint.clone(),
         executor: turn.executor,
@@ -233,6 +265,18 @@ fn refusal(facts: &Facts, todo: &Todo, agent_id: &AgentId, reason: &Reason) -> E
         }
         Reason::Gate => because(Code::GateBlocked, format!("a gate blocks the Todo {id}"))
             .hint(format!("gate list --goal {}", id.goal())),
+        Reason::Replan(covered) => {
+            let error = because(Code::NotClaimable, format!("the plan of {id} has to change first"));
+            match covered {
+                Covered::Derived(of) => error
+                    .detail("replan", of.to_string())
+                    .hint(format!("todo claim {of} --as agent:{agent_id}")),
+                Covered::By(by) => error.detail("replan", by.to_string()).hint(format!("todo show {by}")),
+                Covered::Consumed(cause) => {
+                    error.detail("cause", cause.as_str()).hint(format!("todo show {id}"))
+                }
+            }
+        }
         Reason::Approval(_) | Reason::Claimable => Error::from(Code::Internal),
     }
 }
@@ -284,10 +328,25 @@ pub(in crate::kernel) fn would_end(
     todo_id: &TodoId,
     agent_id: &AgentId,
 ) -> Result<Vec<TurnId>> {
-    let mut lapsed: Vec<TurnId> = Vec::new();
+    let mut lapsed = lapsed_of(facts, todo_id.goal(), agent_id)?;
     let of_todo = facts.todo(todo_id)?.map(|todo| facts.live_turn(todo)).transpose()?.flatten();
-    for turn in facts.agent_turns(todo_id.goal(), agent_id)?.into_iter().chain(of_todo) {
-        if turn::has_lapsed(facts, turn)? && !lapsed.contains(&turn.turn_id) {
+    if let Some(turn) = of_todo.filter(|turn| !lapsed.contains(&turn.turn_id))
+        && turn::has_lapsed(facts, turn)?
+    {
+        lapsed.push(turn.turn_id);
+    }
+    Ok(lapsed)
+}
+
+/// The Turns that an agent let lapse.
+pub(in crate::kernel) fn lapsed_of(
+    facts: &Facts,
+    goal_id: &GoalId,
+    agent_id: &AgentId,
+) -> Result<Vec<TurnId>> {
+    let mut lapsed: Vec<TurnId> = Vec::new();
+    for turn in facts.agent_turns(goal_id, agent_id)? {
+        if turn::has_lapsed(facts, turn)? {
             lapsed.push(turn.turn_id);
         }
     }

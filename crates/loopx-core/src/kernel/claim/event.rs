@@ -74,6 +74,10 @@ impl Event {
                 todo.ownership = Some((**ownership).clone());
                 todo.owned_by_another |=
                     todo.made_by.agent().is_none_or(|(maker, _)| *maker != ownership.agent_id);
+                if let Some(covering) = &mut todo.covering {
+                    covering.proposed.clear();
+                    covering.confirmed = false;
+                }
                 let looks = todo.kind == TodoKind::Monitor;
                 let key = (context.goal_id.clone(), ownership.agent_id.clone());
                 if facts.agent(&key)?.is_some_and(|agent| agent.looked_last != looks) {

@@ -14,16 +14,16 @@ pub use event::Event;
 pub use next::{Next, Sighted};
 pub use scopes::held_by;
 
-pub(super) use admit::{Admission, admit, admit_next, would_end};
+pub(super) use admit::{Admission, admit, admit_next, lapsed_of, would_end};
 pub(super) use own::{Presented, check, present, rearm_at, renew};
 pub(super) use scopes::{conflict, of_claim, wanted as declared_scopes, wanted_in as wanted_scopes};
 
-use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, reason, todo, turn};
+use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, reason, replan, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, Duration, EndpointId, Executor, GoalId, MachineId, OwnId, ShortText, Stopped, TodoId,
-        Workspace,
+        Actor, AgentId, Duration, EndpointId, Executor, GoalId, MachineId, OwnId, ReplanRef, ShortText,
+        Stopped, TodoId, Workspace,
     },
 };
 
@@ -74,8 +74,11 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Which Todo.
+    /// Which Todo; the covered one where a replan is claimed by its name.
     pub todo_id: TodoId,
+    /// The replan that is claimed, before it is a Todo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<ReplanRef>,
     /// Who executes, when a person starts a hosted Turn; an agent claims for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor_of: Option<(AgentId, EndpointId)>,
@@ -93,10 +96,16 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// An attached claim of a replan by its name.
+    pub fn replanning(replan: ReplanRef) -> Self {
+        Self { replan: Some(replan.clone()), ..Self::attached(replan.todo_id) }
+    }
+
     /// A claim of an agent that came by itself, on the usual terms.
     pub fn attached(todo_id: TodoId) -> Self {
         Self {
             todo_id,
+            replan: None,
             executor_of: None,
             executor: Executor::Attached,
             machine_id: None,
@@ -164,6 +173,7 @@ impl Command {
                     draft,
                     &Admission {
                         todo_id: claim.todo_id.clone(),
+                        replan: claim.replan.clone(),
                         agent_id,
                         endpoint,
                         executor: claim.executor,
@@ -222,6 +232,7 @@ pub fn admissible(facts: &Facts, claim: &Claim, agent_id: &AgentId, endpoint: &E
         facts,
         &Admission {
             todo_id: claim.todo_id.clone(),
+            replan: claim.replan.clone(),
             agent_id: agent_id.clone(),
             endpoint: endpoint.clone(),
             executor: claim.executor,
@@ -270,6 +281,7 @@ pub(super) fn going_on_reads(
     quota::reads(goal, agent, wanted);
     if let Some(todo) = wanted.rows().todos.get(todo_id) {
         reason::reads(todo, agent, workspace, wanted);
+        replan::want(todo_id, wanted);
     }
 }
 

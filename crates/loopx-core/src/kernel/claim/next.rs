@@ -80,12 +80,15 @@ impl Next {
         };
         match &decided.action {
             Action::Run { todo_id, turn_id: Some(_) } => Ok((owned(draft, todo_id)?, None)),
-            Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
+            Action::Run { todo_id, turn_id: None }
+            | Action::Repair { todo_id, .. }
+            | Action::Replan { todo_id, .. } => {
+                let replan = decided.action.replan().cloned();
                 let todo_id = todo_id.clone();
                 let workspace = self.workspace.clone();
                 let executor = Executor::Attached;
                 let machine_id = None;
-                let want = Admission { todo_id, agent_id, endpoint, executor, machine_id, ttl_ms, workspace };
+                let want = Admission { todo_id, replan, agent_id, endpoint, executor, machine_id, ttl_ms, workspace };
                 admit(draft, &want)
             }
             Action::AskUser { .. } if !decided.unasked.is_empty() => ask(draft, &decided, &asker.viewer),
@@ -145,6 +148,8 @@ fn refusal(draft: &Draft<'_>, decided: &Decided) -> Result<Error> {
             not_ready(format!("nothing can be done in {goal_id} until a person acts"))
                 .detail("asks", serde_json::to_value(asks).unwrap_or_default())
         }
-        Action::Run { .. } | Action::Repair { .. } | Action::Closed => Error::from(Code::Internal),
+        Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. } | Action::Closed => {
+            Error::from(Code::Internal)
+        }
     })
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::NewGate;
 use crate::{
     error::Result,
-    kernel::{Context, Delta, Facts, Target, event_kinds},
-    model::{Answer, Blocks, Gate, GateId, GateState, Timestamp, TurnId},
+    kernel::{Context, Delta, Facts, Target, event_kinds, replan},
+    model::{Answer, Blocks, Gate, GateId, GateState, ReplanCause, Timestamp, TurnId},
 };
 
 /// What can have happened to a gate.
@@ -104,7 +104,7 @@ fn opened(
 
 fn moved(facts: &mut Facts, gate_id: GateId, state: GateState, now: Timestamp) -> Result<()> {
     let gate = facts.gate_mut(&gate_id)?;
-    let was = gate.is_blocking();
+    let (was, was_denied) = (gate.is_blocking(), matches!(gate.state, GateState::Denied { .. }));
     gate.state = state;
     gate.revision += 1;
     let gate = gate.clone();
@@ -113,6 +113,7 @@ fn moved(facts: &mut Facts, gate_id: GateId, state: GateState, now: Timestamp) -
         (false, true) => block(facts, &gate, 1)?,
         (true, true) | (false, false) => {}
     }
+    tell_of_plan(facts, &gate, was_denied)?;
     let target = Target::Gate(gate_id);
     match gate.state {
         GateState::Approved { .. } | GateState::Answered { .. } => {
@@ -123,6 +124,23 @@ fn moved(facts: &mut Facts, gate_id: GateId, state: GateState, now: Timestamp) -
         }
         GateState::Open | GateState::Deferred { .. } => {
             facts.shift(Delta::Wake { target, woken_at: None, lost: false });
+        }
+    }
+    Ok(())
+}
+
+/// A denial obliges to change the plan of what it stops, until it is taken back.
+fn tell_of_plan(facts: &mut Facts, gate: &Gate, was_denied: bool) -> Result<()> {
+    let (Blocks::Todos(ids), None) = (&gate.blocks, gate.accepts) else { return Ok(()) };
+    let is_denied = matches!(gate.state, GateState::Denied { .. });
+    for id in ids.iter().filter(|_| is_denied != was_denied) {
+        if is_denied {
+            replan::oblige(facts, id, ReplanCause::GateDenied)?;
+        } else {
+            let other = |gate: &&Gate| matches!(gate.state, GateState::Denied { .. });
+            if !facts.todo_gates(id)?.iter().any(other) {
+                replan::relieve(facts, id, ReplanCause::GateDenied)?;
+            }
         }
     }
     Ok(())

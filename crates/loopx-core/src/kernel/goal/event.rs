@@ -128,6 +128,7 @@ fn started(context: &Context, instance: GoalInstance, new: &NewGoal) -> Goal {
         state: GoalState::Active,
         revision: 1,
         next_todo: 1,
+        replans: 0,
         goal_gates: 0,
         started_at: context.at,
         started_by: context.actor.clone(),

@@ -13,7 +13,7 @@ use crate::{
     error::{Code, Error, Result},
     model::{
         Boundary, CloseKind, Criterion, CriterionState, EffectId, Goal, GoalId, GoalInstance, GoalState,
-        Origin, ShortText, Text, Todo, Unvalidated, Validator, Workspace,
+        Origin, ShortText, Text, Todo, TodoKind, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -80,7 +80,7 @@ pub struct NewGoal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
     /// What happens to an unproven completion.
-    #[serde(default, skip_serializing_if = "asks")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub unvalidated: Unvalidated,
 }
 
@@ -100,11 +100,6 @@ impl NewGoal {
             unvalidated: Unvalidated::default(),
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
-fn asks(unvalidated: &Unvalidated) -> bool {
-    *unvalidated == Unvalidated::Ask
 }
 
 /// What may change in a Goal after its start; what is absent stays.
@@ -280,6 +275,10 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
 
 /// What proves a Todo, in order: its own validators, else the Goal's.
 pub fn validators<'r>(goal: &'r Goal, todo: &'r Todo) -> &'r [Validator] {
+    if todo.kind == TodoKind::Replan {
+        // That the plan has changed shows in the plan.
+        return &[];
+    }
     if todo.validators.is_empty() { &goal.validators } else { &todo.validators }
 }
 

@@ -36,10 +36,13 @@ fn order<'d>(goal_id: &'d GoalId, decided: &Decided) -> Order<'d> {
     const NEVER: Timestamp = Timestamp::from_ms(i64::MAX);
     let at = |class| (class, Priority::P0, NEVER, goal_id);
     match (&decided.action, decided.rule) {
-        (Action::Run { .. } | Action::Repair { .. } | Action::Reconcile { .. }, 2) => at(0),
+        (
+            Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. } | Action::Reconcile { .. },
+            2,
+        ) => at(0),
         (Action::Wait { until, .. }, 2) => (1, Priority::P0, until.unwrap_or(NEVER), goal_id),
         (Action::Reconcile { .. }, _) => at(2),
-        (Action::Run { .. } | Action::Repair { .. }, _) => {
+        (Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. }, _) => {
             (3, decided.priority.unwrap_or_default(), NEVER, goal_id)
         }
         (Action::AskUser { .. }, 10) => at(5),

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    model::{EndpointId, MachineId, Priority, ShortText, Timestamp, TodoId, Turn, TurnId},
+    model::{EndpointId, MachineId, Priority, ReplanRef, ShortText, Timestamp, TodoId, Turn, TurnId},
 };
 
 impl Decided {
@@ -101,6 +101,14 @@ pub enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<ShortText>,
     },
+    /// Change the plan.
+    Replan {
+        /// The replan; what it covers, where no claim has written it yet.
+        todo_id: TodoId,
+        /// The name by which it is claimed then.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        replan: Option<ReplanRef>,
+    },
     /// Find out what became of a Turn, or of an outside effect.
     Reconcile {
         /// Of which.
@@ -130,15 +138,30 @@ impl Action {
     /// The Todo to work on, if it is work on one.
     pub const fn todo_id(&self) -> Option<&TodoId> {
         match self {
-            Self::Run { todo_id, .. } | Self::Repair { todo_id, .. } => Some(todo_id),
+            Self::Run { todo_id, .. } | Self::Repair { todo_id, .. } | Self::Replan { todo_id, .. } => {
+                Some(todo_id)
+            }
             Self::Reconcile { .. } | Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => None,
+        }
+    }
+
+    /// The replan to take by its name, if it is one that no claim has written yet.
+    pub const fn replan(&self) -> Option<&ReplanRef> {
+        match self {
+            Self::Replan { replan, .. } => replan.as_ref(),
+            Self::Run { .. }
+            | Self::Repair { .. }
+            | Self::Reconcile { .. }
+            | Self::Wait { .. }
+            | Self::AskUser { .. }
+            | Self::Closed => None,
         }
     }
 
     /// What it obliges the asker to.
     const fn obligation(&self) -> Obligation {
         match self {
-            Self::Run { .. } | Self::Repair { .. } | Self::Reconcile { .. } => {
+            Self::Run { .. } | Self::Repair { .. } | Self::Replan { .. } | Self::Reconcile { .. } => {
                 Obligation { must_attempt_work: true }
             }
             Self::Wait { .. } | Self::AskUser { .. } | Self::Closed => {
@@ -152,6 +175,7 @@ impl Action {
         match self {
             Self::Run { .. } => "run",
             Self::Repair { .. } => "repair",
+            Self::Replan { .. } => "replan",
             Self::Reconcile { .. } => "reconcile",
             Self::Wait { .. } => "wait",
             Self::AskUser { .. } => "ask_user",

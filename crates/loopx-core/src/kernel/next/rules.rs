@@ -14,7 +14,7 @@ use crate::{
     kernel::{
         self, ASKS_MAX, Ask, Depth, Facts, Read, Reason, UnresolvedBy,
         asks::{close_asks, goal_gate_asks, todo_asks},
-        effect,
+        effect, replan,
     },
     model::{GoalId, GoalState, TodoKind},
 };
@@ -47,6 +47,7 @@ pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Resul
     let agent = ground.agent()?;
     let Some(todo) = best(agent, room.admitted.iter().copied()) else { return Ok(None) };
     let is_certain = match &todo.monitor {
+        _ if replan::is_replan(todo) => true,
         Some(_) => agent.is_some_and(|agent| !agent.looked_last),
         None => kernel::index(todo).ready_at == 0,
     };

@@ -6,30 +6,50 @@ use super::{Action, ground::Ground, trace::Found};
 use crate::{
     error::{Code, Result},
     kernel::{
-        Reason,
+        Covered, Facts, Reason,
         asks::{ask, may_be_told, unresolved_ask},
-        claim, quota, seeded,
+        claim, quota, replan, seeded,
     },
-    model::{Agent, Timestamp, Todo, TurnState},
+    model::{Agent, Timestamp, Todo, TodoKind, TurnState},
 };
 #[cfg(test)]
-use crate::{kernel::Facts, model::TodoId};
+use crate::model::{ReplanRef, TodoId};
 
 /// What could be taken, and whether a slot is left for it.
 pub(super) struct Room<'f> {
     pub(super) admitted: Vec<&'f Todo>,
+    /// Replans that no index offers: they come after all other work.
+    lost: Vec<&'f Todo>,
     left: Result<()>,
+}
+
+impl Room<'_> {
+    /// Whether nothing can be taken.
+    fn is_empty(&self) -> bool {
+        self.admitted.is_empty() && self.lost.is_empty()
+    }
 }
 
 impl<'f> Ground<'f> {
     pub(super) fn room(&self) -> Result<Room<'f>> {
         let (facts, goal_id, agent_id) = (self.facts, self.goal_id(), self.asker.viewer.agent_id);
-        let mut admitted = Vec::new();
+        let (mut admitted, mut lost) = (Vec::new(), Vec::new());
         let mut refused = None;
-        for (todo, _) in self.reasons.iter().filter(|(_, reason)| *reason == Reason::Claimable) {
-            let ends = claim::would_end(facts, &todo.todo_id, agent_id)?;
-            let wish = quota::Wish { todo: Some(todo), ends: &ends, ..quota::Wish::default() };
+        for (todo, reason) in &self.reasons {
+            let derived = match reason {
+                Reason::Claimable => false,
+                Reason::Replan(Covered::Derived(_)) => true,
+                _ => continue, // wildcard: nothing else can be taken
+            };
+            // What is derived becomes a Todo of its own, which has no ceiling and ends nothing but its agent's.
+            let (of, ends) = if derived {
+                (None, claim::lapsed_of(facts, goal_id, agent_id)?)
+            } else {
+                (Some(*todo), claim::would_end(facts, &todo.todo_id, agent_id)?)
+            };
+            let wish = quota::Wish { todo: of, ends: &ends, ..quota::Wish::default() };
             match quota::admit(facts, goal_id, agent_id, &wish) {
+                Ok(_) if derived && !replan::is_indexed(todo, &self.asker.viewer.capabilities) => lost.push(*todo),
                 Ok(_) => admitted.push(*todo),
                 Err(_) if seeded!(ObligesPastQuota) => admitted.push(*todo),
                 Err(error) if matches!(error.code(), Code::QuotaExhausted | Code::CeilingRequired) => {
@@ -40,11 +60,11 @@ impl<'f> Ground<'f> {
         }
         let left = quota::admit(facts, goal_id, agent_id, &quota::Wish::default()).map(drop);
         // Where there is room for some Turn, and for none of those there are, that is what is waited for.
-        let left = match refused.filter(|_| admitted.is_empty()) {
+        let left = match refused.filter(|_| admitted.is_empty() && lost.is_empty()) {
             Some(error) => left.and(Err(error)),
             None => left,
         };
-        Ok(Room { admitted, left })
+        Ok(Room { admitted, lost, left })
     }
 
     /// Rule 6: nothing can be reserved. Held and unresolved Turns that hold the reservation are a person's to free.
@@ -53,7 +73,7 @@ impl<'f> Ground<'f> {
         if !matches!(error.code(), Code::QuotaExhausted | Code::CeilingRequired) {
             return Err(error.clone());
         }
-        if !room.admitted.is_empty() {
+        if !room.is_empty() {
             return Ok(Found::passed("a Turn that ran out gives its slot back"));
         }
         if error.code() == Code::CeilingRequired {
@@ -88,16 +108,13 @@ impl<'f> Ground<'f> {
 
     /// Rule 7: the best of what can be taken.
     pub(super) fn work(&self, room: &Room<'_>) -> Result<Found> {
-        let Some(todo) = best(self.agent()?, room.admitted.iter().copied()) else {
+        let agent = self.agent()?;
+        let found = best(agent, room.admitted.iter().copied());
+        let Some(todo) = found.or_else(|| best(agent, room.lost.iter().copied())) else {
             return Ok(Found::passed(format!("none of the {} looked at", self.reasons.len())));
         };
-        let todo_id = todo.todo_id.clone();
-        let saw = format!("{todo_id} is the best of {}", room.admitted.len());
-        let action = match todo.last_end.as_ref().filter(|end| end.repair) {
-            Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
-            None => Action::Run { todo_id, turn_id: None },
-        };
-        Ok(Found::held(action, saw))
+        let saw = format!("{} is the best of {}", todo.todo_id, room.admitted.len() + room.lost.len());
+        Ok(Found::held(to_do(self.facts, todo), saw))
     }
 }
 
@@ -106,16 +123,39 @@ pub fn best<'f>(agent: Option<&Agent>, claimable: impl IntoIterator<Item = &'f T
     let looked_last = agent.is_some_and(|agent| agent.looked_last);
     claimable.into_iter().min_by_key(|todo| {
         let looked_at = todo.monitor.as_ref().map(|monitor| monitor.looked_at);
-        let in_turn = looked_last && looked_at.is_some();
-        (in_turn, todo.priority, looked_at.is_none(), looked_at.flatten(), todo.todo_id.number())
+        let is_replan = replan::is_replan(todo);
+        let in_turn = looked_last && looked_at.is_some() && !is_replan;
+        let looks = (looked_at.is_none(), looked_at.flatten());
+        (in_turn, todo.priority, !is_replan, looks, todo.todo_id.number())
     })
+}
+
+/// What taking a Todo means.
+fn to_do(facts: &Facts, todo: &Todo) -> Action {
+    let todo_id = todo.todo_id.clone();
+    if todo.kind == TodoKind::Replan {
+        return Action::Replan { todo_id, replan: None };
+    }
+    if let Some(Covered::Derived(of)) = replan::covered(facts, todo) {
+        return Action::Replan { todo_id, replan: Some(of) };
+    }
+    match todo.last_end.as_ref().filter(|end| end.repair) {
+        Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
+        None => Action::Run { todo_id, turn_id: None },
+    }
 }
 
 /// Whether a claim of this Todo by this asker would be accepted; what the property tests compare `next` with.
 #[cfg(test)]
-pub(crate) fn would_admit(facts: &Facts, todo_id: &TodoId, asker: &super::Asker<'_>) -> Result<()> {
+pub(crate) fn would_admit(
+    facts: &Facts,
+    todo_id: &TodoId,
+    replan: Option<&ReplanRef>,
+    asker: &super::Asker<'_>,
+) -> Result<()> {
     let claim = claim::Claim {
         workspace: asker.viewer.workspace.cloned(),
+        replan: replan.cloned(),
         ..claim::Claim::attached(todo_id.clone())
     };
     claim::admissible(facts, &claim, asker.viewer.agent_id, asker.endpoint)

@@ -3,12 +3,13 @@
 use super::{Event, named, no_move, settle_wake};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Read, Wanted, evidence, gate, goal, turn},
+    kernel::{Draft, Read, Wanted, evidence, gate, goal, replan, turn},
     model::{Completion, Continuation, EvidenceId, ShortText, Todo, TodoId, TodoKind, TodoState},
 };
 
 pub(super) fn reads(todo_id: &TodoId, continuation: &Continuation, wanted: &mut Wanted<'_>) {
     wanted.want(Read::Todo(todo_id.clone()));
+    replan::want(todo_id, wanted);
     turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
     continuation_reads(continuation, wanted);
     let reviews = wanted.rows().todos.get(todo_id).and_then(|todo| todo.reviews.clone());

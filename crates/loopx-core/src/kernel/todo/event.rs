@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{Change, NewTodo, add};
 use crate::{
     error::Result,
-    kernel::{Context, Delta, Facts, Target, event_kinds, seeded},
+    kernel::{Context, Delta, Facts, Target, event_kinds, replan, seeded},
     model::{
-        Caps, Completion, Counters, Monitor, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake,
+        Caps, Completion, Counters, Monitor, ReplanCause, Replans, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake,
     },
 };
 
@@ -141,6 +141,7 @@ impl Event {
                 todo.state = TodoState::Deferred { wake: wake.clone() };
                 todo.counters.woken_at = woken_at;
                 todo.counters.wake_lost = false;
+                todo.replans.seen_lost = false;
                 if let Some(target) = Target::of(todo) {
                     facts.note_waiting(target, todo_id);
                 }
@@ -172,6 +173,10 @@ impl Event {
                     monitor.looked_at = Some(context.at);
                     monitor.unchanged = if *changed { 0 } else { monitor.unchanged.saturating_add(1) };
                 }
+                let tired = |monitor: &Monitor| monitor.unchanged >= monitor.unchanged_limit;
+                if todo.monitor.as_ref().is_some_and(tired) {
+                    replan::oblige(facts, todo_id, ReplanCause::UnchangedLimit)?;
+                }
                 Ok(())
             }
             Self::Completed { todo_id, completion } => {
@@ -180,7 +185,7 @@ impl Event {
                 todo.reserved = None;
                 forget_wake(todo);
                 ended(facts, todo_id, -1, 0, Some(context.at));
-                Ok(())
+                replan::uncover(facts, todo_id)
             }
             Self::Cancelled { todo_id, reason, superseded_by } => {
                 let todo = write(facts, todo_id)?;
@@ -189,7 +194,7 @@ impl Event {
                 todo.reserved = None;
                 forget_wake(todo);
                 ended(facts, todo_id, 0, 1, None);
-                Ok(())
+                replan::uncover(facts, todo_id)
             }
             Self::Reopened { todo_id } => reopened(facts, todo_id),
         }
@@ -265,6 +270,7 @@ fn relink(facts: &mut Facts, todo_id: &TodoId, dep: &TodoId, on: bool) -> Result
         counters.unmet = counters.unmet.saturating_sub(unmet);
         counters.cancelled_deps = counters.cancelled_deps.saturating_sub(cancelled);
     }
+    todo.replans.seen_cancelled = todo.replans.seen_cancelled.min(counters.cancelled_deps);
     Ok(())
 }
 
@@ -332,6 +338,8 @@ fn added(
         turn_id: None,
         last_end: None,
         blocking_effects: [].into(),
+        replans: Replans::default(),
+        covering: None,
         counters,
     });
     Ok(())

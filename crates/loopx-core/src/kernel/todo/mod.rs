@@ -17,12 +17,12 @@ pub use event::Event;
 pub(super) use links::{link, unlink};
 pub(super) use moves::{cancel, settle_wake};
 
-use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, stands, turn};
+use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, replan, stands, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
         Actor, AgentId, Continuation, EvidenceId, GoalId, GoalState, OwnId, Priority, Requires, ShortText,
-        Text, Title, Todo, TodoId, TodoState, Validator, Wake,
+        Text, Title, Todo, TodoId, TodoKind, TodoState, Validator, Wake,
     },
 };
 
@@ -175,10 +175,12 @@ impl Command {
                 wanted.want(Read::Todo(todo_id.clone()));
                 wanted.want(Read::Todo(depends_on.clone()));
                 wanted.want(Read::Ancestors(depends_on.clone()));
+                replan::want(todo_id, wanted);
             }
             Self::Unlink { todo_id, depends_on } => {
                 wanted.want(Read::Todo(todo_id.clone()));
                 wanted.want(Read::Todo(depends_on.clone()));
+                replan::want(todo_id, wanted);
             }
             Self::Defer { todo_id, wake, .. } => {
                 claim::owner_reads(todo_id, wanted);
@@ -187,6 +189,7 @@ impl Command {
             Self::Block { todo_id, .. } => claim::owner_reads(todo_id, wanted),
             Self::Update { todo_id, change } => {
                 wanted.want(Read::Todo(todo_id.clone()));
+                replan::want(todo_id, wanted);
                 if change.detail.is_none() {
                     // What stays counts towards the size of the whole.
                     wanted.want(Read::Text(todo_id.clone()));
@@ -203,6 +206,7 @@ impl Command {
             }
             Self::Cancel { todo_id, superseded_by, .. } => {
                 wanted.want(Read::Todo(todo_id.clone()));
+                replan::want(todo_id, wanted);
                 turn::asked_reads(|turn| turn.todo_id() == Some(todo_id), wanted);
                 if let Some(other) = superseded_by {
                     wanted.want(Read::Todo(other.clone()));
@@ -308,14 +312,15 @@ fn no_move(todo: &Todo, verb: &str) -> Error {
     let error = Error::new(code, format!("the Todo {} {}", todo.todo_id, stands(todo.state.as_str(), verb)))
         .detail("todo_id", todo.todo_id.to_string())
         .detail("state", todo.state.as_str());
-    if todo.is_live() { error } else { error.hint(format!("todo reopen {}", todo.todo_id)) }
+    let reopens = !todo.is_live() && todo.kind != TodoKind::Replan;
+    if reopens { error.hint(format!("todo reopen {}", todo.todo_id)) } else { error }
 }
 
 /// A write by an agent to a Todo it does not own: it must have made it, and nobody else may ever have owned it.
 fn check_maker(draft: &Draft<'_>, todo: &Todo) -> Result<()> {
     let Some((agent, _)) = draft.actor().agent() else { return Ok(()) };
     let made = matches!(&todo.made_by, Actor::Agent(maker, _) if maker == agent);
-    if made && !todo.owned_by_another {
+    if (made && !todo.owned_by_another) || replan::is_owned_by(draft.facts(), todo, agent)? {
         return Ok(());
     }
     Err(Error::new(

@@ -8,7 +8,7 @@ use crate::{
         claim::{self, Presented},
         turn,
     },
-    model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoState, TurnState, Wake},
+    model::{OwnId, ShortText, Stopped, Todo, TodoId, TodoKind, TodoState, TurnState, Wake},
 };
 
 /// A live Todo whose wake has come, or that waits for nothing: what `open` means to a guard.
@@ -153,6 +153,10 @@ pub(super) fn reopen(draft: &mut Draft<'_>, todo_id: &TodoId) -> Result<IdList> 
             Some((turn_id, TurnState::Unresolved { .. })) => turn::in_the_way(draft.facts(), turn_id)?,
             Some(_) | None => no_move(todo, "be reopened"),
         });
+    }
+    if todo.kind == TodoKind::Replan {
+        // What it was made for is consumed.
+        return Err(no_move(todo, "be reopened: it was a replan"));
     }
     let facts = draft.facts();
     if matches!(todo.state, TodoState::Cancelled { .. }) {

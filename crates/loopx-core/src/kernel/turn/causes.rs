@@ -127,6 +127,9 @@ fn of_result(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     if !todo.blocking_effects.is_empty() && completes(turn) {
         causes.insert(Cause::Effect);
     }
+    if todo.covering.as_ref().is_some_and(|covering| !covering.proposed.is_empty()) {
+        causes.insert(Cause::Proposal);
+    }
     Ok(causes)
 }
 

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Context, Facts, event_kinds, quota, seeded},
+    kernel::{Context, Facts, event_kinds, quota, replan, seeded},
     model::{
-        Attempt, AttemptEnd, Candidate, Digest, End, Guarantee, HostFailure, LastEnd, Ownership, ShortText,
-        Slot, StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
+        Attempt, AttemptEnd, Candidate, Digest, End, Guarantee, HostFailure, LastEnd, Ownership, ReplanCause,
+        ResultKind, ShortText, Slot, StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
     },
 };
 
@@ -337,9 +337,24 @@ fn ended(
         todo.turn_id = None;
         // A stop says nothing about the work, so it does not hide what is still to be repaired.
         if repair || !matches!(end, End::Stopped(_)) {
-            todo.last_end =
-                Some(LastEnd { turn_id: *turn_id, by: Some(ended.agent_id), repair, note: note.cloned() });
+            let by = Some(ended.agent_id.clone());
+            todo.last_end = Some(LastEnd { turn_id: *turn_id, by, repair, note: note.cloned() });
+        }
+        if let (Some(covering), End::Failed(_)) = (&mut todo.covering, end) {
+            covering.failed = covering.failed.saturating_add(1);
         }
     }
-    Ok(())
+    tell_of_plan(facts, &ended, end)
+}
+
+/// What the end of a Turn says of the plan of its Todo.
+fn tell_of_plan(facts: &mut Facts, turn: &Turn, end: End) -> Result<()> {
+    let kind = turn.candidate.as_ref().map(|candidate| candidate.kind);
+    match (turn.todo_id(), end, kind) {
+        (Some(todo_id), End::Settled, Some(ResultKind::ReplanRequired)) => {
+            replan::oblige(facts, todo_id, ReplanCause::ReplanRequired)
+        }
+        // wildcard: no other result says anything of it
+        _ => Ok(()),
+    }
 }

@@ -24,7 +24,7 @@ pub(super) use end::{
     ownership, running, stop, stop_denied,
 };
 
-use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim, stands};
+use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim, replan, stands};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -106,6 +106,7 @@ pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
     want_causes(turn, wanted);
     if let Some(todo_id) = turn.todo_id() {
         claim::owner_reads(todo_id, wanted);
+        replan::want(todo_id, wanted);
     }
 }
 
@@ -186,11 +187,11 @@ fn accept(draft: &mut Draft<'_>, turn_id: TurnId) -> Result<()> {
         return Err(no_move(turn, "be accepted: no requirement changed under its result"));
     }
     check_agent_free(draft.facts(), turn)?;
-    let look = settle::looked(turn).is_some();
+    let shown = settle::looked(turn).is_some() || settle::replans(draft.facts(), turn)?;
     let expires_at = end::rearmed(draft.facts(), turn)?;
     draft.emit(Event::Returned { turn_id, renewed: true, expires_at })?;
-    // A look has nothing to validate.
-    if look { settle::settle_or_hold(draft, turn_id, false) } else { Ok(()) }
+    // A look and a replan have nothing to validate.
+    if shown { settle::settle_or_hold(draft, turn_id, false) } else { Ok(()) }
 }
 
 fn abandon(draft: &mut Draft<'_>, turn_id: TurnId, reason: &ShortText) -> Result<()> {

@@ -76,7 +76,7 @@ fn prove_held(draft: &mut Draft<'_>, turn: &Turn, tree: Option<Digest>) -> Resul
     }
     let seen = turn.verdict.as_ref().and_then(|verdict| verdict.tree);
     let as_validated = !tree_busy && turn.verdict.is_some() && tree == seen;
-    if as_validated || settle::looked(turn).is_some() {
+    if as_validated || settle::looked(turn).is_some() || settle::replans(draft.facts(), turn)? {
         return settle::settle(draft, turn_id, false);
     }
     if let Some(other) = causes::busy_with(draft.facts(), turn)? {

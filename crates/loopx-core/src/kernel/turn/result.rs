@@ -107,6 +107,9 @@ pub(super) fn record(
             todo::check_wake(draft, Some(&todo.todo_id), &wake)?;
             draft.emit(todo::Event::Deferred { todo_id: todo.todo_id, wake })
         }
+        ResultKind::ValidatedCompletion if todo.covering.is_some() => {
+            settle::settle_or_hold(draft, turn_id, false)
+        }
         ResultKind::ValidatedCompletion
         | ResultKind::ValidatedProgress
         | ResultKind::RepairRequired

@@ -7,10 +7,10 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Outcome, claim, evidence, gate, todo},
+    kernel::{Draft, Facts, Outcome, claim, evidence, gate, replan, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, GateState, ResultKind, Slot, Turn, TurnId,
-        Unvalidated, VerdictOutcome,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, FailedBy, GateState, ResultKind, Slot, Stopped, Turn, TurnId,
+        TurnState, Unvalidated, VerdictOutcome,
     },
 };
 
@@ -48,6 +48,9 @@ pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> R
     let turn = named(draft, turn_id)?.clone();
     if let Some(changed) = looked(&turn) {
         return look(draft, &turn, changed);
+    }
+    if replans(draft.facts(), &turn)? {
+        return replanned(draft, &turn);
     }
     let internal =
         || Error::from(Code::Internal).internal("a Turn settles without candidate, verdict or Todo");
@@ -95,6 +98,47 @@ pub(super) fn settle(draft: &mut Draft<'_>, turn_id: TurnId, goes_on: bool) -> R
         claim::admit_next(draft, turn_id, ttl_ms)?;
     }
     Ok(())
+}
+
+/// Whether the result says that a replan is done, which the plan itself shows, and no validator.
+pub(super) fn replans(facts: &Facts, turn: &Turn) -> Result<bool> {
+    let completes = turn.candidate.as_ref().is_some_and(|c| c.kind == ResultKind::ValidatedCompletion);
+    let Some(todo_id) = turn.todo_id().filter(|_| completes) else { return Ok(false) };
+    Ok(facts.todo(todo_id)?.is_some_and(|todo| todo.covering.is_some()))
+}
+
+/// Completes a replan where the plan has changed; what changed nothing has failed, or waited in vain.
+fn replanned(draft: &mut Draft<'_>, turn: &Turn) -> Result<()> {
+    let (Some(candidate), Some(todo_id)) = (&turn.candidate, turn.todo_id()) else {
+        return Err(Error::from(Code::Internal));
+    };
+    let todo = todo::named(draft, todo_id)?.clone();
+    let covering = todo.covering.as_ref().ok_or_else(|| Error::from(Code::Internal))?;
+    if !replan::is_changed(draft.facts(), covering)? {
+        let note = Some("nothing of the plan has changed".parse()?);
+        let (end, repair) = match turn.state {
+            TurnState::Held { .. } => (End::Stopped(Stopped::Denied), false),
+            TurnState::Admitted
+            | TurnState::Dispatched
+            | TurnState::Candidate
+            | TurnState::Unresolved { .. }
+            | TurnState::Settled
+            | TurnState::Stopped { .. }
+            | TurnState::Failed { .. }
+            | TurnState::Fenced => (End::Failed(FailedBy::Validate), true),
+        };
+        return end::finish(draft, turn.turn_id, end, note, repair);
+    }
+    end::finish(draft, turn.turn_id, End::Settled, candidate.summary.clone(), false)?;
+    let completion = Completion {
+        at: draft.now(),
+        by: crate::model::Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone()),
+        turn_id: Some(turn.turn_id),
+        continuation: candidate.continuation.clone(),
+        waived: None,
+        evidence: Vec::new(),
+    };
+    todo::finish(draft, &todo, completion, true)
 }
 
 /// Whether the result is a look at a monitor, which has nothing to validate, and whether it saw a change.

@@ -71,6 +71,7 @@ impl Closed<Envelope> {
             | Event::Effect(_)
             | Event::Reward(_)
             | Event::Proposal(_)
+            | Event::Replan(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )

@@ -50,7 +50,8 @@ impl Tally {
             | Event::Evidence(_)
             | Event::Effect(_)
             | Event::Reward(_)
-            | Event::Proposal(_) => {}
+            | Event::Proposal(_)
+            | Event::Replan(_) => {}
         }
     }
 

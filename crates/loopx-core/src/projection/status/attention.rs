@@ -6,11 +6,11 @@ use super::{Attention, Eyes, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, effect_command, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
+        Ask, UserWhy, consumed, consumed_ask, effect_command, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
         waits_for, waits_for_person,
     },
     model::{Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, Turn, TurnState},
-    projection::{todo::persons_text, turn::left, words::plain},
+    projection::{todo::{consumed_text, persons_text}, turn::left, words::plain},
 };
 
 /// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a
@@ -129,6 +129,7 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn, eyes: &Eyes<'_>) -> Result<Vec<Attent
         Some(Cause::Acceptance) => format!("the result on {todo} waits to be accepted"),
         Some(Cause::Gate) => format!("a question holds the result on {todo}"),
         Some(Cause::Hold) => format!("the result on {todo} is on hold"),
+        Some(Cause::Proposal) => format!("{todo} waits for an answer to what was proposed"),
         Some(Cause::Deps) => format!("the result on {todo} waits for what was cancelled"),
         Some(Cause::Effect) => format!("the result on {todo} waits for what an outside effect did"),
         Some(Cause::TreeBusy | Cause::AgentBusy) => match beside {
@@ -183,7 +184,12 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
 }
 
 fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
-    let why = waits_for_person(&seen.facts, todo)?;
+    if let Some(cause) = consumed(&seen.facts, todo).filter(|_| waits_for_person(todo).is_none()) {
+        let text = consumed_text(todo, cause);
+        let command = consumed_ask(&seen.facts, cause, todo).command;
+        return Some(Attention { since_ms: Some(todo.made_at), ..row("todo", &todo.todo_id, text, command) });
+    }
+    let why = waits_for_person(todo)?;
     if matches!(why, UserWhy::Ended | UserWhy::Excluded) {
         return None;
     }
@@ -194,7 +200,8 @@ fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
 
 fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
-    Some(row("due", todo, wait.because.clone(), format!("todo claim {todo} --as agent:{agent}")))
+    let word = wait.replan.as_ref().map_or_else(|| todo.to_string(), ToString::to_string);
+    Some(row("due", todo, wait.because.clone(), format!("todo claim {word} --as agent:{agent}")))
 }
 
 /// What was found to be a person's, once nothing can be taken.

@@ -7,17 +7,17 @@ use crate::{
     authority::View,
     error::{Code, Result},
     kernel::{
-        ASKS_MAX, Ask, Asker, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason,
+        ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason,
         reason_reads, room, room_reads, todo_asks,
     },
-    model::{Agent, AgentId, Timestamp, TodoId},
+    model::{Agent, AgentId, ReplanRef, Timestamp, TodoId},
 };
 
 /// What some agent can take, or why none can.
 #[derive(Debug)]
 pub(super) enum Can {
-    /// This agent can take this Todo.
-    Take(AgentId, TodoId),
+    /// This agent can take this Todo, or the replan of it that has this name.
+    Take(AgentId, TodoId, Option<ReplanRef>),
     /// Something can be taken, once the budget has room again.
     Later(Option<Timestamp>),
     /// Nothing can be taken.
@@ -67,7 +67,13 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
         }
         let Some(todo_id) = found else { continue };
         match room(&facts, goal, &agent.agent_id) {
-            Ok(()) => return Ok(Can::Take(agent.agent_id.clone(), todo_id)),
+            Ok(()) => {
+                let todo = facts.todo(&todo_id)?;
+                let why = todo.map(|todo| reason(&facts, todo, &asker.viewer)).transpose()?;
+                let replan =
+                    if let Some(Reason::Replan(Covered::Derived(of))) = why { Some(of) } else { None };
+                return Ok(Can::Take(agent.agent_id.clone(), todo_id, replan));
+            }
             Err(error) if error.code() == Code::QuotaExhausted => {
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
                 later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
@@ -137,17 +143,21 @@ fn first(
         let Some(todo) = facts.todo(id)? else { continue };
         let reason = reason(facts, todo, &asker.viewer)?;
         match &reason {
-            Reason::Claimable => claimable.push(todo),
+            Reason::Claimable | Reason::Replan(Covered::Derived(_)) => claimable.push(todo),
             Reason::Time(at) => {
                 rest.waits = true;
                 rest.until = earlier(rest.until, *at);
             }
             Reason::Deps => rest.waits = true,
             // What is another's, or everybody's, to free is seen by itself.
-            Reason::Capability | Reason::Approval(_) | Reason::User(UserWhy::Excluded) => {
+            Reason::Replan(Covered::Consumed(_))
+            | Reason::Capability
+            | Reason::Approval(_)
+            | Reason::User(UserWhy::Excluded) => {
                 rest.asks.extend(todo_asks(facts, asker, todo, &reason)?);
             }
             Reason::User(_)
+            | Reason::Replan(Covered::By(_))
             | Reason::Unresolved(_)
             | Reason::Held(..)
             | Reason::Mine(_)

@@ -7,7 +7,7 @@ use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
     kernel::{
-        Facts, Read, Terms, effect_in_hand, held_reads, is_approved, may_be_told, turn, waits_for_person,
+        Facts, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn, waits_for_person,
     },
     model::{
         Agent, Effect, Gate, Goal, GoalId, NounKind, Ownership, Stopped, Todo, Turn, TurnId, TurnKind,
@@ -90,7 +90,11 @@ impl<'a> Seen<'a> {
         let facts = load(view, terms, id, &live, deferred.iter().chain(&open))?;
         let effects = idle_effects(&facts, id)?;
         // What was put off may be a person's too: his own work, or what can no longer come true.
-        persons.extend(deferred.into_iter().filter(|todo| waits_for_person(&facts, todo).is_some()));
+        persons.extend(
+            deferred
+                .into_iter()
+                .filter(|todo| waits_for_person(todo).is_some() || consumed(&facts, todo).is_some()),
+        );
         let mut stuck = Vec::new();
         for turn in live.iter().filter(|turn| is_stuck(turn)) {
             stuck.push(Stuck {

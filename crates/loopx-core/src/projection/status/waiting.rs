@@ -12,7 +12,7 @@ use crate::{
         Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
         recover_command, waits_for_person,
     },
-    model::{AgentId, GoalState, Timestamp, TodoId, TurnState},
+    model::{AgentId, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
     projection::turn::left,
 };
 
@@ -30,14 +30,24 @@ pub(super) struct Wait {
     pub(super) recover: Option<String>,
     /// What an agent can take now.
     pub(super) take: Option<(AgentId, TodoId)>,
+    /// The name of the replan that covers that, where it is one to be claimed by its name.
+    pub(super) replan: Option<ReplanRef>,
     /// What a person can do, where nothing can be taken.
     pub(super) asks: Vec<Ask>,
 }
 
 impl Wait {
     fn new(on: WaitingOn, because: impl Into<String>) -> Self {
-        let (until, recover, take) = (None, None, None);
-        Self { on, because: because.into(), until, may_continue: false, recover, take, asks: Vec::new() }
+        Self {
+            on,
+            because: because.into(),
+            until: None,
+            may_continue: false,
+            recover: None,
+            take: None,
+            replan: None,
+            asks: Vec::new(),
+        }
     }
 }
 
@@ -69,10 +79,10 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
         return Ok(Wait { recover, ..Wait::new(WaitingOn::User, left(&seen.facts, turn)) });
     }
     let (until, waits, asks) = match can(view, seen, eyes)? {
-        Can::Take(agent, todo) => {
+        Can::Take(agent, todo, replan) => {
             let because = format!("{agent} can take {todo}");
             let take = Some((agent, todo));
-            return Ok(Wait { may_continue: true, take, ..Wait::new(WaitingOn::Agent, because) });
+            return Ok(Wait { may_continue: true, take, replan, ..Wait::new(WaitingOn::Agent, because) });
         }
         Can::Later(until) => {
             return Ok(Wait { until, ..Wait::new(WaitingOn::Quota, "the budget of Turns is used up") });
@@ -130,7 +140,7 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     if let Some(todo) = seen.persons.first() {
         return Some(format!("{} is a person's to move", todo.todo_id));
     }
-    if let Some(todo) = seen.open.iter().find(|todo| waits_for_person(&seen.facts, todo).is_some()) {
+    if let Some(todo) = seen.open.iter().find(|todo| waits_for_person(todo).is_some()) {
         return Some(format!("{} is a person's to move", todo.todo_id));
     }
     let first = asks.first()?;
@@ -164,6 +174,12 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             may_continue: true,
             take: Some((agent.clone(), todo_id.clone())),
             ..Wait::new(WaitingOn::Repair, format!("{todo_id} is to be repaired"))
+        },
+        Action::Replan { todo_id, replan } => Wait {
+            may_continue: true,
+            take: Some((agent.clone(), todo_id.clone())),
+            replan: replan.clone(),
+            ..Wait::new(WaitingOn::Agent, format!("the plan of {todo_id} has to change"))
         },
         Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {
             let because = "it is to be read back what an outside effect did";

@@ -58,6 +58,8 @@ pub enum Next {
         /// What went wrong.
         failure: Option<ShortText>,
     },
+    /// Change the plan.
+    Replan,
     /// Find out what became of a Turn.
     Reconcile {
         /// Which.
@@ -93,6 +95,7 @@ impl Next {
             Action::Repair { todo_id, failure } => {
                 Self::Repair { todo_id: todo_id.clone(), failure: failure.clone() }
             }
+            Action::Replan { .. } => Self::Replan,
             Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
                 Self::Reconcile { turn_id: *turn_id }
             }
@@ -162,6 +165,8 @@ pub enum ReplanWhy {
     Budget(Meter),
     /// The last Turn says that the plan does not hold.
     Asked,
+    /// So it was decided.
+    Decided,
 }
 
 /// What is to be repaired.
@@ -289,6 +294,7 @@ impl Seen<'_> {
             Next::AskUser { ready_to_close, .. } => *ready_to_close,
             Next::Run { .. }
             | Next::Repair { .. }
+            | Next::Replan
             | Next::Reconcile { .. }
             | Next::Wait { .. }
             | Next::Stopped
@@ -305,6 +311,7 @@ impl Seen<'_> {
             Next::AskUser { asks, .. } => Some(Disposition::UserActionRequired(asks.clone())),
             Next::Run { .. }
             | Next::Repair { .. }
+            | Next::Replan
             | Next::Reconcile { .. }
             | Next::Wait { .. }
             | Next::Stopped
@@ -324,7 +331,8 @@ impl Seen<'_> {
     fn unknown(&self) -> Option<Disposition> {
         let look = match self.next {
             Next::Reconcile { turn_id } => Some(*turn_id),
-            Next::Run { .. }
+            Next::Replan
+            | Next::Run { .. }
             | Next::Repair { .. }
             | Next::Wait { .. }
             | Next::AskUser { .. }
@@ -395,6 +403,7 @@ impl Seen<'_> {
             Next::Repair { todo_id, failure } => {
                 self.repair(Broken::Todo { todo_id: todo_id.clone(), failure: failure.clone() })
             }
+            Next::Replan => Disposition::Replan(ReplanWhy::Decided),
             Next::Reconcile { turn_id } => Disposition::Reconcile { look: Some(*turn_id) },
             Next::Wait { why, until } => Disposition::Wait { why, until: *until },
             Next::AskUser { asks, .. } => Disposition::UserActionRequired(asks.clone()),
@@ -416,7 +425,8 @@ impl Seen<'_> {
     fn repair(&self, broken: Broken) -> Disposition {
         let work = match self.next {
             Next::Run { todo_id, .. } | Next::Repair { todo_id, .. } => Some(todo_id.clone()),
-            Next::Reconcile { .. }
+            Next::Replan
+            | Next::Reconcile { .. }
             | Next::Wait { .. }
             | Next::AskUser { .. }
             | Next::Stopped

@@ -84,8 +84,19 @@ fn follows(ended: Option<Ended>, next: Next, budget: &Budget) -> Disposition {
 }
 
 /// Every kind of decision.
-fn decisions() -> [Next; 9] {
-    [run(1), repair(1), RECONCILE, WAIT, asks(), ready(), Next::Stopped, Next::Closed, Next::Interrupted]
+fn decisions() -> [Next; 10] {
+    [
+        run(1),
+        repair(1),
+        Next::Replan,
+        RECONCILE,
+        WAIT,
+        asks(),
+        ready(),
+        Next::Stopped,
+        Next::Closed,
+        Next::Interrupted,
+    ]
 }
 
 /// Every kind of end.
@@ -256,6 +267,7 @@ fn row_11_a_decided_repair_or_reconciliation_is_made_and_a_wish_to_replan_heard(
         let spent = follows(ended.clone(), repair(2), &spent(Meter::Turns));
         assert_eq!(spent, Disposition::Repair { broken: refused(2), work: None });
         assert_eq!(then(RECONCILE), Disposition::Reconcile { look: Some(turn_id(9)) });
+        assert_eq!(then(Next::Replan), Disposition::Replan(ReplanWhy::Decided));
     }
     for next in [run(1), repair(1), RECONCILE, WAIT, Next::Closed] {
         let then = follows(Some(Ended::ReplanRequired), next, &FULL);
@@ -305,6 +317,7 @@ fn second_reading(last: Option<&Mark>, fresh: &Fresh, budget: &Budget) -> &'stat
         Next::Stopped | Next::Interrupted => "stop",
         Next::Wait { .. } => "wait",
         Next::Repair { .. } => "repair",
+        Next::Replan => "replan",
         Next::Reconcile { .. } => "reconcile",
         Next::Run { .. } => run,
         Next::AskUser { .. } => "user_action_required",

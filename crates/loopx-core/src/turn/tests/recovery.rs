@@ -18,6 +18,7 @@ use crate::{
 fn admitted(bench: &mut Bench, todo_id: &TodoId, ttl_ms: Option<Duration>) -> (TurnId, OwnId) {
     let claim = Claim {
         todo_id: todo_id.clone(),
+        replan: None,
         executor_of: Some((text("a"), text("a.cli"))),
         executor: Executor::Hosted,
         machine_id: Some(bench.machine.machine_id.clone()),

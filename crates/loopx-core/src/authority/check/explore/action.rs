@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{
     super::play::{MACHINE, attached, attempt, result, verdict},
-    node::{Node, Seat, actor},
+    node::{Node, Seat, Sight, actor},
 };
 use crate::{
     authority::check::world::text,
@@ -23,6 +23,8 @@ use crate::{
 pub(super) enum Action {
     /// An agent claims a Todo; a driven one for a driver.
     Claim(Seat, u32, Executor),
+    /// An agent claims the replan that it is told of.
+    Replan(Seat),
     /// Whoever has the token of a Todo uses it.
     Own(u32, Owner),
     /// Whoever has the lock of its Turn does.
@@ -50,6 +52,8 @@ pub(super) enum Owner {
     Defer,
     Block,
     Stop,
+    /// It drops what its replan covers.
+    Drop,
     Result(ResultKind),
     /// A part is done, and its owner goes on.
     GoOn,
@@ -142,6 +146,11 @@ impl Node {
     pub(super) fn act(&mut self, action: Action) -> Option<Result<Option<Receipt>>> {
         let answer = match action {
             Action::Claim(seat, number, executor) => Some(self.claim(seat, number, executor)),
+            Action::Replan(seat) => {
+                let rows = self.rows();
+                let decided = self.next(&rows, seat, &Sight::default()).ok()?;
+                Some(self.replan(seat, decided.action.replan()?))
+            }
             Action::Own(number, what) => self.own(number, what),
             Action::Drive(number, what) => self.drive(number, what),
             Action::Todo(number, verb) => Some(self.user(todo_command(todo_id(number), verb))),
@@ -175,7 +184,15 @@ impl Node {
         self.agent(seat, Command::Claim(ClaimCommand::Claim(Box::new(claim))))
     }
 
+    /// A claim of a replan by its name.
+    pub(super) fn replan(&mut self, seat: &str, of: &ReplanRef) -> Result<Receipt> {
+        self.agent(seat, Command::Claim(ClaimCommand::Claim(Box::new(Claim::replanning(of.clone())))))
+    }
+
     fn own(&mut self, number: u32, what: Owner) -> Option<Result<Receipt>> {
+        if what == Owner::Drop {
+            self.ledger.seen(|rows| rows.todos[&todo_id(number)].covering.is_some()).then_some(())?;
+        }
         let own = self.ledger.seen(|rows| rows.todos[&todo_id(number)].ownership.clone())?;
         Some(self.use_token(&Token::of(number, &own), what))
     }
@@ -197,6 +214,12 @@ impl Node {
             }
             Owner::Block => {
                 Command::Todo(TodoCommand::Block { todo_id, own_id: presented, reason: text("stuck") })
+            }
+            Owner::Drop => {
+                let covered = |rows: &Rows| rows.todos[&todo_id].covering.as_ref().unwrap().covers().clone();
+                let todo_id = self.ledger.seen(covered);
+                let reason = text("it does not work");
+                Command::Todo(TodoCommand::Cancel { todo_id, reason, superseded_by: None })
             }
             Owner::Stop => Command::Turn(TurnCommand::Stop { turn_id, own_id: presented, reason: None }),
             Owner::Result(_) | Owner::GoOn | Owner::Verdict(_) | Owner::Moved => {
@@ -344,7 +367,8 @@ fn step_of(turn_id: TurnId, own_id: OwnId, what: Owner) -> Step {
         Owner::GoOn => candidate(Candidate { goes_on: true, ..result(ResultKind::ValidatedProgress) }),
         Owner::Verdict(outcome) => said(outcome, false),
         Owner::Moved => said(VerdictOutcome::Passed, true),
-        Owner::Renew | Owner::Release | Owner::Transfer | Owner::Defer | Owner::Block | Owner::Stop => {
+        Owner::Renew | Owner::Release | Owner::Transfer | Owner::Defer | Owner::Block | Owner::Stop
+        | Owner::Drop => {
             panic!("{what:?} is no step")
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
+    COMPLETES,
     super::invariants::{Broken, Promise},
     action::{Action, Driver, GateVerb, GoalVerb, Owner, TodoVerb, Token, TurnVerb, seat_of},
     key::{Key, key},
@@ -119,7 +120,13 @@ impl Way<'_> {
                     self.finish(&todo_id)?;
                     return Ok(Moved::On);
                 }
-                kernel::Action::Run { todo_id, turn_id: None } | kernel::Action::Repair { todo_id, .. } => {
+                kernel::Action::Replan { replan: Some(of), .. } => {
+                    self.node.replan(seat, &of).map_err(|error| refused(seat, &error))?;
+                    return Ok(Moved::On);
+                }
+                kernel::Action::Run { todo_id, turn_id: None }
+                | kernel::Action::Repair { todo_id, .. }
+                | kernel::Action::Replan { todo_id, replan: None } => {
                     let answer = self.node.claim(seat, todo_id.number(), Executor::Attached);
                     answer.map_err(|error| refused(seat, &error))?;
                     return Ok(Moved::On);
@@ -233,6 +240,14 @@ impl Way<'_> {
         let token = Token::of(todo_id.number(), own);
         let looks = todo.kind == TodoKind::Monitor;
         let refused = |error: Error| refused(&seat_of(own), &error);
+        if let Some(covering) = &todo.covering {
+            if rows.todos[covering.covers()].is_live() {
+                self.node.use_token(&token, Owner::Renew).map_err(refused)?;
+                self.node.use_token(&token, Owner::Drop).map_err(refused)?;
+            }
+            self.node.use_token(&token, COMPLETES).map_err(refused)?;
+            return Ok(());
+        }
         if !matches!(rows.turns[&own.turn_id].state, TurnState::Candidate) {
             let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
             self.node.use_token(&token, Owner::Result(kind)).map_err(refused)?;

@@ -26,7 +26,8 @@ pub(super) fn key(node: &Node, rows: &Rows) -> Key {
     let mut ink = Ink { bytes: Vec::with_capacity(512), now: node.now(), incarnation };
     rows.goals.values().for_each(|goal| ink.goal(goal));
     rows.agents.values().for_each(|agent| ink.agent(agent));
-    for todo in rows.todos.values() {
+    // A replan that has ended leaves nothing behind.
+    for todo in rows.todos.values().filter(|todo| todo.covering.is_none() || todo.is_live()) {
         ink.todo(rows, todo);
     }
     for gate in rows.gates.values() {
@@ -90,6 +91,8 @@ impl Ink {
             state,
             revision: _,
             next_todo: _,
+            // It counts with `next_todo`, against what a replan saw of it.
+            replans: _,
             goal_gates,
             started_at: _,
             started_by: _,
@@ -149,8 +152,11 @@ impl Ink {
             ownership,
             turn_id,
             last_end,
+            replans,
+            covering,
             counters,
         } = todo;
+        self.plan(rows, todo, replans, covering.as_deref());
         self.put((depends_on.len(), hold));
         if let Some(monitor) = monitor {
             self.put(monitor.looked_at.is_some());
@@ -175,6 +181,22 @@ impl Ink {
         self.put(turn_id.is_some());
         if let Some(turn_id) = turn_id {
             self.turn(rows, &rows.turns[turn_id], todo);
+        }
+    }
+
+    fn plan(&mut self, rows: &Rows, todo: &Todo, replans: &Replans, covering: Option<&Covering>) {
+        // Which one it is only names it.
+        let Replans { count: _, pending, by, seen_cancelled, seen_lost } = replans;
+        for cause in pending.keys() {
+            self.put(cause);
+        }
+        self.put((pending.len(), by.is_some(), seen_cancelled, seen_lost, covering.is_some()));
+        if let Some(Covering { of, planned, requirement_revision, failed, proposed, confirmed }) = covering {
+            let covered = &rows.todos[&of.todo_id];
+            let goal = &rows.goals[todo.todo_id.goal()];
+            let more = goal.next_todo - goal.replans > *planned;
+            let moved = covered.requirement_revision != *requirement_revision;
+            self.put((of.cause, of.todo_id.number(), more, moved, failed, proposed.len(), confirmed));
         }
     }
 

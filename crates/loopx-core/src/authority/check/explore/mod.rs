@@ -73,6 +73,7 @@ const PLANNED: Scope = Scope {
         Owner::Result(ResultKind::LookChanged),
         PASSES,
         Owner::Release,
+        Owner::Drop,
     ],
     todo_verbs: &[TodoVerb::Cancel, TodoVerb::Reopen, TodoVerb::Unlink],
     ..STILL
@@ -83,7 +84,7 @@ const PEOPLE: Scope = Scope {
     name: "what a person does",
     depth: 7,
     floor: 880,
-    owners: &[COMPLETES, PASSES],
+    owners: &[COMPLETES, PASSES, Owner::Drop],
     todo_verbs: &[
         TodoVerb::Hold,
         TodoVerb::Unhold,

@@ -88,7 +88,11 @@ impl Scope {
     /// Every move that is tried in a state.
     pub(super) fn offers(&self, node: &Node, rows: &Rows) -> Vec<Action> {
         let mut offers = Vec::new();
-        for todo in rows.todos.values() {
+        if self.owners.contains(&Owner::Drop) {
+            offers.extend(self.seats.iter().map(|seat| Action::Replan(seat)));
+        }
+        // What became of a replan is tried no more.
+        for todo in rows.todos.values().filter(|todo| todo.covering.is_none() || todo.is_live()) {
             let number = todo.todo_id.number();
             for executor in self.executors {
                 offers.extend(self.seats.iter().map(|seat| Action::Claim(seat, number, *executor)));

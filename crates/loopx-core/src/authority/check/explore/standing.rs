@@ -142,14 +142,22 @@ fn next_is_admitted(node: &Node, rows: &Rows, seat: Seat, sight: &Sight) -> Resu
         Err(error) => return keeps(error.code() != Code::Internal, Promise::Total, || format!("{error:?}")),
     };
     let Decided { action, obligation, .. } = &decided;
-    let works = matches!(action, Action::Run { .. } | Action::Repair { .. } | Action::Reconcile { .. });
+    let works = matches!(
+        action,
+        Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. } | Action::Reconcile { .. }
+    );
     keeps(works == obligation.must_attempt_work, Promise::NextIsAdmitted, || format!("{decided:?}"))?;
     if !works {
         return Ok(());
     }
     let mut fork = node.fork();
     let taken = match action {
-        Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
+        Action::Replan { replan: Some(of), .. } => {
+            fork.replan(seat, of).is_ok_and(|receipt| receipt.negative().is_none())
+        }
+        Action::Run { todo_id, turn_id: None }
+        | Action::Repair { todo_id, .. }
+        | Action::Replan { todo_id, replan: None } => {
             let answer = fork.claim(seat, todo_id.number(), Executor::Attached);
             answer.is_ok_and(|receipt| receipt.negative().is_none())
         }

@@ -18,7 +18,7 @@ use super::{
     world::{World, agent, text},
 };
 use crate::{
-    kernel::{Command, Step},
+    kernel::{Command, Event, ReplanEvent, Step},
     model::*,
 };
 
@@ -115,6 +115,13 @@ fn tell(moves: &[Move]) {
         for name in ["a", "b"] {
             // Whoever is not registered is refused; the reads were compared all the same.
             drop(player.world.next(name, None));
+        }
+    }
+    let mut written = std::collections::BTreeSet::new();
+    for envelope in player.world.envelopes() {
+        if let Event::Replan(ReplanEvent::Written { of, .. }) = envelope.body {
+            let key = (of.todo_id, of.ordinal);
+            assert!(written.insert(key.clone()), "a consumed obligation came again: {key:?}");
         }
     }
     // A fresh handle finds what the one that wrote it found.

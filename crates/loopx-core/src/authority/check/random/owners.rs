@@ -4,7 +4,7 @@
 
 use super::{super::world::text, Player, pick};
 use crate::{
-    kernel::{ClaimCommand, Command, index},
+    kernel::{ClaimCommand, Command, Covered, Reason, index},
     model::*,
 };
 
@@ -20,6 +20,19 @@ impl Player {
         pick(ready.map(|todo| todo.todo_id), by)
     }
 
+    /// An obligation that an agent was told of.
+    fn derived(&mut self, by: u16) -> Option<ReplanRef> {
+        let live: Vec<_> =
+            self.world.ledger.rows().todos.into_values().filter(Todo::is_live).collect();
+        let mut named = Vec::new();
+        for todo in live.iter().filter(|todo| todo.replans.count > 0 || todo.counters.cancelled_deps > 0) {
+            if let Reason::Replan(Covered::Derived(of)) = self.world.reason("a", &todo.todo_id) {
+                named.push(of);
+            }
+        }
+        pick(named, by)
+    }
+
     pub(super) fn own(&mut self, x: u16, y: u16) {
         let ready = self.ready(x / 16).filter(|_| x % 16 > 4);
         let Some(todo_id) = ready.or_else(|| self.todo(x / 16)) else {
@@ -28,8 +41,10 @@ impl Player {
         let row = self.world.row(&todo_id);
         let own_id = row.ownership.as_ref().map(|own| own.own_id);
         let hosted = x.is_multiple_of(5);
+        let replan = self.derived(y).filter(|_| y.is_multiple_of(3));
         let claim = crate::kernel::claim::Claim {
-            todo_id: todo_id.clone(),
+            todo_id: replan.as_ref().map_or_else(|| todo_id.clone(), |of| of.todo_id.clone()),
+            replan,
             executor_of: None,
             executor: if hosted { Executor::Hosted } else { Executor::Attached },
             machine_id: hosted.then(|| text("abc123")),

@@ -105,7 +105,13 @@ impl Walk {
                     match &decided.action {
                         Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
                             assert!(decided.obligation.must_attempt_work);
-                            if let Err(error) = would_admit(facts, todo_id, &asker) {
+                            if let Err(error) = would_admit(facts, todo_id, None, &asker) {
+                                panic!("obliged to {:?}, and refused: {error:?}", decided.action);
+                            }
+                        }
+                        Action::Replan { todo_id, replan } => {
+                            assert!(decided.obligation.must_attempt_work);
+                            if let Err(error) = would_admit(facts, todo_id, replan.as_ref(), &asker) {
                                 panic!("obliged to {:?}, and refused: {error:?}", decided.action);
                             }
                         }
@@ -165,6 +171,10 @@ impl Walk {
                         moved = true;
                         looks =
                             if self.world.row(&todo_id).kind == TodoKind::Monitor { looks + 1 } else { 0 };
+                    }
+                    Action::Replan { todo_id, replan } => {
+                        self.replan(name, &todo_id, replan);
+                        moved = true;
                     }
                     Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {
                         assert!(self.person(name, &command).is_ok(), "{command}");

@@ -11,13 +11,54 @@ use crate::{
     },
     error::{Code, Error, Result},
     kernel::{
-        AgentCommand, Change, Command, EffectCommand, EvidenceCommand, GateCommand, GoalCommand, Outcome,
-        Step, TodoCommand, Told, TurnCommand, turn::Found,
+        AgentCommand, Change, Command, EffectCommand, EvidenceCommand, GateCommand, GoalCommand, NewTodo, Outcome,
+        ProposalCommand, Step, TodoCommand, Told, TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
 };
 
 impl Walk {
+    /// Claims a replan, and changes the plan.
+    pub(super) fn replan(&mut self, name: &str, todo_id: &TodoId, replan: Option<ReplanRef>) {
+        let claim = replan.map_or_else(|| attached(todo_id), Claim::replanning);
+        let answer = self.world.claim_as(name, claim);
+        let receipt = answer.unwrap_or_else(|error| panic!("{error:?}\n{}", self.log.join("\n")));
+        let owned: Outcome = receipt.outcome().unwrap();
+        self.finish(name, owned.turn_id.unwrap());
+    }
+
+    /// Drops what a replan covers, or puts something beside it, or asks a person to.
+    fn change_plan(&mut self, name: &str, covers: &TodoId) {
+        let cancel = || {
+            Command::Todo(TodoCommand::Cancel {
+                todo_id: covers.clone(),
+                reason: text("it does not work"),
+                superseded_by: None,
+            })
+        };
+        match self.dice.below(3) {
+            0 => {
+                let add = ProposalCommand::Add {
+                    kind: ProposalKind::Change,
+                    command: Box::new(cancel()),
+                    expected: Expected::default(),
+                    reason: text("it does not work"),
+                };
+                let answer = self.world.agent(name, Command::Proposal(add));
+                self.note("propose", &answer);
+            }
+            1 => {
+                let new = NewTodo::titled(text("another way"), TodoKind::Advance);
+                let answer = self.world.agent(name, Command::Todo(TodoCommand::Add(Box::new(new))));
+                self.note("another way", &answer);
+            }
+            _ => {
+                let answer = self.world.agent(name, cancel());
+                self.note("drop", &answer);
+            }
+        }
+    }
+
     /// Claims what `next` said, and does it.
     pub(super) fn work(&mut self, name: &str, todo_id: &TodoId) {
         let answer = self.world.claim_as(name, attached(todo_id));
@@ -37,10 +78,13 @@ impl Walk {
             ..Outcome::default()
         };
         let todo = self.world.row(&owned.todo_ids[0]);
+        if let Some(covering) = &todo.covering {
+            self.change_plan(name, covering.covers());
+        }
         let looks = todo.kind == TodoKind::Monitor;
         let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
         let receipt = self.world.result_of(name, &owned, result(kind)).unwrap();
-        if looks || receipt.negative().is_some() {
+        if looks || todo.covering.is_some() || receipt.negative().is_some() {
             return;
         }
         self.judge(name, &owned);
@@ -109,6 +153,19 @@ impl Walk {
         }
     }
 
+    /// Confirms a proposal, or turns down what cannot be done.
+    fn confirm(&mut self, proposal_id: ProposalId) -> Result<Receipt> {
+        let Proposal { command, expected, .. } = self.world.proposal(proposal_id);
+        let command = Box::new(serde_json::from_value(command).unwrap());
+        let word = ProposalCommand::Confirm { proposal_id, command, expected };
+        let answer = self.world.user(Command::Proposal(word)).or_else(|_| {
+            let reject = ProposalCommand::Reject { proposal_id, reason: None };
+            self.world.user(Command::Proposal(reject))
+        });
+        self.prove_freed();
+        answer
+    }
+
     fn run(&mut self, name: &str, command: &str) -> Result<Receipt> {
         let words: Vec<_> = command.split(' ').map(|word| word.trim_matches('\'')).collect();
         let todo = || text::<TodoId>(words[2]);
@@ -130,6 +187,7 @@ impl Walk {
                 self.prove_freed();
                 answer
             }
+            ("proposal", "confirm") => self.confirm(words[2].parse().unwrap()),
             ("turn", "abandon") => {
                 self.world.turn_cmd(TurnCommand::Abandon { turn_id: turn_id(), reason: text("gone") })
             }

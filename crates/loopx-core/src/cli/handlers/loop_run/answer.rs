@@ -180,6 +180,9 @@ impl Loop<'_, '_, '_> {
                 "the last Turn says that the plan does not hold",
                 self.last_turn().unwrap_or(plan),
             ),
+            Disposition::Replan(ReplanWhy::Decided) => {
+                End::bad(Code::NotReady, "the plan has to change before the work goes on", plan)
+            }
             Disposition::Repair { broken, .. } => self.broken(broken),
             Disposition::Reconcile { .. } => self.unresolved()?,
             Disposition::Refused(refusal) => End::bad(Code::StaleRevision, refused(refusal), plan),
