@@ -70,7 +70,12 @@ fn a_read_changes_no_byte() {
         ["effect", "intend", "ship-it.1", "publish", "--key", "one", "--digest", &digest, "--own", own];
     let intended = desk.ok(&[&intent[..], &["--as", "agent:coder"]].concat());
     let effect = intended["effect"]["effect_id"].as_str().unwrap();
-    let more: [&[&str]; 11] = [
+    let prompt = ["heartbeat-prompt", "--agent", "coder", "--own", own];
+    let basis = desk.ok(&prompt)["contract"]["basis"].as_str().unwrap().to_owned();
+    let known = [&prompt[..], &["--basis", &basis]].concat();
+    let more: [&[&str]; 13] = [
+        &prompt,
+        &known,
         &["effect", "list"],
         &["effect", "show", effect],
         &["verify", "chain.jsonl"],
