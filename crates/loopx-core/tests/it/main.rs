@@ -4,6 +4,7 @@ mod actors;
 mod audit;
 mod check;
 mod cli;
+mod contract;
 mod desk;
 mod doctor;
 mod echo;

@@ -75,8 +75,13 @@ fn a_read_changes_no_byte() {
         ["proposal", "add", "--reason", "x", "--as", "agent:coder", "--", "todo", "hold", "ship-it.2"];
     let proposed = desk.ok(&propose);
     let proposal = proposed["proposal"]["proposal_id"].as_str().unwrap();
-    let more: [&[&str]; 12] = [
+    let prompt = ["heartbeat-prompt", "--agent", "coder", "--own", own];
+    let basis = desk.ok(&prompt)["contract"]["basis"].as_str().unwrap().to_owned();
+    let known = [&prompt[..], &["--basis", &basis]].concat();
+    let more: [&[&str]; 14] = [
         &["proposal", "show", proposal],
+        &prompt,
+        &known,
         &["effect", "list"],
         &["effect", "show", effect],
         &["verify", "chain.jsonl"],

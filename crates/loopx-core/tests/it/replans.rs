@@ -25,6 +25,8 @@ fn a_cancelled_dependency_is_replanned_by_the_agent_that_is_told_so() {
     assert_eq!(desk.ok(&["todo", "show", &replan])["todo"]["kind"], "replan");
     desk.ok(&["todo", "unlink", "ship-it.2", "--depends-on", "ship-it.1", "--as", "agent:coder"]);
     let own = claimed["own_id"].as_str().unwrap();
+    let told = desk.ok(&["heartbeat-prompt", "--agent", "coder", "--own", own]);
+    assert_eq!(told["contract"]["packet"]["effective_action"], "replan", "{told}");
     desk.ok(&["todo", "done", &replan, "--as", "agent:coder", "--own", own]);
     assert_eq!(desk.ok(&["todo", "show", &replan])["todo"]["state"], "done");
     let plan = planned(&desk);

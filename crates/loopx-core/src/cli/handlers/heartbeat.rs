@@ -4,17 +4,23 @@
 
 use serde_json::json;
 
-use super::{decided, desk::Desk, names, next::Asking, reader::template, schema, show};
+use super::{contract_text, decided, desk::Desk, given, names, next::Asking, reader::template, schema, show};
 use crate::{
     cli::{Args, Context, Document, Rendered},
-    error::Result,
-    kernel::Action,
-    model::json_value,
+    error::{Error, Result},
+    kernel::{Action, Decided},
+    model::{GoalId, TodoId, json_value},
     projection::{should, with_units},
+    turn::{
+        self, ContractInquiry,
+        context::{self, Contract, Held, Packet},
+    },
 };
 
-/// How long a prompt is at most.
+/// How long a prompt without a work contract is at most.
 const PROMPT_MAX_BYTES: usize = 16 * 1024;
+/// How long it is before the work contract begins, which has a bound of its own.
+const BEFORE_MAX_BYTES: usize = 4 * 1024;
 /// How many of a person's commands a prompt names.
 const COMMANDS: usize = 6;
 
@@ -53,59 +59,138 @@ pub(in crate::cli) fn should_run(context: &mut Context<'_, '_>, args: &Args) -> 
 pub(in crate::cli) fn prompt(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let asking = Asking::of(context, args, &mut desk)?;
+    let held = held(args, &asking)?;
     let (goal_id, decided) = asking.decide(context, args, &mut desk)?;
     let goal = names::goal_row(&mut desk, &goal_id)?;
-    let action = &decided.action;
     let (agent, program) = (&asking.agent, context.program);
-    let (why, _) = decided::explain(&mut desk, &decided)?;
-    let asked = asking.asked(&goal_id);
-    let commands = decided::commands(&mut desk, &asked, &decided)?;
+    let contract = match decided.action.todo_id() {
+        Some(todo_id) => Some(contract(args, &mut desk, &asking, todo_id, &held)?),
+        None => None,
+    };
     let mut lines = vec![
         format!(
             "You are the agent {agent}. LoopX keeps the Goal {goal_id}, and says what is to be done now."
         ),
-        format!("You should {}.", should(action.name())),
+        if is_held(&asking, &decided) {
+            "You should go on with the Todo that you hold.".to_owned()
+        } else {
+            format!("You should {}.", should(decided.action.name()))
+        },
     ];
-    lines.extend(why.map(|why| format!("Why: {why}.")));
-    if let Some(todo_id) = action.todo_id() {
-        let todo = names::todo_row(&mut desk, todo_id)?;
-        lines.push(format!("Todo {todo_id} ({}): {}", todo.priority.as_str(), todo.title));
+    lines.extend(decided::explain(&mut desk, &decided)?.0.map(|why| format!("Why: {why}.")));
+    if let Some((_, packet)) = &contract {
+        let todo = &packet.envelope.todo;
+        lines.push(format!("Todo {} ({}): {}", todo.todo_id, todo.priority.as_str(), todo.title));
     }
-    let is_agents = decided.obligation.must_attempt_work;
     lines.push(String::new());
-    lines.push(match (action, is_agents) {
-        (_, true) => "Run this first; do nothing on the Todo before it has succeeded:".to_owned(),
-        (Action::Wait { .. }, _) => {
-            "Do no work now, and end this turn. What it waits for is seen with:".to_owned()
-        }
-        (_, _) => {
-            "Do no work now. Tell the person which of these is his to run, and end this turn:".to_owned()
-        } // what is left is a person's
-    });
-    lines.extend(commands.iter().take(COMMANDS).map(|command| format!("  {program} {}", template(command))));
-    if is_agents {
-        lines.push(String::new());
-        lines.push("It prints an `own_id`. Present it when the work is finished, and once only:".to_owned());
-        lines.push(format!("  {program} todo done <TODO> --as agent:{agent} --own <OWN_ID>"));
-        lines.push("Where you cannot go on: `todo release` with the same words gives it back, `gate open` asks a person.".to_owned());
-    }
+    lines.extend(what_to_run(context, &mut desk, &asking, &goal_id, &decided)?);
     lines.push(String::new());
     lines.push(format!(
         "Stop, and work on nothing else, when {program} next --agent {agent} exits with another code than 0:"
     ));
     lines.push("10 wait, 11 a person has to act, 12 the Goal is closed.".to_owned());
-    lines.extend(goal.stop_conditions.iter().map(|stop| format!("Stop when: {stop}")));
-    lines.push(format!("The Goal: {}", goal.objective));
-    let text = bounded(&lines);
-    let body = json!({"prompt": text, "agent_id": agent, "goal_id": goal_id, "action": action.name()});
-    Rendered::new(schema::HEARTBEAT, &body, Document::new().verbatim(text))
+    if contract.is_none() {
+        lines.extend(goal.stop_conditions.iter().map(|stop| format!("Stop when: {stop}")));
+        lines.push(format!("The Goal: {}", goal.objective));
+    }
+    let mut text = bounded(&lines, if contract.is_some() { BEFORE_MAX_BYTES } else { PROMPT_MAX_BYTES });
+    if let Some((contract, packet)) = &contract {
+        for line in contract_text::lines(contract, packet) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    let answer = contract.as_ref().map(|(contract, packet)| contract.answer(packet)).transpose()?;
+    let body = json!({
+        "prompt": text,
+        "agent_id": agent,
+        "goal_id": goal_id,
+        "action": decided.action.name(),
+        "contract": answer,
+    });
+    let again = contract.map(|(contract, packet)| {
+        let goal = asking.goal.as_ref().map(|goal| format!(" --goal {goal}"));
+        let own = asking.own_id.map(|own_id| format!(" --own {own_id}"));
+        let generation = (packet.generation > 0).then(|| format!(" --generation {}", packet.generation));
+        let more: String = [goal, own, generation].into_iter().flatten().collect();
+        format!("next time: {program} heartbeat-prompt --agent {agent}{more} --basis {}", contract.basis)
+    });
+    Rendered::new(schema::HEARTBEAT, &body, Document::new().verbatim(text).lines(again))
 }
 
-/// The lines that fit; what does not is shown by `next`, and nothing that is needed stands behind it.
-fn bounded(lines: &[String]) -> String {
+/// What the caller says that its agent holds of the work contract.
+///
+/// Errors: `invalid_argument` for what is no basis.
+fn held(args: &Args, asking: &Asking) -> Result<Held> {
+    let hinted = |error: Error| error.hint(format!("heartbeat-prompt --agent {}", asking.agent));
+    Ok(Held {
+        basis: given::parsed(args, "basis").map_err(hinted)?,
+        doubt: args.text("doubt").map(given::word).transpose()?,
+    })
+}
+
+/// What is to be known of a Todo, and how much of it has to be said.
+fn contract(
+    args: &Args,
+    desk: &mut Desk,
+    asking: &Asking,
+    todo_id: &TodoId,
+    held: &Held,
+) -> Result<(Contract, Packet)> {
+    let inquiry = ContractInquiry {
+        todo_id,
+        agent_id: &asking.agent,
+        own_id: asking.own_id,
+        ttl_ms: desk.settings.millis("ownership.ttl")?,
+        generation: args.number("generation").unwrap_or_default(),
+    };
+    let packet = desk.look(|view, terms| turn::packet(view, terms, &inquiry))?;
+    Ok((context::contract(&packet, held)?, packet))
+}
+
+/// Whether the agent presents the Turn that it should go on with.
+fn is_held(asking: &Asking, decided: &Decided) -> bool {
+    matches!(decided.action, Action::Run { turn_id: Some(_), .. }) && asking.own_id.is_some()
+}
+
+/// The commands of a decision, with what each is for.
+fn what_to_run(
+    context: &Context<'_, '_>,
+    desk: &mut Desk,
+    asking: &Asking,
+    goal_id: &GoalId,
+    decided: &Decided,
+) -> Result<Vec<String>> {
+    let (agent, program) = (&asking.agent, context.program);
+    let commands = decided::commands(desk, &asking.asked(goal_id), decided)?;
+    let commands = commands.iter().take(COMMANDS).map(|command| format!("  {program} {}", template(command)));
+    let is_held = is_held(asking, decided);
+    let is_agents = decided.obligation.must_attempt_work;
+    let mut lines = vec![match &decided.action {
+        _ if is_held => "You hold it. When the work is finished, and once only:".to_owned(),
+        _ if is_agents => "Run this first; do nothing on the Todo before it has succeeded:".to_owned(),
+        Action::Wait { .. } => {
+            "Do no work now, and end this turn. What it waits for is seen with:".to_owned()
+        }
+        _ => "Do no work now. Tell the person which of these is his to run, and end this turn:".to_owned(), // what is left is a person's
+    }];
+    lines.extend(commands);
+    if is_agents && !is_held {
+        lines.push(String::new());
+        lines.push("It prints an `own_id`. Present it when the work is finished, and once only:".to_owned());
+        lines.push(format!("  {program} todo done <TODO> --as agent:{agent} --own <OWN_ID>"));
+    }
+    if is_agents {
+        lines.push("Where you cannot go on: `todo release` with the same words gives it back, `gate open` asks a person.".to_owned());
+    }
+    Ok(lines)
+}
+
+/// The lines that fit: what to do first; what does not fit is shown by `next`.
+fn bounded(lines: &[String], max_bytes: usize) -> String {
     let mut text = String::new();
     for line in lines {
-        if text.len() + line.len() + 1 > PROMPT_MAX_BYTES {
+        if text.len() + line.len() + 1 > max_bytes {
             break;
         }
         text.push_str(line);

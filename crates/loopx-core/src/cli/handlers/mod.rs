@@ -6,6 +6,7 @@ mod agent;
 mod audit;
 mod caller;
 mod check;
+mod contract_text;
 mod decided;
 mod desk;
 mod doctor;

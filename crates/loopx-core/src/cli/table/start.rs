@@ -111,8 +111,32 @@ pub(super) const HEARTBEAT: Command = Command::lone(
     Access::Reads,
     "Prints what a host's heartbeat tells its agent.",
 )
-.long(&["What to do now, the command that begins it, how to report, when to stop; from the decision of `next`. At most \
-         16 KiB."])
-.args(&[Arg::option("agent", "AGENT", Kind::Id, "For this agent"), OWN, WORKSPACE])
-.examples(&[example("heartbeat-prompt --agent coder", "what the host is given")])
-.codes(&[Code::Unauthenticated]);
+.long(&[
+    "What to do now, the command that begins it, how to report, when to stop; from the decision of `next`. At most \
+         16 KiB; where there is work on a Todo 4 KiB, and behind that its work contract, which has at most 16 KiB.",
+    "With the contract a basis is printed. Whoever holds that very contract gives it back with `--basis` and is told \
+         what changed since, or that nothing did; at any doubt all of it is printed again, with the reason.",
+])
+.args(&[
+    Arg::option("agent", "AGENT", Kind::Id, "For this agent"),
+    OWN,
+    WORKSPACE,
+    Arg::option("basis", "BASIS", Kind::Text, "What the agent holds: the basis printed with its contract"),
+    Arg::option(
+        "doubt",
+        "WHY",
+        Kind::Choice(&["compacted", "acknowledgement_lost"]),
+        "Why the agent may hold it no more; all is printed",
+    ),
+    Arg::option(
+        "generation",
+        "N",
+        Kind::Number { min: 0, max: u64::MAX },
+        "Which life of the agent's session it is; another one holds nothing",
+    ),
+])
+.examples(&[
+    example("heartbeat-prompt --agent coder", "what the host is given"),
+    example("heartbeat-prompt --agent coder --doubt compacted", "all of it, after a compaction"),
+])
+.codes(&[Code::NotFound, Code::RequiredContextTooLarge, Code::Unauthenticated]);
