@@ -114,6 +114,7 @@ verbs! {
     EffectStop "effect stop": Stated agent;
     EffectWriteOff "effect write-off": Proven;
     RewardAdd "reward add": Stated;
+    AttentionSeen "attention seen": Stated;
     Batch "batch": Stated;
 }
 

@@ -7,6 +7,7 @@
 mod actors;
 mod agent;
 mod asks;
+mod attention;
 mod batch;
 pub mod claim;
 mod delta;
@@ -38,6 +39,10 @@ pub use asks::{
     ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, effect_ask, effect_command, end_asks,
     gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
     todo_ask_reads, todo_asks, unresolved_ask,
+};
+pub use attention::{
+    Command as AttentionCommand, Event as AttentionEvent, SeenAs, SeenRow, sighting_key, version as seen_version,
+    version_read as seen_version_read,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
@@ -113,6 +118,8 @@ pub enum Command {
     Effect(effect::Command),
     /// Of a judgement of work that was done.
     Reward(reward::Command),
+    /// Of what a person saw.
+    Attention(attention::Command),
     /// Many of one Goal, all or nothing.
     Batch(Vec<batch::Item>),
 }
@@ -143,6 +150,7 @@ impl Input {
                 Command::Evidence(evidence::Command::Add { .. }) => Verb::EvidenceAdd,
                 Command::Effect(command) => command.verb(),
                 Command::Reward(reward::Command::Add { .. }) => Verb::RewardAdd,
+                Command::Attention(attention::Command::Seen { .. }) => Verb::AttentionSeen,
                 Command::Batch(_) => Verb::Batch,
             },
         }
@@ -203,6 +211,7 @@ events! {
     Evidence evidence since 1;
     Effect effect since 2;
     Reward reward since 2;
+    Attention attention since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.
@@ -335,6 +344,7 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
             Command::Evidence(command) => command.reads(goal_id, &mut wanted),
             Command::Effect(command) => command.reads(goal_id, &operation.actor, &mut wanted),
             Command::Reward(command) => command.reads(goal_id, &mut wanted),
+            Command::Attention(command) => command.reads(&mut wanted),
             Command::Batch(items) => batch::reads(items, goal_id, &mut wanted),
         },
     }
@@ -370,6 +380,7 @@ pub fn decide(facts: Facts, operation: &Operation<Input>, minted: &mut Minted) -
             Command::Evidence(command) => command.decide(&mut draft)?,
             Command::Effect(command) => command.decide(&mut draft)?,
             Command::Reward(command) => command.decide(&mut draft)?,
+            Command::Attention(command) => command.decide(&mut draft)?,
             Command::Batch(items) => batch::decide(items, &mut draft)?,
         },
     };

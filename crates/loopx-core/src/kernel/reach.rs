@@ -52,7 +52,7 @@ impl Command {
                 }
             },
             // A Goal that is closed ends all that is held with it.
-            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) => false,
+            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) | Self::Attention(_) => false,
         }
     }
 
@@ -91,6 +91,7 @@ impl Command {
             | Self::Evidence(_)
             | Self::Effect(_)
             | Self::Reward(_)
+            | Self::Attention(_)
             | Self::Quota(_)
             | Self::Batch(_) => None,
         }

@@ -18,6 +18,7 @@ mod operation;
 mod quota;
 mod result;
 mod reward;
+mod sighting;
 mod text;
 mod time;
 mod todo;
@@ -37,7 +38,7 @@ pub use goal::{
 pub(crate) use id::uuid_v7;
 pub use id::{
     AgentId, AuthorityId, EffectId, EffectKey, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance,
-    IncarnationId, MachineId, OperationId, OwnId, ProfileId, RewardId, TodoId, TokenId, TurnId,
+    IncarnationId, MachineId, OperationId, OwnId, ProfileId, RewardId, SightingId, TodoId, TokenId, TurnId,
 };
 pub(crate) use json::{from_json, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
@@ -45,6 +46,7 @@ pub use operation::{Expected, Operation, Receipt};
 pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, Slot};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};
+pub use sighting::{About, Sighting};
 pub use text::{Checked, Label, ShortText, Text, Title};
 pub use time::{Duration, Timestamp};
 pub use todo::{

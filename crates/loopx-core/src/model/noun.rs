@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Effect, EffectId, GoalId, Reward, RewardId, TodoId};
+use super::{Effect, EffectId, GoalId, Reward, RewardId, Sighting, SightingId, TodoId};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -126,4 +126,6 @@ nouns! {
     Effect EffectId "effect" { effect_id, open: Effect::is_open, name: |effect| Some(effect.key.as_str()) };
     /// A person's judgement of a run or a way of working.
     Reward RewardId "reward" { reward_id, open: |_| false, name: |_| None };
+    /// That a person saw something as it stood.
+    Sighting SightingId "sighting" { sighting_id, open: |_| false, name: |_| None };
 }

@@ -37,6 +37,8 @@ const READS: &[&[&str]] = &[
     &["metrics", "--goal", "ship-it", "--window", "1h"],
     &["token", "list"],
     &["reward", "list"],
+    &["attention", "list"],
+    &["attention", "list", "--goal", "ship-it"],
 ];
 
 /// The verbs that the reference calls reading ones.

@@ -36,6 +36,7 @@ mod results;
 mod rewards;
 mod rules;
 mod scopes;
+mod sightings;
 mod smoke;
 mod spending;
 mod takes;

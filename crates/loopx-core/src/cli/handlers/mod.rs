@@ -3,6 +3,7 @@
 //! Knows no rule and no SQL: what may be written the kernel decides, what is shown `projection` reads.
 
 mod agent;
+mod attention;
 mod audit;
 mod caller;
 mod check;
@@ -53,6 +54,7 @@ mod turn_show;
 mod turn_trace;
 mod turn_undo;
 mod vault;
+mod watch;
 mod why;
 mod workbench;
 
@@ -129,6 +131,8 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("effect reconcile", effect::reconcile),
     ("effect stop", effect::stop),
     ("effect write-off", effect::write_off),
+    ("attention list", attention::list),
+    ("attention seen", attention::seen),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

@@ -4,6 +4,7 @@
 //! how any of them is made, and nothing of what a command does.
 
 mod agent;
+mod attention;
 mod effect;
 mod evidence;
 mod flags;
@@ -37,6 +38,7 @@ pub const CORE: &[Command] = &[
     goal::GOAL,
     todo::TODO,
     gate::GATE,
+    attention::ATTENTION,
     agent::AGENT,
     evidence::EVIDENCE,
     reward::REWARD,

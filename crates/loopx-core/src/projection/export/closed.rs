@@ -70,6 +70,7 @@ impl Closed<Envelope> {
             | Event::Gate(_)
             | Event::Effect(_)
             | Event::Reward(_)
+            | Event::Attention(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )

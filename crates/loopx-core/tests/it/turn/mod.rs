@@ -46,4 +46,5 @@ mod undo_words;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod undos;
 mod verbs;
+mod watches;
 mod words;
