@@ -8,7 +8,7 @@ use super::{Concluded, Context, Draft, Facts, Outcome, Read, Wanted, event_kinds
 use crate::{
     error::{Code, Error, Result},
     model::{
-        About, Effect, GoalId, GoalState, Label, NounKey, NounKind, OneNoun as _, Sighting, Turn, gathered,
+        About, Effect, GoalId, GoalState, Label, NounKey, NounKind, OneNoun as _, Sighting, Turn,
     },
 };
 
@@ -175,16 +175,17 @@ impl Event {
     #[expect(clippy::unnecessary_wraps, reason = "every domain's events are applied by one signature")]
     pub(super) fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
         let Self::Seen { rows } = self;
-        let sightings: Vec<Sighting> = gathered(rows.iter().map(|row| Sighting {
-            sighting_id: row.about.sighting_id(),
-            goal_id: context.goal_id.clone(),
-            todo_id: row.about.todo_id().cloned(),
-            about: row.about.clone(),
-            version: row.version.clone(),
-            by: context.actor.clone(),
-            at: context.at,
-        }));
-        sightings.into_iter().for_each(|sighting| facts.put_noun(sighting));
+        for row in rows {
+            facts.put_noun(Sighting {
+                sighting_id: row.about.sighting_id(),
+                goal_id: context.goal_id.clone(),
+                todo_id: row.about.todo_id().cloned(),
+                about: row.about.clone(),
+                version: row.version.clone(),
+                by: context.actor.clone(),
+                at: context.at,
+            });
+        }
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ mod invariants;
 mod kept;
 mod limits;
 mod metrics;
+mod monitors;
 mod openings;
 mod ownership;
 mod pages;

@@ -14,6 +14,7 @@ mod effect;
 mod evidence;
 mod evidence_file;
 mod gate;
+mod gc;
 mod given;
 mod goal;
 mod goal_terms;
@@ -75,6 +76,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("doctor", doctor::doctor),
     ("audit verify", audit::verify),
     ("backup", vault::backup),
+    ("gc", gc::gc),
     ("restore", restore::restore),
     ("migrate", vault::migrate),
     ("audit export", audit::export),

@@ -35,6 +35,7 @@ pub(super) const METRICS: &str = "loopx_metrics_v1";
 pub(super) const CHECK: &str = "loopx_check_v1";
 pub(super) const DOCTOR: &str = "loopx_doctor_v1";
 pub(super) const BACKUP: &str = "loopx_backup_v1";
+pub(super) const GC: &str = "loopx_gc_v1";
 pub(super) const RESTORE: &str = "loopx_restore_v1";
 pub(super) const MIGRATE: &str = "loopx_migrate_v1";
 pub(super) const TOKEN: &str = "loopx_token_v1";

@@ -6,7 +6,7 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    io::{self, Write as _},
+    io,
     os::{fd::AsFd as _, unix::net::UnixStream},
     time::Duration,
 };

@@ -16,10 +16,9 @@ mod text;
 pub use self::{
     document::{Block, Document},
     look::{Format, Look, Stdio},
-    screen::Screen,
 };
 pub(super) use self::{
-    markdown::markdown, printable::is_kept as is_printable, roff::roff, table::clipped, text::text,
+    markdown::markdown, printable::is_kept as is_printable, roff::roff, screen::Screen, table::clipped, text::text,
 };
 
 use std::{
@@ -115,7 +114,7 @@ pub(super) struct Call<'a> {
 }
 
 /// Prints an answer and gives the exit code.
-pub(super) fn print(rendered: Rendered, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+pub(super) fn print(rendered: &Rendered, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
     if rendered.is_told {
         return rendered.exit;
     }

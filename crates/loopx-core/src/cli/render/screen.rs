@@ -10,7 +10,7 @@ const PLAIN: &str = "\u{1b}[0m";
 
 /// What stands on the terminal.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub(in crate::cli) struct Screen {
     /// How many lines below the first one the cursor is.
     lines: usize,
 }
@@ -24,7 +24,7 @@ impl Screen {
         let shown = if all.len() > room { room.saturating_sub(1) } else { all.len() };
         let mut out = String::new();
         if self.lines > 0 {
-            out.push_str(&format!("\u{1b}[{}A\r", self.lines));
+            out.extend(["\u{1b}[", &self.lines.to_string(), "A\r"]);
         }
         for line in all.iter().take(shown) {
             out.push_str(&fitted(line, columns));

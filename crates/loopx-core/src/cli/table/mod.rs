@@ -56,6 +56,7 @@ pub const CORE: &[Command] = &[
     vault::BACKUP,
     vault::RESTORE,
     vault::MIGRATE,
+    vault::GC,
     shell::CONFIG,
     shell::TOKEN,
     shell::COMPLETIONS,

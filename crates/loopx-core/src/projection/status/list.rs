@@ -57,22 +57,19 @@ pub fn attention(
 ) -> Result<Listed<OwnerView<AttentionRow>>> {
     let after = slice.after.map(place_of).transpose()?;
     let mut all: Vec<(Place, Attention)> = Vec::new();
-    match goal {
-        Some(id) => {
-            let goal = named(view, terms, id)?;
-            rows(view, terms, &goal, eyes, &mut all)?;
-        }
-        None => {
-            let mut last: Option<GoalId> = None;
-            for _ in 0..GOALS_MAX.div_ceil(STEP) {
-                let page = view.goals(last.as_ref(), STEP)?;
-                for goal in &page {
-                    rows(view, terms, goal, eyes, &mut all)?;
-                }
-                last = page.last().map(|goal| goal.goal_id.clone());
-                if page.len() < STEP {
-                    break;
-                }
+    if let Some(id) = goal {
+        let goal = named(view, terms, id)?;
+        rows(view, terms, &goal, eyes, &mut all)?;
+    } else {
+        let mut last: Option<GoalId> = None;
+        for _ in 0..GOALS_MAX.div_ceil(STEP) {
+            let page = view.goals(last.as_ref(), STEP)?;
+            for goal in &page {
+                rows(view, terms, goal, eyes, &mut all)?;
+            }
+            last = page.last().map(|goal| goal.goal_id.clone());
+            if page.len() < STEP {
+                break;
             }
         }
     }

@@ -11,6 +11,7 @@ mod boundary;
 mod elsewhere;
 mod folders;
 mod gates;
+mod gc;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
 mod held;
