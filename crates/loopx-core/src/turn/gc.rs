@@ -135,7 +135,7 @@ fn fate(site: &mut Site<'_>, rules: &Rules, owner: &Owner) -> Result<Option<Purg
         let Some((turn, facts)) = known(view, terms, turn_id)? else { return Ok(orphaned()) };
         let Some(ended_at) = turn.ended_at.filter(|_| turn.is_terminal()) else { return Ok(None) };
         let is_old = terms.now.since(ended_at).as_ms() >= rules.bodies_age_ms && terms.now >= ended_at;
-        Ok((is_old && !is_needed(&turn, &facts)?).then_some(Purge::Content))
+        Ok((is_old && !is_needed(&turn, &facts)).then_some(Purge::Content))
     })
 }
 
@@ -148,10 +148,10 @@ fn known(view: &mut dyn View, terms: &Terms, turn_id: TurnId) -> Result<Option<(
 
 /// Whether its Todo is still worked on, and the next Turn may have to know what this one said; or it is not known yet what
 /// an effect of that Todo did.
-fn is_needed(turn: &Turn, facts: &Facts) -> Result<bool> {
-    let Some(todo) = turn.todo_id().and_then(|id| facts.rows().todos.get(id)) else { return Ok(false) };
+fn is_needed(turn: &Turn, facts: &Facts) -> bool {
+    let Some(todo) = turn.todo_id().and_then(|id| facts.rows().todos.get(id)) else { return false };
     let is_last = todo.last_end.as_ref().is_some_and(|end| end.turn_id == turn.turn_id);
-    Ok(todo.is_live() && (is_last || !todo.blocking_effects.is_empty()))
+    todo.is_live() && (is_last || !todo.blocking_effects.is_empty())
 }
 
 fn spools(site: &mut Site<'_>, rules: &Rules, collected: &mut Collected) -> Result<()> {

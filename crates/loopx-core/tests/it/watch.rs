@@ -5,6 +5,7 @@
     clippy::indexing_slicing,
     reason = "a test whose place cannot be made fails"
 )]
+#![allow(clippy::disallowed_methods, reason = "a test waits with a deadline of its own")]
 
 use std::{
     fs::{self, File},

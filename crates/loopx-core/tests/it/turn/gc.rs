@@ -1,4 +1,5 @@
 //! `gc`: what is kept no longer goes, whatever happens meanwhile, and nothing else does.
+#![expect(clippy::disallowed_methods, reason = "a test makes things as old as it needs them")]
 
 use std::{
     fs::{self, File},
