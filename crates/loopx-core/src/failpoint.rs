@@ -102,6 +102,9 @@ mod active {
         UndoPathPlaced "undo.path_placed": "An undo put one path back.";
         UndoPlaced "undo.placed": "An undo put all back; nothing says that it has ended.";
         UndoEnded "undo.ended": "An undo says that it has ended; nobody was told.";
+        GcBodies "gc.bodies": "Some bodies are purged; others that are to go are there still.";
+        GcSpool "gc.spool": "What is left of one attempt is removed; others that are to go are there still.";
+        GcForgotten "gc.forgotten": "Records of snapshots are gone; what they held is there still.";
         RepairArchived "repair.archived": "What a repair takes out of the ledger is kept beside it; nothing is taken out.";
         RecoverSwept "recover.swept": "A recovery ended a tree; that is nowhere but here.";
     }

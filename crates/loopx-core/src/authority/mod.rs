@@ -4,6 +4,7 @@
 
 mod audit;
 mod chain;
+mod changes;
 pub mod clock;
 mod decision;
 pub mod doorbell;
@@ -20,6 +21,7 @@ pub mod vault;
 
 pub use audit::{Audited, Flaw, FlawKind, Progress as AuditProgress, chain_flaw};
 pub use chain::{Envelope, Head, Record, next_link, verify};
+pub use changes::Changes;
 pub use decision::next;
 pub use incarnation::{Cause, Cut};
 pub use ledger::{

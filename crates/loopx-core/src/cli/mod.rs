@@ -103,7 +103,7 @@ pub fn main(
     let call = render::Call { program, argv };
     let answer = answer(call, preset, env, look, stdio);
     match answer {
-        Ok(rendered) => render::print(rendered, call, look, stdio),
+        Ok(rendered) => render::print(&rendered, call, look, stdio),
         Err(error) => render::print_error(&error, call, look, stdio),
     }
 }

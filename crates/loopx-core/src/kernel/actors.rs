@@ -120,6 +120,7 @@ verbs! {
     ProposalReject "proposal reject": Proven;
     ProposalDefer "proposal defer": Proven;
     ProposalWithdraw "proposal withdraw": Never agent;
+    AttentionSeen "attention seen": Stated;
     Batch "batch": Stated;
 }
 

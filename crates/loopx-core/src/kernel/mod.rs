@@ -7,6 +7,7 @@
 mod actors;
 mod agent;
 mod asks;
+mod attention;
 mod batch;
 pub mod claim;
 mod delta;
@@ -40,6 +41,10 @@ pub use asks::{
     ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, consumed_ask, effect_ask, effect_command, end_asks,
     gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
     todo_ask_reads, todo_asks, unresolved_ask,
+};
+pub use attention::{
+    Command as AttentionCommand, Event as AttentionEvent, SeenAs, SeenRow, sighting_key, version as seen_version,
+    version_read as seen_version_read,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
@@ -121,6 +126,8 @@ pub enum Command {
     Reward(reward::Command),
     /// Of a command that waits for a person.
     Proposal(proposal::Command),
+    /// Of what a person saw.
+    Attention(attention::Command),
     /// Many of one Goal, all or nothing.
     Batch(Vec<batch::Item>),
 }
@@ -140,6 +147,7 @@ impl Command {
             Self::Effect(command) => command.reads(goal, actor, wanted),
             Self::Reward(command) => command.reads(goal, wanted),
             Self::Proposal(command) => command.reads(goal, actor, wanted),
+            Self::Attention(command) => command.reads(wanted),
             Self::Batch(items) => batch::reads(items, goal, wanted),
         }
     }
@@ -158,6 +166,7 @@ impl Command {
             Self::Effect(command) => command.decide(draft),
             Self::Reward(command) => command.decide(draft),
             Self::Proposal(command) => command.decide(draft),
+            Self::Attention(command) => command.decide(draft),
             Self::Batch(items) => batch::decide(items, draft),
         }
     }
@@ -190,6 +199,7 @@ impl Input {
                 Command::Effect(command) => command.verb(),
                 Command::Reward(reward::Command::Add { .. }) => Verb::RewardAdd,
                 Command::Proposal(command) => command.verb(),
+                Command::Attention(attention::Command::Seen { .. }) => Verb::AttentionSeen,
                 Command::Batch(_) => Verb::Batch,
             },
         }
@@ -252,6 +262,7 @@ events! {
     Reward reward since 2;
     Proposal proposal since 2;
     Replan replan since 2;
+    Attention attention since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.

@@ -270,6 +270,7 @@ pub(super) fn check_proposable(command: &super::Command) -> Result<()> {
         | super::Command::Evidence(_)
         | super::Command::Batch(_) => true,
         super::Command::Turn(_)
+        | super::Command::Attention(_)
         | super::Command::Effect(_)
         | super::Command::Reward(_)
         | super::Command::Proposal(_) => false,

@@ -299,7 +299,7 @@ fn timed(facts: &Facts, todo: &Todo) -> Option<Reason> {
         };
     }
     let monitor = todo.monitor.as_ref().filter(|_| todo.turn_id.is_none())?;
-    let due = monitor.looked_at?.plus(monitor.every_ms);
+    let due = monitor.due_at()?;
     (due > facts.now()).then_some(Reason::Time(Some(due)))
 }
 

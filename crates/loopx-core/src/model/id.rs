@@ -221,6 +221,8 @@ minted_id! {
     ProposalId "prp_" "proposal id";
     /// One judgement of a run or a way of working.
     RewardId "rwd_" "reward id";
+    /// What a person saw of one thing.
+    SightingId "see_" "sighting id";
     /// One entry of a session's queue.
     EntryId "ent_" "entry id";
     /// One token that proves an actor.

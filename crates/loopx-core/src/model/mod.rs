@@ -20,6 +20,7 @@ mod quota;
 mod replan;
 mod result;
 mod reward;
+mod sighting;
 mod text;
 mod time;
 mod todo;
@@ -39,7 +40,8 @@ pub use goal::{
 pub(crate) use id::uuid_v7;
 pub use id::{
     AgentId, AuthorityId, EffectId, EffectKey, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance,
-    IncarnationId, MachineId, OperationId, OwnId, ProfileId, ProposalId, RewardId, TodoId, TokenId, TurnId,
+    IncarnationId, MachineId, OperationId, OwnId, ProfileId, ProposalId, RewardId, SightingId, TodoId,
+    TokenId, TurnId,
 };
 pub(crate) use json::{from_json, is_default, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
@@ -49,6 +51,7 @@ pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, S
 pub use replan::{Covering, ReplanCause, ReplanRef, Replans};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};
+pub use sighting::{About, Sighting};
 pub use text::{Checked, Label, ShortText, Text, Title};
 pub use time::{Duration, Timestamp};
 pub use todo::{

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Effect, EffectId, GoalId, Proposal, ProposalId, Reward, RewardId, TodoId};
+use super::{Effect, EffectId, GoalId, Proposal, ProposalId, Reward, RewardId, Sighting, SightingId, TodoId};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -128,4 +128,6 @@ nouns! {
     Reward RewardId "reward" { reward_id, open: |_| false, name: |_| None };
     /// A command that waits for a person's word.
     Proposal ProposalId "proposal" { proposal_id, open: Proposal::is_open, name: |_| None };
+    /// That a person saw something as it stood.
+    Sighting SightingId "sighting" { sighting_id, open: |_| false, name: |_| None };
 }

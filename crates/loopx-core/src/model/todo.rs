@@ -333,6 +333,13 @@ pub struct Monitor {
     pub unchanged: u32,
 }
 
+impl Monitor {
+    /// When it is looked at the next time; none where nobody has looked yet, so that it is due.
+    pub fn due_at(&self) -> Option<Timestamp> {
+        self.looked_at.map(|at| at.plus(self.every_ms))
+    }
+}
+
 /// Where a Todo stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -111,3 +111,94 @@ fn regress_a_half_made_store_holds_nothing_and_the_next_write_completes_it() {
     store.put_all(&[body(Kind::Result, "r1", "it", 1)]).unwrap();
     assert_eq!(store.latest(Kind::Result, "r1").unwrap().unwrap().bytes, b"it");
 }
+
+fn owned(turn: &str, kind: Kind, id: &str, text: &str, at: i64) -> Body {
+    Body { owner_turn: Some(turn.into()), ..body(kind, id, text, at) }
+}
+
+#[test]
+fn what_is_purged_is_gone_and_told_from_what_never_was_and_from_what_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("private.db");
+    let mut store = PrivateStore::at(&path);
+    assert_eq!(store.owners("", 9).unwrap(), [], "no file appears");
+    assert!(!store.is_purged(Kind::Result, "r1").unwrap() && !path.exists());
+    let secret = "a word that nobody else may read";
+    store
+        .put_all(&[
+            owned("trn_1", Kind::Result, "r1", secret, 10),
+            owned("trn_1", Kind::Diagnostics, "r1", "more", 12),
+            owned("trn_2", Kind::Result, "r2", "stays", 11),
+            owned("trn_2", Kind::Ending, "empty", "", 11),
+        ])
+        .unwrap();
+    let owner = |turn: &str, newest_ms, count, bytes: usize| Owner {
+        turn: turn.into(),
+        newest_ms,
+        count,
+        bytes: u64::try_from(bytes).unwrap(),
+    };
+    let both = [owner("trn_1", 12, 2, secret.len() + 4), owner("trn_2", 11, 1, 5)];
+    assert_eq!(store.owners("", 9).unwrap(), both);
+    assert_eq!(store.owners("trn_1", 9).unwrap(), both[1..]);
+    store.purge(&[("trn_1".into(), Purge::Content)]).unwrap();
+    assert_eq!(store.latest(Kind::Result, "r1").unwrap(), None);
+    assert!(store.is_purged(Kind::Result, "r1").unwrap());
+    for (kind, id) in [(Kind::Result, "r2"), (Kind::Ending, "empty"), (Kind::Result, "never")] {
+        assert!(!store.is_purged(kind, id).unwrap(), "{id}");
+    }
+    assert_eq!(store.owners("", 9).unwrap(), both[1..], "nothing is left of it to go");
+    // its digest stands, and what it held is nowhere in the file
+    drop(store);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let digest: [u8; 32] =
+        file.query_row("SELECT digest FROM bodies WHERE id='r1' AND kind='result'", [], |row| row.get(0)).unwrap();
+    assert_eq!(digest, body(Kind::Result, "r1", secret, 0).digest());
+    file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));
+    // what is damaged is not taken for purged
+    file.execute("UPDATE bodies SET bytes=x'00' WHERE id='r1' AND kind='result'", []).unwrap();
+    drop(file);
+    let mut store = PrivateStore::at(&path);
+    assert_eq!(store.latest(Kind::Result, "r1").unwrap_err().code(), Code::StoreCorrupt);
+    assert!(!store.is_purged(Kind::Result, "r1").unwrap());
+    // and kept again, it is back
+    let again = owned("trn_1", Kind::Diagnostics, "r1", "more", 20);
+    store.put_all(std::slice::from_ref(&again)).unwrap();
+    assert_eq!(store.latest(Kind::Diagnostics, "r1").unwrap(), Some(again));
+}
+
+#[test]
+fn of_what_no_fact_points_at_nothing_goes_that_came_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = PrivateStore::at(&dir.path().join("private.db"));
+    let (old, new) = (owned("trn_1", Kind::Result, "r1", "old", 10), owned("trn_1", Kind::Result, "r2", "new", 20));
+    store.put_all(&[old, new.clone()]).unwrap();
+    store.purge(&[("trn_1".into(), Purge::Whole { until_ms: 10 })]).unwrap();
+    assert_eq!(store.latest(Kind::Result, "r1").unwrap(), None);
+    assert!(!store.is_purged(Kind::Result, "r1").unwrap(), "it was garbage");
+    assert_eq!(store.latest(Kind::Result, "r2").unwrap(), Some(new));
+}
+
+#[test]
+fn a_file_of_which_most_is_free_gets_smaller_and_keeps_what_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("private.db");
+    let mut store = PrivateStore::at(&path);
+    let large = "x".repeat(900_000);
+    for n in 0..8 {
+        store.put_all(&[owned("trn_1", Kind::Diagnostics, &format!("d{n}"), &large, n)]).unwrap();
+    }
+    let [first, second] = ["one", "other"].map(|text| owned("trn_2", Kind::Result, "r", text, 9));
+    store.put_all(&[second, first.clone()]).unwrap();
+    assert!(!store.shrink().unwrap(), "nothing is free");
+    store.purge(&[("trn_1".into(), Purge::Content)]).unwrap();
+    let before = std::fs::metadata(&path).unwrap().len();
+    assert!(store.shrink().unwrap());
+    assert_eq!(store.latest(Kind::Result, "r").unwrap(), Some(first), "the last is the last");
+    drop(store);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < before / 4);
+}

@@ -18,11 +18,11 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
-        AgentEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, ProposalEvent, QuotaEvent,
+        AgentEvent, AttentionEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, ProposalEvent, QuotaEvent,
         Read, ReplanEvent, RewardEvent, Terms, TodoEvent, TurnEvent,
     },
     model::{
-        Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey, NounKind,
+        About, Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey, NounKind,
         OperationId, Provenance, ShortText, StopWish, Stopped, Timestamp, TodoId, TurnId, Verdict,
         VerdictOutcome, Wake,
     },
@@ -30,6 +30,8 @@ use crate::{
 
 /// Whose word a verdict is, in [`LogRow::said_by`].
 const VALIDATOR: &str = "validator";
+/// How many of the things that were seen at once are named.
+const SEEN_NAMED: usize = 4;
 /// How the note of a Turn begins that wrote where it may not.
 const BOUNDARY: &str = Code::BoundaryViolation.as_str();
 
@@ -286,6 +288,21 @@ fn line(event: &Event, subject: &mut Subject) -> String {
         Event::Replan(ReplanEvent::Written { todo_id, of }) => {
             subject.todo_ids.extend([todo_id.clone(), of.todo_id.clone()]);
             format!("{todo_id} is to change the plan of {}: {}", of.todo_id, plain(of.cause.as_str()))
+        }
+        Event::Attention(AttentionEvent::Seen { rows }) => {
+            for row in rows {
+                match &row.about {
+                    About::Todo(id) => subject.todo_ids.extend([id.clone()]),
+                    About::Turn(id) => subject.turn_id = subject.turn_id.or(Some(*id)),
+                    About::Gate(id) => subject.gate_id = subject.gate_id.or(Some(*id)),
+                    About::Effect(id) => subject.effect_id = subject.effect_id.or(Some(*id)),
+                    About::Goal(_) => {}
+                }
+            }
+            let named: Vec<_> = rows.iter().take(SEEN_NAMED).map(|row| row.about.to_string()).collect();
+            let more = rows.len() - named.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            format!("seen: {}{more}", named.join(", "))
         }
         Event::Evidence(EvidenceEvent::Added { evidence }) => {
             subject.todo_ids.extend(evidence.todo_id.clone());

@@ -63,6 +63,8 @@ pub struct Kept {
     pub stdout: Option<Vec<u8>>,
     /// What it printed beside it; of validators, all they printed.
     pub diagnostics: Option<Vec<u8>>,
+    /// Whether something of it was kept, and has been purged.
+    pub purged: bool,
 }
 
 impl Kept {
@@ -138,8 +140,10 @@ pub fn kept(private: &mut PrivateStore, turn: &Turn) -> Result<OwnerView<Vec<Kep
         all.push(of_attempt(private, turn, attempt)?);
     }
     if turn.verdict.is_some() {
-        let diagnostics = said(private, Kind::Diagnostics, &proof_id(turn.turn_id))?;
-        all.push(Kept { speaker: Speaker::Validators, ending: None, stdout: None, diagnostics });
+        let id = proof_id(turn.turn_id);
+        let diagnostics = said(private, Kind::Diagnostics, &id)?;
+        let purged = private.is_purged(Kind::Diagnostics, &id)?;
+        all.push(Kept { speaker: Speaker::Validators, ending: None, stdout: None, diagnostics, purged });
     }
     Ok(OwnerView::new(all))
 }
@@ -150,12 +154,17 @@ fn of_attempt(private: &mut PrivateStore, turn: &Turn, attempt: &Attempt) -> Res
         from_json(&body.bytes)
             .map_err(|e| Error::new(Code::StoreCorrupt, "how an attempt ended cannot be read").internal(e))
     });
+    let mut purged = false;
+    for kind in [Kind::Ending, Kind::Result, Kind::Diagnostics] {
+        purged |= private.is_purged(kind, &id)?;
+    }
     let is_taken = attempt.end.as_ref().is_some_and(|end| end.failure.is_none());
     Ok(Kept {
         speaker: Speaker::Attempt(attempt.number),
         ending: ending.transpose()?,
         stdout: if is_taken { None } else { said(private, Kind::Result, &id)? },
         diagnostics: said(private, Kind::Diagnostics, &id)?,
+        purged,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the `loopx-core` binary as a process.
 
 mod actors;
+mod attention;
 mod audit;
 mod check;
 mod cli;
@@ -29,4 +30,5 @@ mod traced;
 mod turn;
 mod unprinted;
 mod vault;
+mod watch;
 mod wording;

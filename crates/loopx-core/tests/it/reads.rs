@@ -38,6 +38,8 @@ const READS: &[&[&str]] = &[
     &["token", "list"],
     &["reward", "list"],
     &["proposal", "list"],
+    &["attention", "list"],
+    &["attention", "list", "--goal", "ship-it"],
 ];
 
 /// The verbs that the reference calls reading ones.

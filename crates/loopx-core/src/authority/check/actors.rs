@@ -8,8 +8,9 @@ use super::{
 };
 use crate::{
     kernel::{
-        AgentCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
-        GoalCommand, Input, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand, RewardCommand, Step, TodoCommand, Told,
+        AgentCommand, AttentionCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
+        GoalCommand, Input, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand, RewardCommand, SeenRow, Step, TodoCommand,
+        Told,
         TurnCommand, Verb, authorize, claim::Claim, turn::Found,
     },
     model::*,
@@ -17,7 +18,7 @@ use crate::{
 
 /// What each verb answers, in this order: a stated person, a proven person, an agent, an agent contained in its own
 /// Turn, a host, LoopX itself. `.` is yes, `P` needs proof, `U` is a person's only, `A` is not this actor's.
-const TABLE: [(Verb, &str); 59] = [
+const TABLE: [(Verb, &str); 60] = [
     (Verb::GoalStart, "..UUAA"),
     (Verb::GoalUpdate, "P.UUAA"),
     (Verb::GoalStop, "..UUAA"),
@@ -76,6 +77,7 @@ const TABLE: [(Verb, &str); 59] = [
     (Verb::ProposalReject, "P.UUAA"),
     (Verb::ProposalDefer, "P.UUAA"),
     (Verb::ProposalWithdraw, "AA.AAA"),
+    (Verb::AttentionSeen, "..UUAA"),
     (Verb::Batch, "..UUAA"),
 ];
 
@@ -292,6 +294,8 @@ fn everything() -> Vec<(Input, Verb)> {
     );
     all.push((Input::Command(Command::Reward(reward)), Verb::RewardAdd));
     all.extend(proposal_commands().map(|(command, verb)| (Input::Command(Command::Proposal(command)), verb)));
+    let rows = vec![SeenRow { about: About::Goal(text("g")), version: None }];
+    all.push((Input::Command(Command::Attention(AttentionCommand::Seen { rows })), Verb::AttentionSeen));
     all.push((Input::Command(Command::Batch(vec![item])), Verb::Batch));
     all
 }

@@ -271,3 +271,21 @@ fn status_names_the_command_that_a_decision_asks_for_in_every_waiting_state() {
     }
     assert!(asked > 50, "{asked}");
 }
+
+#[test]
+fn the_next_moment_is_the_first_at_which_time_alone_changes_what_is_shown() {
+    let mut world = World::new();
+    let [owned, put_off, monitor] = ["owned", "put off", "monitor"].map(|title| world.todo(title, |_| {}));
+    assert_eq!(status(&mut world, None).changes_at, None, "nothing waits for a moment");
+    world.claim("a", &owned).unwrap();
+    let expires = world.row(&owned).ownership.unwrap().expires_at;
+    assert_eq!(status(&mut world, None).changes_at, Some(expires));
+    let wake = world.now().plus(Duration::from_mins(5));
+    todo_cmd(&mut world, TodoCommand::Defer { todo_id: put_off, wake: Wake::After(wake), own_id: None });
+    assert_eq!(status(&mut world, None).changes_at, Some(wake));
+    cancel(&mut world, monitor);
+    world.pass(Duration::from_mins(6));
+    assert_eq!(status(&mut world, None).changes_at, Some(expires), "what has come is waited for no more");
+    world.pass(Duration::from_mins(60));
+    assert_eq!(status(&mut world, None).changes_at, None);
+}

@@ -6,9 +6,9 @@
 use super::world::{agent, text, user};
 use crate::{
     kernel::{
-        AgentCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
+        AgentCommand, AttentionCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
         Found, GateCommand, GoalCommand, Input, Intent, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand,
-        RewardCommand, Step, TodoCommand, Told, TurnCommand, claim::Claim,
+        RewardCommand, SeenRow, Step, TodoCommand, Told, TurnCommand, claim::Claim,
     },
     model::*,
 };
@@ -170,6 +170,16 @@ fn reward() -> RewardCommand {
     }
 }
 
+fn seen() -> AttentionCommand {
+    let gate = About::Gate(GateId::from_bytes([5; 16]));
+    AttentionCommand::Seen {
+        rows: vec![
+            SeenRow { about: gate, version: Some(text("3")) },
+            SeenRow { about: About::Todo(todo(1)), version: None },
+        ],
+    }
+}
+
 fn effect() -> EffectCommand {
     EffectCommand::Intend(Box::new(Intent {
         todo_id: todo(1),
@@ -226,6 +236,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("gate", user(), Command::Gate(GateCommand::Open(Box::new(gate())))),
         ("evidence", agent("a"), Command::Evidence(evidence())),
         ("reward", user(), Command::Reward(reward())),
+        ("seen", user(), Command::Attention(seen())),
         ("effect", agent("a"), Command::Effect(effect())),
         ("readback", agent("a"), Command::Effect(readback())),
         ("proposal", agent("a"), Command::Proposal(proposal())),
@@ -328,6 +339,7 @@ const VECTORS: &[(&str, &str)] = &[
     ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
     ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),
     ("reward", "e506c01b25baba8abb07825c9e1716aca50388c56e16c5ec70ec833cea226fce"),
+    ("seen", "d25bf3ca89eb55569497cbc4b4c365f5904afcec9e95dae47247b3e8a5f81c85"),
     ("effect", "d2eab1c568b84178b443b2ba6f9e9ff18964cf09234abeb1f3aae3b7f51df163"),
     ("readback", "00bba695c0e0cca277fbad280ffd589e0bec6affdbf458ca4e4856cc5f6912cf"),
     ("proposal", "5ce2432abd68e2fad7fc4c2d8d7dbfa4f7de4f921e72d662a77c2970cceeb37d"),

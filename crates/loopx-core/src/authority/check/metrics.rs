@@ -5,7 +5,7 @@ use super::{
     world::{World, agent, text, user, validator},
 };
 use crate::{
-    kernel::{Command, GateCommand, NewTodo, turn::Found},
+    kernel::{AttentionCommand, Command, GateCommand, NewTodo, SeenRow, turn::Found},
     model::*,
     projection::{self, Count, Metric, Metrics},
 };
@@ -107,6 +107,37 @@ fn a_gate_is_seen_when_a_person_first_acts_on_it() {
     assert_eq!(share(&mut world, "blocked_to_seen"), of(2, 3));
     let seen = metric(&mut world, "blocked_to_seen");
     assert_eq!((seen.median_ms, seen.p95_ms), (Some(60_000), Some(300_000)));
+}
+
+#[test]
+fn a_gate_that_was_seen_before_it_was_acted_on_counts_from_when_it_was_seen() {
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    let [posted, acted, reasked] =
+        [GateKind::Decision, GateKind::Decision, GateKind::Approval].map(|kind| world.gate(kind, &todo));
+    let see = |world: &mut World, gate_id| {
+        let rows = vec![SeenRow { about: About::Gate(gate_id), version: None }];
+        world.user(Command::Attention(AttentionCommand::Seen { rows })).unwrap();
+    };
+    world.pass(Duration::from_mins(2));
+    see(&mut world, posted);
+    assert_eq!(share(&mut world, "blocked_to_seen"), of(1, 3), "seen, and still not answered");
+    world.pass(Duration::from_mins(8));
+    see(&mut world, posted);
+    for gate_id in [posted, acted] {
+        world.resolve(gate_id, Answer::Answer { text: text("this") }).unwrap();
+    }
+    assert_eq!(share(&mut world, "blocked_to_seen"), of(2, 3), "each once");
+    let times = metric(&mut world, "blocked_to_seen");
+    assert_eq!((times.median_ms, times.p95_ms), (Some(2 * 60_000), Some(10 * 60_000)));
+    // what is asked again has to be seen again
+    see(&mut world, reasked);
+    world.resolve(reasked, Answer::Deny { reason: None }).unwrap();
+    world.user(Command::Gate(GateCommand::Reopen { gate_id: reasked })).unwrap();
+    assert_eq!(share(&mut world, "blocked_to_seen"), of(3, 4));
+    world.pass(Duration::from_mins(1));
+    see(&mut world, reasked);
+    assert_eq!(share(&mut world, "blocked_to_seen"), of(4, 4));
 }
 
 #[test]

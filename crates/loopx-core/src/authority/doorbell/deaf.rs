@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::Profile;
+use super::{Beside, Profile};
 use crate::error::{Code, Error, Result};
 
 /// Never made.
@@ -20,7 +20,7 @@ impl Ear {
         match *self {}
     }
 
-    pub(super) fn sleep(&mut self, _wait: Duration) -> Result<()> {
+    pub(super) fn sleep(&mut self, _wait: Duration, _beside: &[Beside<'_>]) -> Result<bool> {
         match *self {}
     }
 }

@@ -5,17 +5,17 @@
 use std::{
     fs,
     mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::fs::MetadataExt as _,
+    },
     path::PathBuf,
     time::Duration,
 };
 
-use rustix::{
-    event::{PollFd, PollFlags},
-    fs::inotify::{self, CreateFlags, WatchFlags},
-};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
-use super::{FileId, Profile, bell_path, open_bell, sleep, unusable};
+use super::{Beside, FileId, Profile, bell_path, open_bell, sleep, unusable};
 use crate::error::Result;
 
 /// A watch of the bell that writers ring at this time.
@@ -52,13 +52,13 @@ impl Ear {
         same && FileId::of(&profile.place().profile_json()) == self.source
     }
 
-    /// Sleeps until a ring, and takes all rings that came so far.
-    pub(super) fn sleep(&mut self, wait: Duration) -> Result<()> {
-        sleep(&mut [PollFd::new(&self.inotify, PollFlags::IN)], wait)?;
+    /// Sleeps until a ring, and takes all rings that came so far; says whether another descriptor called.
+    pub(super) fn sleep(&mut self, wait: Duration, beside: &[Beside<'_>]) -> Result<bool> {
+        let called = sleep(Some(self.inotify.as_fd()), beside, wait)?;
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut rings = inotify::Reader::new(&self.inotify, &mut buffer);
         // It ends with "would block"; what the rings say does not matter, only that they came.
         while rings.next().is_ok() {}
-        Ok(())
+        Ok(called)
     }
 }

@@ -7,7 +7,7 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt as _,
+    os::{fd::BorrowedFd, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -155,7 +155,12 @@ pub enum Waited {
     Changed,
     /// The time was over, and the answer still no.
     TimedOut,
+    /// A descriptor beside the bell called.
+    Called,
 }
+
+/// A descriptor that ends a wait, and what it has to be ready for; what is broken calls in any case.
+pub type Beside<'f> = (BorrowedFd<'f>, event::PollFlags);
 
 /// Sleeps until the bell rings and a question is answered with yes.
 ///
@@ -174,7 +179,17 @@ impl Waiter {
 
     /// Waits until `changed` says yes, at most for `wait`. `changed` is asked at least once, and between two
     /// of its answers no ring is lost; compare `Reader::data_version` in it. Errors: those of `changed`.
-    pub fn wait(&mut self, wait: Duration, mut changed: impl FnMut() -> Result<bool>) -> Result<Waited> {
+    pub fn wait(&mut self, wait: Duration, changed: impl FnMut() -> Result<bool>) -> Result<Waited> {
+        self.wait_beside(wait, &[], changed)
+    }
+
+    /// As [`Waiter::wait`], and no longer than until a descriptor calls.
+    pub fn wait_beside(
+        &mut self,
+        wait: Duration,
+        beside: &[Beside<'_>],
+        mut changed: impl FnMut() -> Result<bool>,
+    ) -> Result<Waited> {
         let deadline = Deadline::after(wait);
         loop {
             // Listen first, then ask: a commit after the question rings a bell that is heard.
@@ -186,9 +201,12 @@ impl Waiter {
             if left.is_zero() {
                 return Ok(Waited::TimedOut);
             }
-            match &mut self.ear {
-                Some(ear) => ear.sleep(left.min(SAFETY_POLL))?,
-                None => sleep(&mut [], left.min(PLAIN_POLL))?,
+            let called = match &mut self.ear {
+                Some(ear) => ear.sleep(left.min(SAFETY_POLL), beside)?,
+                None => sleep(None, beside, left.min(PLAIN_POLL))?,
+            };
+            if called {
+                return Ok(Waited::Called);
             }
         }
     }
@@ -208,14 +226,23 @@ impl Waiter {
     }
 }
 
-/// Sleeps until a descriptor is ready or the time is over; a signal ends it early, which harms nobody.
-fn sleep(descriptors: &mut [event::PollFd<'_>], wait: Duration) -> Result<()> {
+/// Sleeps until an ear or another descriptor is ready or the time is over; a signal ends it early, which harms nobody.
+/// Says whether another descriptor is.
+fn sleep(ear: Option<BorrowedFd<'_>>, beside: &[Beside<'_>], wait: Duration) -> Result<bool> {
+    let ears = ear.into_iter().map(|ear| (ear, event::PollFlags::IN));
+    let mut descriptors: Vec<_> = beside
+        .iter()
+        .copied()
+        .chain(ears)
+        .map(|(fd, flags)| event::PollFd::from_borrowed_fd(fd, flags))
+        .collect();
     let timeout = Timespec {
         tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: wait.subsec_nanos().into(),
     };
-    match event::poll(descriptors, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+    match event::poll(&mut descriptors, Some(&timeout)) {
+        Ok(_) => Ok(descriptors.iter().take(beside.len()).any(|one| !one.revents().is_empty())),
+        Err(rustix::io::Errno::INTR) => Ok(false),
         Err(e) => Err(Error::from(Code::Internal).internal(e)),
     }
 }

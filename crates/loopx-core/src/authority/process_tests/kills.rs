@@ -48,6 +48,9 @@ fn role(point: Point) -> Option<&'static str> {
         | Point::UndoPathPlaced
         | Point::UndoPlaced
         | Point::UndoEnded
+        | Point::GcBodies
+        | Point::GcSpool
+        | Point::GcForgotten
         | Point::RepairArchived
         | Point::RecoverSwept => return None,
     })

@@ -42,6 +42,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Makes the file smaller where more than half of it is free and at most `max_bytes` are in use; says whether it did.
+    ///
+    /// Errors: `store_busy` where others work in it, `disk_full`, `store_*`.
+    pub(crate) fn shrink(&mut self, max_bytes: u64) -> Result<bool> {
+        let number = |name: &str| self.conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+        let sizes = || Ok((number("page_count")?, number("freelist_count")?, number("page_size")?));
+        let (pages, free, size) = sizes().map_err(|e| typed(&e, self.schema.name))?;
+        let used = pages.saturating_sub(free).saturating_mul(size);
+        if free <= pages / 2 || u64::try_from(used).is_ok_and(|used| used > max_bytes) {
+            return Ok(false);
+        }
+        self.conn.execute_batch("VACUUM").map_err(|e| typed(&e, self.schema.name))?;
+        self.shorten_wal().map(|()| true)
+    }
+
     /// Copies a long log back into the file and empties it.
     fn shorten_wal(&self) -> Result<()> {
         if !fs::metadata(wal_path(&self.path)).is_ok_and(|meta| meta.len() > WAL_MAX_BYTES) {

@@ -126,6 +126,15 @@ pub(in crate::cli) const KEYS: &[Key] = &[
         in_project: false,
     },
     Key {
+        name: "retention.bodies",
+        unit: Unit::Duration { min_ms: 0, max_ms: 3650 * 24 * HOUR_MS },
+        default: Some("30d"),
+        about: "How long `gc` leaves what a host and validators printed, after the end of their Turn.",
+        flag: Some("older-than"),
+        env: None,
+        in_project: false,
+    },
+    Key {
         name: "validator.timeout",
         unit: Unit::Duration { min_ms: 1000, max_ms: 24 * HOUR_MS },
         default: Some("10m"),

@@ -3,6 +3,7 @@
 //! Knows no rule and no SQL: what may be written the kernel decides, what is shown `projection` reads.
 
 mod agent;
+mod attention;
 mod audit;
 mod caller;
 mod check;
@@ -14,6 +15,7 @@ mod effect;
 mod evidence;
 mod evidence_file;
 mod gate;
+mod gc;
 mod given;
 mod goal;
 mod goal_terms;
@@ -55,6 +57,7 @@ mod turn_show;
 mod turn_trace;
 mod turn_undo;
 mod vault;
+mod watch;
 mod why;
 mod workbench;
 
@@ -76,6 +79,7 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("doctor", doctor::doctor),
     ("audit verify", audit::verify),
     ("backup", vault::backup),
+    ("gc", gc::gc),
     ("restore", restore::restore),
     ("migrate", vault::migrate),
     ("audit export", audit::export),
@@ -139,6 +143,8 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("proposal reject", proposal::reject),
     ("proposal defer", proposal::defer),
     ("proposal withdraw", proposal::withdraw),
+    ("attention list", attention::list),
+    ("attention seen", attention::seen),
     ("reward add", reward::add),
     ("reward list", reward::list),
     ("token issue", token::issue),

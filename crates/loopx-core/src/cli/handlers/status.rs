@@ -1,8 +1,14 @@
 //! Owns the handler of `status`: four answers a Goal, then what needs somebody.
 
-use super::{desk::Desk, names, reader::Reader, schema, show};
+use super::{
+    desk::Desk,
+    names,
+    reader::Reader,
+    schema, show,
+    watch::{Drivers, Glance, watch},
+};
 use crate::{
-    authority::View,
+    authority::{Changes, View},
     cli::{Args, Block, Context, Document, Rendered, render::clipped},
     error::Result,
     kernel::Terms,
@@ -30,10 +36,27 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
         Some(goal) => Which::One(goal),
         None => Which::All { first: folders.as_ref() },
     };
-    let status = seen(&mut desk, which, agent.as_ref())?;
     let reader = Reader::of(context, args, &desk);
-    let document = document(&status, context.program, &reader, context.look.columns);
-    Rendered::new(schema::STATUS, &status, document)
+    if args.switch("watch") {
+        let changes = Changes::of(&desk.profile);
+        let locks = desk.profile.place().locks();
+        return watch(context, changes, &locks, |context, drivers| {
+            let status = with_drivers(&mut desk, drivers, |view, terms, eyes| {
+                projection::status(view, terms, which, agent.as_ref(), eyes)
+            })?;
+            let shown = rendered(&status, context, &reader)?;
+            let now = status.now_ms;
+            let changes_at = status.goals.iter().filter_map(|goal| goal.changes_at).min();
+            Ok(Glance { of: Status { now_ms: Timestamp::from_ms(0), ..status }, shown, now, changes_at })
+        });
+    }
+    let status = seen(&mut desk, which, agent.as_ref())?;
+    rendered(&status, context, &reader)
+}
+
+fn rendered(status: &Status, context: &Context<'_, '_>, reader: &Reader) -> Result<Rendered> {
+    let document = document(status, context.program, reader, context.look.columns);
+    Rendered::new(schema::STATUS, status, document)
 }
 
 /// The status of one Goal, or of all, with what this machine sees of drivers.
@@ -44,13 +67,27 @@ pub(super) fn seen(desk: &mut Desk, which: Which<'_>, agent: Option<&AgentId>) -
 /// Looks at the ledger with what this machine sees of drivers.
 pub(super) fn with_eyes<T>(
     desk: &mut Desk,
+    look: impl FnMut(&mut dyn View, &Terms, &Eyes<'_>) -> Result<T>,
+) -> Result<T> {
+    with_drivers(desk, &Drivers::default(), look)
+}
+
+/// As [`with_eyes`], and notes which drivers were looked for, and what was seen of them.
+fn with_drivers<T>(
+    desk: &mut Desk,
+    drivers: &Drivers,
     mut look: impl FnMut(&mut dyn View, &Terms, &Eyes<'_>) -> Result<T>,
 ) -> Result<T> {
+    drivers.borrow_mut().clear();
     let machine_id = desk.profile.machine_id()?.parse()?;
     let place = desk.profile.place();
     let (locks, private) = (place.locks(), place.private_db());
     let tried = |turns: &[Turn]| turn::tried(&mut PrivateStore::at(&private), turns);
-    let driver = |turn_id| DriverLock::seen(&locks, turn_id);
+    let driver = |turn_id| {
+        let seen = DriverLock::seen(&locks, turn_id);
+        drivers.borrow_mut().insert(turn_id, seen);
+        seen
+    };
     let eyes = Eyes { machine_id: Some(&machine_id), driver: &driver, tried: &tried };
     desk.look(|view, terms| look(view, terms, &eyes))
 }

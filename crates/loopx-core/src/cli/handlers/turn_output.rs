@@ -51,7 +51,7 @@ fn of_one(document: Document, turn: &Turn, kept: &Kept, is_here: bool) -> Docume
     };
     let mut document = document.heading(title).with(facts.block());
     if kept.stdout.is_none() && kept.diagnostics.is_none() {
-        return document.line(silence);
+        return document.line(if kept.purged { PURGED } else { silence });
     }
     let streams = match kept.speaker {
         Speaker::Attempt(_) => [("stdout", &kept.stdout), ("stderr", &kept.diagnostics)],
@@ -65,6 +65,7 @@ fn of_one(document: Document, turn: &Turn, kept: &Kept, is_here: bool) -> Docume
     document
 }
 
+const PURGED: &str = "what was printed is kept no longer: `gc` has purged it, and left its digest";
 const ITS_IS_GONE: &str = "what it printed is not kept here: it is kept no longer, or it ran on another machine, or nobody heard it";
 const THEIRS_IS_GONE: &str = "what they printed is not kept here: they printed nothing, or it is kept no longer, or they ran on another machine";
 
@@ -120,6 +121,9 @@ fn object(kept: &Kept) -> Value {
         Speaker::Validators => fields.insert("validators".to_owned(), true.into()),
     };
     fields.insert("kept".to_owned(), (!kept.is_empty()).into());
+    if kept.purged {
+        fields.insert("purged".to_owned(), true.into());
+    }
     fields.extend(kept.ending.as_ref().map(|ending| ("ending".to_owned(), json!(ending))));
     fields.extend(kept.stdout.as_ref().map(|text| ("stdout".to_owned(), readable(text).into())));
     fields.extend(kept.diagnostics.as_ref().map(|text| ("diagnostics".to_owned(), readable(text).into())));

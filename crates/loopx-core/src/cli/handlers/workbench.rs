@@ -5,7 +5,10 @@
 use std::{
     cell::Cell,
     io::{ErrorKind, Read as _},
-    os::unix::net::UnixStream,
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::net::UnixStream,
+    },
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -99,6 +102,11 @@ impl Signals {
             signal_hook::low_level::pipe::register(signal, rings).map_err(|e| deaf(&e))?;
         }
         Ok(Self { heard, count: Cell::new(0) })
+    }
+
+    /// What is ready to be read once a signal has come.
+    pub(in crate::cli) fn calls(&self) -> BorrowedFd<'_> {
+        self.heard.as_fd()
     }
 
     /// How many signals came so far.

@@ -9,6 +9,7 @@ mod look;
 mod markdown;
 mod printable;
 mod roff;
+mod screen;
 mod table;
 mod text;
 
@@ -17,7 +18,7 @@ pub use self::{
     look::{Format, Look, Stdio},
 };
 pub(super) use self::{
-    markdown::markdown, printable::is_kept as is_printable, roff::roff, table::clipped, text::text,
+    markdown::markdown, printable::is_kept as is_printable, roff::roff, screen::Screen, table::clipped, text::text,
 };
 
 use std::{
@@ -42,6 +43,7 @@ pub struct Rendered {
     notes: Vec<String>,
     operation: Option<String>,
     exit: u8,
+    is_told: bool,
 }
 
 impl Rendered {
@@ -51,7 +53,22 @@ impl Rendered {
     /// Errors: `internal` when it is no object.
     pub fn new(schema: &'static str, body: &impl Serialize, document: Document) -> Result<Self> {
         let json = json::object(schema, body)?;
-        Ok(Self { json, document, notes: Vec::new(), operation: None, exit: 0 })
+        Ok(Self { json, document, notes: Vec::new(), operation: None, exit: 0, is_told: false })
+    }
+
+    /// An answer that was printed on the way, as it came: nothing is left to be said.
+    pub(super) fn told() -> Self {
+        let document = Document::new();
+        Self { json: String::new(), document, notes: Vec::new(), operation: None, exit: 0, is_told: true }
+    }
+
+    /// What it prints, each line ended.
+    pub(super) fn shown(&self, look: Look) -> String {
+        match look.format {
+            Format::Json => format!("{}\n", self.json),
+            Format::Markdown => markdown(&self.document),
+            Format::Text => text(&self.document, look),
+        }
     }
 
     /// Adds a line for stderr, where text is printed.
@@ -97,12 +114,11 @@ pub(super) struct Call<'a> {
 }
 
 /// Prints an answer and gives the exit code.
-pub(super) fn print(rendered: Rendered, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
-    let data = match look.format {
-        Format::Json => rendered.json + "\n",
-        Format::Markdown => markdown(&rendered.document),
-        Format::Text => text(&rendered.document, look),
-    };
+pub(super) fn print(rendered: &Rendered, call: Call<'_>, look: Look, stdio: &mut Stdio<'_>) -> u8 {
+    if rendered.is_told {
+        return rendered.exit;
+    }
+    let data = rendered.shown(look);
     if let Err(error) = written(stdio.out, &data) {
         return unwritable(&error, rendered.exit, rendered.operation.as_deref(), call, look, stdio);
     }

@@ -4,6 +4,7 @@
 //! how any of them is made, and nothing of what a command does.
 
 mod agent;
+mod attention;
 mod effect;
 mod evidence;
 mod flags;
@@ -38,6 +39,7 @@ pub const CORE: &[Command] = &[
     goal::GOAL,
     todo::TODO,
     gate::GATE,
+    attention::ATTENTION,
     agent::AGENT,
     evidence::EVIDENCE,
     reward::REWARD,
@@ -56,6 +58,7 @@ pub const CORE: &[Command] = &[
     vault::BACKUP,
     vault::RESTORE,
     vault::MIGRATE,
+    vault::GC,
     shell::CONFIG,
     shell::TOKEN,
     shell::COMPLETIONS,

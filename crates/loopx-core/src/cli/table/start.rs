@@ -51,10 +51,16 @@ pub(super) const STATUS: Command =
     Command::lone("status", Group::Start, Access::Reads, "Shows what every Goal is waiting on.")
         .long(&["Four questions first: what is each Goal waiting on, may an agent continue, what must happen \
                  first, what did the last run prove or block. Then what needs attention, ranked, each with the \
-                 command that moves it."])
-        .args(&[Arg::option("agent", "AGENT", Kind::Id, "Answer for this agent")])
+                 command that moves it.",
+            "With `--watch` a terminal is drawn over in place; elsewhere each change prints one more answer, with `--json` one \
+             object a line. It ends with 0 when it is interrupted, or nobody reads it any more."])
+        .args(&[
+            Arg::option("agent", "AGENT", Kind::Id, "Answer for this agent"),
+            Arg::switch("watch", "Stay, and show it again after each change; Ctrl-C ends it"),
+        ])
         .examples(&[
             example("status", "all Goals of the authority"),
+            example("status --watch", "the same, kept up to date on the terminal"),
             example("status --goal importer --json", "one Goal, for a program"),
         ]);
 

@@ -1,4 +1,4 @@
-//! Owns the rows about the databases as wholes: `backup`, `restore`, `migrate`.
+//! Owns the rows about the profile's stores as wholes: `backup`, `restore`, `migrate`, `gc`.
 
 use super::{
     flags::DRY_RUN,
@@ -78,3 +78,29 @@ pub(super) const MIGRATE: Command = Command::lone(
     Code::StoreBusy,
     Code::DiskFull,
 ]);
+
+pub(super) const GC: Command = Command::lone(
+    "gc",
+    Group::Trust,
+    Access::Writes,
+    "Removes what is kept no longer: bodies, spools, snapshots.",
+)
+.long(&[
+    "Bodies are what hosts and validators printed, how hosts are started, and the state of a work tree before a Turn. They go \
+     once their Turn has ended for `retention.bodies`; snapshots as `snapshot.age` and `snapshot.turns` say; what is left of \
+     an attempt, once its Turn has ended; and what no fact points at, once it is a day old.",
+    "Nothing goes of a Turn that has not ended, nor what the last Turn of an open Todo said. Facts, receipts and digests \
+     stay, so `audit verify` and `verify` say what they said before; what is purged is shown as purged. Backups, work trees \
+     and tokens are not touched.",
+])
+.args(&[
+    Arg::option("older-than", "DURATION", Kind::Duration, "Bodies of Turns that ended this long ago; `0s` for all that ended")
+        .setting("retention.bodies"),
+    DRY_RUN,
+])
+.examples(&[
+    example("gc --dry-run", "what would go, and how much that is"),
+    example("gc", "as the settings say"),
+    example("gc --older-than 7d", "for once, more of what was printed"),
+])
+.codes(&[Code::UserOnly, Code::Unauthenticated, Code::StoreBusy, Code::DiskFull]);

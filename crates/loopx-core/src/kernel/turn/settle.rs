@@ -155,12 +155,14 @@ pub(super) fn looked(turn: &Turn) -> Option<bool> {
     }
 }
 
-/// Settles a look at a monitor; one without change gives its slot back.
+/// Settles a look at a monitor, with the evidence it brings; one without change gives its slot back.
 fn look(draft: &mut Draft<'_>, turn: &Turn, changed: bool) -> Result<()> {
     let Some(todo_id) = turn.todo_id().cloned() else { return Err(Error::from(Code::Internal)) };
     let slot = if changed { Slot::Spent } else { Slot::Returned };
     let (turn_id, note) =
         (turn.turn_id, turn.candidate.as_ref().and_then(|candidate| candidate.summary.clone()));
+    // Nothing was validated, so nothing is accepted by it.
+    add_evidence(draft, turn, EvidenceVerdict::Unchecked)?;
     draft.emit(Event::Ended { turn_id, end: End::Settled, slot, note, repair: false })?;
     draft.emit(todo::Event::LookedAt { todo_id, changed })
 }

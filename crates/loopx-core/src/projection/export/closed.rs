@@ -72,6 +72,7 @@ impl Closed<Envelope> {
             | Event::Reward(_)
             | Event::Proposal(_)
             | Event::Replan(_)
+            | Event::Attention(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Count, Metric, NOT_RECORDED};
 use crate::{
     authority::Envelope,
-    kernel::{Event, GateEvent, TurnEvent},
-    model::{Actor, End, FailedBy, GateId, HostFailure, OperationId, Stopped, Timestamp, TurnId, Unresolved},
+    kernel::{AttentionEvent, Event, GateEvent, TurnEvent},
+    model::{About, Actor, End, FailedBy, GateId, HostFailure, OperationId, Stopped, Timestamp, TurnId, Unresolved},
 };
 
 /// How many times are kept, the first of a window; a gate is answered by a person, so there are few.
@@ -42,6 +42,11 @@ impl Tally {
         match &envelope.body {
             Event::Turn(event) => self.of_turn(event, &envelope.operation_id),
             Event::Gate(event) => self.of_gate(event, &envelope.actor, envelope.at),
+            Event::Attention(AttentionEvent::Seen { rows }) => {
+                for row in rows {
+                    self.of_seen(&row.about, envelope.at);
+                }
+            }
             Event::Goal(_)
             | Event::Agent(_)
             | Event::Quota(_)
@@ -126,17 +131,30 @@ impl Tally {
                 self.waiting.insert(*gate_id, at);
             }
             GateEvent::Resolved { gate_id, .. } | GateEvent::Withdrawn { gate_id } => {
-                let Some(since) = self.waiting.remove(gate_id) else { return };
-                if !actor.is_user() {
+                if actor.is_user() {
+                    self.gate_seen(*gate_id, at);
+                } else if self.waiting.remove(gate_id).is_some() {
                     // Nobody had to see it any more.
                     self.asked -= 1;
-                    return;
-                }
-                self.seen += 1;
-                if self.times_ms.len() < TIMES_MAX {
-                    self.times_ms.push(at.since(since).as_ms());
                 }
             }
+        }
+    }
+
+    /// What is seen of a Turn, a Todo or an effect stands for no question.
+    fn of_seen(&mut self, about: &About, at: Timestamp) {
+        match about {
+            About::Gate(gate_id) => self.gate_seen(*gate_id, at),
+            About::Goal(_) | About::Todo(_) | About::Turn(_) | About::Effect(_) => {}
+        }
+    }
+
+    /// A person saw a question, or acted on it and so had seen it; the first time counts, until it is asked again.
+    fn gate_seen(&mut self, gate_id: GateId, at: Timestamp) {
+        let Some(since) = self.waiting.remove(&gate_id) else { return };
+        self.seen += 1;
+        if self.times_ms.len() < TIMES_MAX {
+            self.times_ms.push(at.since(since).as_ms());
         }
     }
 
@@ -176,7 +194,7 @@ const GATES_PRESERVED: &str =
 const HANDOFF: &str =
     "handoffs that were accepted and settled by whoever accepted them, of all that were accepted";
 const STALE_FOUND: &str = "sessions that were ready or busy and were found stale or disconnected (sessions), and results that came after their ownership had run out and their scopes were taken (late_results)";
-const BLOCKED_TO_SEEN: &str = "gates that a person saw, of all that were opened or asked again; the time from then until it was seen, which is until its first answer where nothing else was recorded";
+const BLOCKED_TO_SEEN: &str = "gates that a person saw, of all that were opened or asked again; the time from then until it was seen, which is until the first action on it where no `attention seen` was recorded before";
 
 impl Metric {
     fn new(metric: &'static str, definition: &'static str, numerator: Count) -> Self {

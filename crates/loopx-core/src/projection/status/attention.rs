@@ -1,8 +1,8 @@
 //! Owns what needs somebody, most urgent first, each with the command that moves it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Attention, Eyes, seen::Seen, waiting::Wait};
+use super::{Attention, Eyes, Rank, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
@@ -13,8 +13,8 @@ use crate::{
     projection::{todo::{consumed_text, persons_text}, turn::left, words::plain},
 };
 
-/// The rows of one Goal: a jump of the clock, what is unresolved, what is held, what ran out, gates by age, what a
-/// person has to move, work that is due.
+/// The rows of one Goal: a jump of the clock, what is unresolved or lost, gates by age, what else a person has to move,
+/// work that is due.
 pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<Attention>> {
     if matches!(seen.goal.state, GoalState::Closed { .. }) {
         return Ok(Vec::new());
@@ -38,7 +38,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
         let id = &seen.goal.goal_id;
-        rows.push(row("goal", id, format!("{id} is stopped"), format!("goal resume {id}")));
+        rows.push(row(Rank::Gate, "goal", id, format!("{id} is stopped"), format!("goal resume {id}")));
     }
     rows.extend(seen.gates.iter().map(gate_row));
     rows.extend(no_agent(seen));
@@ -48,6 +48,15 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<
     // What two rules find is said once.
     let mut said = BTreeSet::new();
     rows.retain(|row| said.insert(row.command.clone()));
+    // A result that a question holds waits as long as the question; a Goal that is stopped waits before all of them.
+    let asked: BTreeMap<_, _> =
+        seen.gates.iter().map(|gate| (gate_ask(gate).command, gate.opened_at)).collect();
+    for row in rows.iter_mut().filter(|row| row.rank == Rank::Person) {
+        if let Some(opened_at) = asked.get(&row.command) {
+            (row.rank, row.since_ms) = (Rank::Gate, Some(*opened_at));
+        }
+    }
+    rows.sort_by_key(|row| (row.rank, row.since_ms.filter(|_| row.rank == Rank::Gate)));
     Ok(rows)
 }
 
@@ -59,11 +68,20 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
     if wait.may_continue {
         return rows.iter().find(|row| row.kind == "due");
     }
-    rows.first()
+    // Of several things that hold one result, what is asked first leads on; the others are only ranked.
+    let asked = |row: &&Attention| wait.asks.iter().any(|ask| ask.command == row.command);
+    let leads = |row: &&Attention| row.rank == Rank::Lost || asked(row) || row.kind == "turn_held";
+    rows.iter().find(leads).or_else(|| rows.first())
 }
 
-fn row(kind: &'static str, about: &dyn ToString, text: String, command: String) -> Attention {
-    Attention { kind, about: about.to_string(), text, command, since_ms: None }
+fn row(
+    rank: Rank,
+    kind: &'static str,
+    about: &dyn ToString,
+    text: String,
+    command: String,
+) -> Attention {
+    Attention { rank, kind, about: about.to_string(), text, command, since_ms: None }
 }
 
 /// While nobody has accepted a jump nothing expires, so nothing that waits for a time ever moves.
@@ -71,7 +89,7 @@ fn clock(seen: &Seen<'_>) -> Option<Attention> {
     let text = || "the clock jumped; nothing expires until a person accepts it".to_owned();
     seen.terms
         .clock_jump
-        .then(|| row("clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
+        .then(|| row(Rank::Lost, "clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
 }
 
 fn effect_row(effect: &Effect) -> Attention {
@@ -80,7 +98,7 @@ fn effect_row(effect: &Effect) -> Attention {
         EffectState::Intended => format!("it was meant, and never sent: {what}"),
         _ => format!("it is not known whether it happened: {what}"), // the others that are unresolved may have been
     };
-    let row = row(Code::EffectUnresolved.as_str(), id, text, effect_command(effect));
+    let row = row(Rank::Lost, Code::EffectUnresolved.as_str(), id, text, effect_command(effect));
     Attention { since_ms: Some(effect.at), ..row }
 }
 
@@ -90,14 +108,14 @@ fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
     }
     let text = left(&seen.facts, turn);
     let command = unresolved_ask(turn, seen.told.contains(&turn.turn_id)).command;
-    let row = row(Code::TurnUnresolved.as_str(), &turn.turn_id, text, command);
+    let row = row(Rank::Lost, Code::TurnUnresolved.as_str(), &turn.turn_id, text, command);
     Some(Attention { since_ms: Some(turn.admitted_at), ..row })
 }
 
 /// A Turn at work that nobody brings on.
 fn left_row(seen: &Seen<'_>, turn: &Turn) -> Attention {
     let kind = if matches!(turn.state, TurnState::Candidate) { "turn_unproved" } else { "driver_gone" };
-    let row = row(kind, &turn.turn_id, left(&seen.facts, turn), recover_command(turn.turn_id));
+    let row = row(Rank::Lost, kind, &turn.turn_id, left(&seen.facts, turn), recover_command(turn.turn_id));
     Attention { since_ms: Some(turn.admitted_at), ..row }
 }
 
@@ -109,7 +127,7 @@ fn held_rows(seen: &Seen<'_>, turn: &Turn, eyes: &Eyes<'_>) -> Result<Vec<Attent
     let todo = about(turn);
     let held = |text: String, command: String| Attention {
         since_ms: Some(turn.admitted_at),
-        ..row("turn_held", &turn.turn_id, text, command)
+        ..row(Rank::Person, "turn_held", &turn.turn_id, text, command)
     };
     let asks = held_asks(&seen.facts, turn, &eyes.sight(&seen.tried))?;
     let beside = waits_for(&seen.facts, turn, &turn::causes(&seen.facts, turn)?)?;
@@ -157,7 +175,7 @@ fn lapsed(seen: &Seen<'_>) -> Vec<Attention> {
             let command = format!("todo release {} --force --reason TEXT", owned.todo_id);
             Attention {
                 since_ms: Some(owned.owner.expires_at_ms),
-                ..row(Code::OwnershipExpired.as_str(), &owned.todo_id, text, command)
+                ..row(Rank::Lost, Code::OwnershipExpired.as_str(), &owned.todo_id, text, command)
             }
         })
         .collect()
@@ -172,7 +190,7 @@ fn gate_row(gate: &Gate) -> Attention {
         GateState::Denied { .. } => format!("denied, blocks {blocks}: {}", gate.question),
         _ => format!("asked, blocks {blocks}: {}", gate.question), // the other blocking ones wait for an answer
     };
-    Attention { since_ms: Some(gate.opened_at), ..row("gate", &gate.gate_id, text, gate_ask(gate).command) }
+    Attention { since_ms: Some(gate.opened_at), ..row(Rank::Gate, "gate", &gate.gate_id, text, gate_ask(gate).command) }
 }
 
 fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
@@ -180,28 +198,29 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
     let id = &seen.goal.goal_id;
     let text = || format!("no agent may work on {id} yet");
     (work > 0 && seen.agents.is_empty())
-        .then(|| row("agent", id, text(), format!("agent add AGENT --goal {id}")))
+        .then(|| row(Rank::Person, "agent", id, text(), format!("agent add AGENT --goal {id}")))
 }
 
 fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
     if let Some(cause) = consumed(&seen.facts, todo).filter(|_| waits_for_person(todo).is_none()) {
         let text = consumed_text(todo, cause);
         let command = consumed_ask(&seen.facts, cause, todo).command;
-        return Some(Attention { since_ms: Some(todo.made_at), ..row("todo", &todo.todo_id, text, command) });
+        return Some(Attention { since_ms: Some(todo.made_at), ..row(Rank::Person, "todo", &todo.todo_id, text, command) });
     }
     let why = waits_for_person(todo)?;
     if matches!(why, UserWhy::Ended | UserWhy::Excluded) {
         return None;
     }
     let ask = person_ask(&seen.facts, why, todo);
-    let row = row("todo", &todo.todo_id, persons_text(todo, why), ask.command);
+    let row = row(Rank::Person, "todo", &todo.todo_id, persons_text(todo, why), ask.command);
     Some(Attention { since_ms: Some(todo.made_at), ..row })
 }
 
 fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
     let word = wait.replan.as_ref().map_or_else(|| todo.to_string(), ToString::to_string);
-    Some(row("due", todo, wait.because.clone(), format!("todo claim {word} --as agent:{agent}")))
+    let command = format!("todo claim {word} --as agent:{agent}");
+    Some(row(Rank::Work, "due", todo, wait.because.clone(), command))
 }
 
 /// What was found to be a person's, once nothing can be taken.
@@ -229,5 +248,5 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
         Ask::EFFECT => ("effect", "an outside effect keeps the Goal from being achieved".to_owned()),
         why => ("todo", format!("{about}: {}", plain(why))),
     };
-    row(kind, about, text, ask.command.clone())
+    row(Rank::Person, kind, about, text, ask.command.clone())
 }

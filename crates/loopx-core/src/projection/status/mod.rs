@@ -5,6 +5,7 @@
 
 mod attention;
 mod can;
+mod list;
 mod seen;
 mod waiting;
 
@@ -25,7 +26,8 @@ use crate::{
     kernel::{Decided, Seen as Sighted, Sight, Terms},
     model::{AgentId, Cause, Goal, GoalId, GoalState, MachineId, Timestamp, TodoId, Turn, TurnId, TurnState},
 };
-use seen::Seen;
+pub use list::{AttentionRow, Saw, attention};
+use seen::{Reach, Seen};
 
 /// How many Goals that are not closed are shown whole.
 const GOALS: usize = 50;
@@ -111,9 +113,37 @@ pub struct Stuck {
     pub causes: Vec<Cause>,
 }
 
+/// How urgent something is. Source: the kernel's "Status, attention, metrics".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rank {
+    /// What happened is not known, or whoever was at it is gone.
+    Lost,
+    /// A question blocks, or the whole Goal is stopped; the oldest first.
+    Gate,
+    /// A person has to move it.
+    Person,
+    /// An agent can take it.
+    Work,
+}
+
+impl Rank {
+    /// The stable spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Gate => "gate",
+            Self::Person => "person",
+            Self::Work => "work",
+        }
+    }
+}
+
 /// Something that needs somebody, and the command that moves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attention {
+    /// How urgent it is.
+    pub rank: Rank,
     /// What it is: `turn_unresolved`, `driver_gone`, `turn_unproved`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
     pub kind: &'static str,
     /// The id it is about.
@@ -171,6 +201,9 @@ pub struct GoalStatus {
     /// What deserves a second look, though nothing refuses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The next moment at which time alone may change any of this, as far as was looked.
+    #[serde(skip)]
+    pub changes_at: Option<Timestamp>,
 }
 
 /// The status of all Goals, or of one.
@@ -297,7 +330,7 @@ fn of_goal(
     agent: Option<&AgentId>,
     eyes: &Eyes<'_>,
 ) -> Result<GoalStatus> {
-    let seen = Seen::look(view, terms, goal, eyes)?;
+    let seen = Seen::look(view, terms, goal, eyes, Reach::GLANCE)?;
     let decided = |agent: &AgentId| {
         let endpoint = agent.default_endpoint();
         decision(view, terms, &goal.goal_id, &Inquiry::new(agent, &endpoint), eyes)
@@ -325,6 +358,7 @@ fn of_goal(
         owners: seen.owners(),
         gates: seen.gates.iter().map(|gate| GateRow::of(gate, terms, &BTreeSet::new())).collect(),
         warnings: seen.warnings(),
+        changes_at: seen.next_moment(wait.until),
         stuck: seen.stuck,
         counts: seen.counts,
         attention,

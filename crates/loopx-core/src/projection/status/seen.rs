@@ -7,11 +7,11 @@ use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
     kernel::{
-        Facts, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn, waits_for_person,
+        Facts, GRACE, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn, waits_for_person,
     },
     model::{
-        Agent, Effect, Gate, Goal, GoalId, NounKind, Ownership, Stopped, Todo, Turn, TurnId, TurnKind,
-        TurnState, VerdictOutcome, Workspace, gathered,
+        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, Ownership, Stopped, Timestamp, Todo, TodoState, Turn,
+        TurnId, TurnKind, TurnState, VerdictOutcome, Wake, Workspace, gathered,
     },
     projection::{
         gate,
@@ -25,6 +25,22 @@ use crate::{
 const PAGE: usize = 16;
 /// How many Todos that wait for a person are looked at, of each sort.
 const FEW: usize = 4;
+/// How far a look goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    /// How many rows of each sort.
+    page: usize,
+    /// How many Todos that wait for a person, of each sort.
+    few: usize,
+}
+
+impl Reach {
+    /// As far as a screen shows.
+    pub(super) const GLANCE: Self = Self { page: PAGE, few: FEW };
+    /// As far as any list of a Goal goes.
+    pub(super) const WHOLE: Self = Self { page: Facts::PAGE, few: Facts::PAGE };
+}
+
 /// How many pages are looked through for gates that still block something.
 const STEPS: usize = 8;
 
@@ -57,6 +73,8 @@ pub(super) struct Seen<'a> {
     pub(super) open: Vec<Todo>,
     /// The effects that are not resolved and that nobody is at work on, oldest first.
     pub(super) effects: Vec<Effect>,
+    /// When what is put off, or looked at now and then, is due.
+    due: Vec<Timestamp>,
     /// The unresolved Turns of which a look from here may still tell something.
     pub(super) told: Vec<TurnId>,
     /// Those that were looked into in vain.
@@ -69,11 +87,13 @@ impl<'a> Seen<'a> {
         terms: &'a Terms,
         goal: &'a Goal,
         eyes: &Eyes<'_>,
+        reach: Reach,
     ) -> Result<Self> {
+        let Reach { page, few } = reach;
         let id = &goal.goal_id;
         let counts = view.counts(id)?;
         let turns = |live| TurnFilter { goal: id, todo: None, agent: None, live };
-        let live = view.turns(&turns(true), None, PAGE)?;
+        let live = view.turns(&turns(true), None, page)?;
         let last = view.turns(&turns(false), None, FEW)?.into_iter().find(has_something_to_say);
         let mut some = |bucket: &'static str, limit: usize| {
             if counts.get(bucket).is_none_or(|count| *count == 0) {
@@ -81,13 +101,14 @@ impl<'a> Seen<'a> {
             }
             view.todos(&TodoFilter { goal: id, live: true, bucket: Some(bucket) }, 0, limit)
         };
-        let mut persons = some("action", FEW)?;
-        persons.extend(some("blocker", FEW)?);
-        persons.extend(some("blocked", FEW)?);
-        let deferred = some("deferred", PAGE)?;
-        let mut open = some("open", PAGE)?;
-        open.extend(some("monitor", FEW)?);
-        let facts = load(view, terms, id, &live, deferred.iter().chain(&open))?;
+        let mut persons = some("action", few)?;
+        persons.extend(some("blocker", few)?);
+        persons.extend(some("blocked", few)?);
+        let deferred = some("deferred", page)?;
+        let mut open = some("open", page)?;
+        open.extend(some("monitor", few)?);
+        let due = deferred.iter().chain(&open).filter_map(due_at).collect();
+        let facts = load(view, terms, id, &live, deferred.iter().chain(&open), few)?;
         let effects = idle_effects(&facts, id)?;
         // What was put off may be a person's too: his own work, or what can no longer come true.
         persons.extend(
@@ -121,7 +142,7 @@ impl<'a> Seen<'a> {
                 live.iter().filter_map(|turn| facts.rows().todos.get(turn.todo_id()?)),
             )?,
             facts,
-            gates: blocking(view, terms, goal)?,
+            gates: blocking(view, terms, goal, page)?,
             counts,
             gone: live
                 .iter()
@@ -138,7 +159,19 @@ impl<'a> Seen<'a> {
             last,
             persons,
             open,
+            due,
         })
+    }
+
+    /// The next moment at which time alone may change what was seen; `until` is what else is waited for.
+    pub(super) fn next_moment(&self, until: Option<Timestamp>) -> Option<Timestamp> {
+        let owned = self.facts.rows().todos.values().filter_map(|todo| todo.ownership.as_ref());
+        let owned = owned.filter(|own| !own.frozen).map(|own| own.expires_at);
+        let open = self.live.iter().filter_map(|turn| turn.attempts.last()?.deadline_at);
+        // A Turn that is driven elsewhere is waited for a little longer.
+        let open = open.flat_map(|at| [at, at.plus(GRACE)]);
+        let moments = owned.chain(open).chain(self.due.iter().copied()).chain(until);
+        moments.filter(|at| *at > self.terms.now).min()
     }
 
     /// How many Todos are counted under a bucket.
@@ -222,6 +255,16 @@ impl<'a> Seen<'a> {
     }
 }
 
+/// When a Todo that waits for its time is due.
+fn due_at(todo: &Todo) -> Option<Timestamp> {
+    let reserved = todo.reserved.as_ref().map(|reserved| reserved.until);
+    let wake = match &todo.state {
+        TodoState::Deferred { wake: Wake::After(at) } => Some(*at),
+        _ => todo.monitor.as_ref().and_then(Monitor::due_at), // wildcard: nothing else waits for a moment
+    };
+    wake.into_iter().chain(reserved).min()
+}
+
 /// A Todo whose owner works in a work tree and does not say what it writes there.
 fn silent(todo: &Todo) -> Option<(&Todo, &Ownership)> {
     let own = todo.ownership.as_ref()?;
@@ -241,22 +284,22 @@ fn beside<'t>(view: &mut dyn View, goal: &Goal, owned: impl Iterator<Item = &'t 
 }
 
 /// The first gates that block something which has not ended.
-fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal) -> Result<Vec<Gate>> {
+fn blocking(view: &mut dyn View, terms: &Terms, goal: &Goal, wanted: usize) -> Result<Vec<Gate>> {
     let filter = GateFilter { goal: &goal.goal_id, blocking: true };
     let mut found: Vec<Gate> = Vec::new();
     let mut after: Option<String> = None;
     // Bounded, however many idle ones there are.
     for _ in 0..STEPS {
-        let page = view.gates(&filter, after.as_deref(), PAGE)?;
+        let page = view.gates(&filter, after.as_deref(), wanted)?;
         let idle = gate::idle(view, terms, &page)?;
-        let is_last = page.len() < PAGE;
+        let is_last = page.len() < wanted;
         after = page.last().map(|gate| gate.gate_id.to_string());
         found.extend(page.into_iter().filter(|gate| !idle.contains(&gate.gate_id)));
-        if is_last || found.len() >= PAGE {
+        if is_last || found.len() >= wanted {
             break;
         }
     }
-    found.truncate(PAGE);
+    found.truncate(wanted);
     Ok(found)
 }
 
@@ -271,6 +314,7 @@ fn load<'t>(
     goal: &GoalId,
     live: &[Turn],
     open: impl Iterator<Item = &'t Todo>,
+    few: usize,
 ) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
     let mut reads: BTreeSet<_> =
@@ -278,7 +322,7 @@ fn load<'t>(
     reads.extend(live.iter().filter(|turn| is_stuck(turn)).flat_map(|turn| held_reads(turn, &facts)));
     let candidates = live.iter().filter(|turn| matches!(turn.state, TurnState::Candidate));
     reads.extend(candidates.filter_map(|turn| turn.acceptance_gate).map(Read::Gate));
-    let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(FEW);
+    let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(few);
     reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));
     reads.insert(Read::OpenNouns(goal.clone(), NounKind::Effect));
     view.load(&reads, &mut facts)?;

@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
 
@@ -216,6 +216,42 @@ pub(in crate::turn) fn clear(machine: &Machine, turn_id: TurnId, attempt: u8) {
     }
     // What stays behind is clutter, which the next proof of all Turns removes.
     let _ = fs::remove_dir_all(folder(&machine.spool, turn_id, attempt));
+}
+
+/// One folder that lies in the spool.
+#[derive(Debug)]
+pub(in crate::turn) struct Remnant {
+    /// Of which Turn.
+    pub(in crate::turn) turn_id: TurnId,
+    /// Of which attempt.
+    pub(in crate::turn) attempt: u8,
+    /// How much lies there.
+    pub(in crate::turn) bytes: u64,
+    /// When something was last put there, in milliseconds since the Unix epoch; none where that cannot be told.
+    pub(in crate::turn) newest_ms: Option<i64>,
+}
+
+/// What lies in the spool, whatever became of its Turns.
+pub(in crate::turn) fn remnants(machine: &Machine) -> Vec<Remnant> {
+    let folders = fs::read_dir(&machine.spool).into_iter().flatten().flatten();
+    let found = folders.filter_map(|folder| {
+        let name = folder.file_name();
+        let (turn_id, attempt) = name.to_str()?.rsplit_once('.')?;
+        let (turn_id, attempt) = (turn_id.parse().ok()?, attempt.parse().ok()?);
+        let newest_ms = folder.metadata().ok().map(|meta| {
+            let at = meta.mtime().saturating_mul(1000);
+            at.saturating_add(meta.mtime_nsec() / 1_000_000)
+        });
+        let files = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+        let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+        Some(Remnant { turn_id, attempt, bytes, newest_ms })
+    });
+    found.collect()
+}
+
+/// Whether something of an attempt is there.
+pub(in crate::turn) fn is_there(machine: &Machine, turn_id: TurnId, attempt: u8) -> bool {
+    folder(&machine.spool, turn_id, attempt).symlink_metadata().is_ok()
 }
 
 /// The Turns of which something is left.

@@ -58,20 +58,8 @@ pub(super) fn prune(shelf: &Shelf, heads: Vec<Head>, keep: Keep, now_ms: i64) {
     if !is_due && loose.is_empty() && packs.is_empty() {
         return;
     }
-    let (mut named, mut kept_packs) = (BTreeSet::new(), BTreeSet::new());
-    for record in kept.iter().filter_map(|head| shelf.record(head.turn_id)) {
-        named.extend(record.contents());
-        kept_packs.extend(record.pack);
-    }
-    // Every picture that still counts: the last one, those before Turns that go on, and those before an undo.
-    let entries = fs::read_dir(shelf.store.turns()).into_iter().flatten().flatten();
-    let is_picture = |path: &Path| path.extension().is_none_or(|name| name == "before");
-    for path in entries.map(|entry| entry.path()).filter(|path| is_picture(path)) {
-        // One that cannot be read may name anything.
-        let Some(picture) = Kept::open(&path) else { return };
-        let counts = |oid: &&str| is_due || loose.contains(*oid);
-        named.extend(picture.names().filter(counts).filter_map(|oid| Oid::parse(oid.as_bytes())));
-    }
+    let counts = |oid: &str| is_due || loose.contains(oid);
+    let Some((named, kept_packs)) = named(shelf, &kept, &gone, counts) else { return };
     if is_due {
         if shelf.store.forget_all_but(&named, &kept_packs, FORGOTTEN_MAX) {
             // Without it, it is looked for the next time.
@@ -82,8 +70,37 @@ pub(super) fn prune(shelf: &Shelf, heads: Vec<Head>, keep: Keep, now_ms: i64) {
     shelf.store.forget(loose.difference(&named).take(FORGOTTEN_MAX), packs.difference(&kept_packs));
 }
 
+/// The contents and packs that something kept names, as far as they count; none where that cannot be told. What is going
+/// names nothing.
+pub(super) fn named(
+    shelf: &Shelf,
+    kept: &[Head],
+    gone: &[Head],
+    counts: impl Fn(&str) -> bool,
+) -> Option<(BTreeSet<Oid>, BTreeSet<String>)> {
+    let (mut named, mut packs) = (BTreeSet::new(), BTreeSet::new());
+    for record in kept.iter().filter_map(|head| shelf.record(head.turn_id)) {
+        named.extend(record.contents());
+        packs.extend(record.pack);
+    }
+    // Every picture that still counts: the last one, those before Turns that go on, and those before an undo.
+    let entries = fs::read_dir(shelf.store.turns()).into_iter().flatten().flatten();
+    let is_picture = |path: &Path| path.extension().is_none_or(|name| name == "before");
+    let goes = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        gone.iter().any(|head| name.starts_with(&head.turn_id.to_string()))
+    };
+    for path in entries.map(|entry| entry.path()).filter(|path| is_picture(path) && !goes(path)) {
+        // One that cannot be read may name anything.
+        let picture = Kept::open(&path)?;
+        let oids = picture.names().filter(|oid| counts(oid));
+        named.extend(oids.filter_map(|oid| Oid::parse(oid.as_bytes())));
+    }
+    Some((named, packs))
+}
+
 /// What is kept, and what goes.
-fn parted(mut heads: Vec<Head>, keep: Keep, now_ms: i64) -> (Vec<Head>, Vec<Head>) {
+pub(super) fn parted(mut heads: Vec<Head>, keep: Keep, now_ms: i64) -> (Vec<Head>, Vec<Head>) {
     heads.sort_by_key(|head| std::cmp::Reverse(head.before.at_ms));
     let age_ms = i64::try_from(keep.age_ms).unwrap_or(i64::MAX);
     let mut ended = 0;

@@ -3,6 +3,7 @@
 //! It must not know a host, a rule or the command line. Invariant: nothing is written below the user's `.git`, no hook,
 //! filter or monitor of the tree is run, and a snapshot that cannot be taken delays or fails no Turn.
 
+mod collect;
 mod diff;
 mod keep;
 mod listing;
@@ -17,6 +18,7 @@ mod take;
 mod undo;
 mod walk;
 
+pub(super) use collect::collect;
 pub use diff::{Text, text};
 pub use keep::Keep;
 pub use listing::{Committable, committable};

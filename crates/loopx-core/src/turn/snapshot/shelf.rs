@@ -96,10 +96,29 @@ impl Shelf {
 
     /// Forgets a Turn.
     pub(super) fn forget(&self, turn_id: TurnId) {
-        for ending in ["json", "before", UNDO_BEFORE] {
+        for path in self.files(turn_id) {
             // What stays is forgotten the next time.
-            let _ = fs::remove_file(self.path(turn_id, ending));
+            let _ = fs::remove_file(path);
         }
+    }
+
+    /// All that is remembered of a Turn beside contents.
+    pub(super) fn files(&self, turn_id: TurnId) -> [PathBuf; 3] {
+        ["json", "before", UNDO_BEFORE].map(|ending| self.path(turn_id, ending))
+    }
+
+    /// The shelves that lie in a folder of snapshots, whatever became of their work trees. Only what is kept there can be
+    /// looked at: where the tree lies is not known.
+    pub(super) fn all(machine: &Machine) -> Vec<Self> {
+        let entries = fs::read_dir(machine.snapshots()).into_iter().flatten().flatten();
+        let dirs = entries.map(|entry| entry.path());
+        let stores = dirs.filter(|dir| dir.extension().is_some_and(|name| name == "git") && dir.is_dir());
+        stores.map(|dir| Self { store: Store::at(dir, &machine.env), root: PathBuf::new() }).collect()
+    }
+
+    /// Where it says which Turns wait for their last snapshot.
+    pub(super) fn pending(machine: &Machine) -> PathBuf {
+        machine.snapshots().join(PENDING)
     }
 
     /// Records the present before an undo. What was recorded before one that was cut off stays: it is what was there

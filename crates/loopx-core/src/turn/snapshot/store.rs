@@ -296,25 +296,37 @@ impl Store {
         packs: &BTreeSet<String>,
         mut left: usize,
     ) -> bool {
-        for entry in self.packs().filter(|entry| pack_of(entry).is_none_or(|pack| !packs.contains(pack))) {
+        for pack in self.unnamed_packs(packs) {
             // What stays is found the next time.
-            let _ = fs::remove_file(self.dir.join("objects/pack").join(&entry));
+            let _ = fs::remove_file(pack);
         }
-        let objects = self.dir.join("objects");
-        for head in names(&objects).filter(|name| name.len() == 2) {
-            for rest in names(&objects.join(&head)) {
-                let oid = Oid::parse(format!("{head}{rest}").as_bytes());
-                if oid.is_some_and(|oid| keeps.contains(&oid)) {
-                    continue;
-                }
-                if left == 0 {
-                    return false;
-                }
-                left -= 1;
-                let _ = fs::remove_file(objects.join(&head).join(&rest));
+        for content in self.unnamed(keeps) {
+            if left == 0 {
+                return false;
             }
+            left -= 1;
+            let _ = fs::remove_file(content);
         }
         true
+    }
+
+    /// The files of all packs but these.
+    pub(super) fn unnamed_packs<'a>(&'a self, packs: &'a BTreeSet<String>) -> impl Iterator<Item = PathBuf> + 'a {
+        let others = self.packs().filter(|entry| pack_of(entry).is_none_or(|pack| !packs.contains(pack)));
+        others.map(|entry| self.dir.join("objects/pack").join(entry))
+    }
+
+    /// The files of all contents but these.
+    pub(super) fn unnamed<'a>(&'a self, keeps: &'a BTreeSet<Oid>) -> impl Iterator<Item = PathBuf> + 'a {
+        let objects = self.dir.join("objects");
+        let heads = names(&objects).filter(|name| name.len() == 2);
+        heads.flat_map(move |head| {
+            let folder = objects.join(&head);
+            names(&folder).filter_map(move |rest| {
+                let oid = Oid::parse(format!("{head}{rest}").as_bytes());
+                (!oid.is_some_and(|oid| keeps.contains(&oid))).then(|| folder.join(rest))
+            })
+        })
     }
 
     fn packs(&self) -> impl Iterator<Item = String> + use<> {

@@ -11,6 +11,7 @@ mod boundary;
 mod elsewhere;
 mod folders;
 mod gates;
+mod gc;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod guardians;
 mod held;
@@ -46,4 +47,5 @@ mod undo_words;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod undos;
 mod verbs;
+mod watches;
 mod words;

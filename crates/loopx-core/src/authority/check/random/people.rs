@@ -5,8 +5,8 @@
 use super::{super::world::text, Player, pick};
 use crate::{
     kernel::{
-        AgentCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand, NewGate, QuotaCommand,
-        RewardCommand, TodoCommand,
+        AgentCommand, AttentionCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand, NewGate, QuotaCommand,
+        RewardCommand, SeenRow, TodoCommand,
     },
     model::*,
 };
@@ -136,6 +136,16 @@ impl Player {
                 Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id, ceiling })
             }
             8 if y.is_multiple_of(2) => return self.meter(x, y),
+            9 if y.is_multiple_of(3) => {
+                let about = [
+                    self.todo(y).map(About::Todo),
+                    self.turn(y).map(|turn| About::Turn(turn.turn_id)),
+                    self.gate(y).map(About::Gate),
+                    Some(About::Goal(self.world.goal.clone())),
+                ];
+                let rows = about.into_iter().flatten().map(|about| SeenRow { about, version: None }).collect();
+                Command::Attention(AttentionCommand::Seen { rows })
+            }
             8 | 9 => Command::Reward(RewardCommand::Add {
                 todo_id: self.todo(y),
                 turn_id: self.turn(y).map(|turn| turn.turn_id).filter(|_| y.is_multiple_of(3)),
