@@ -120,6 +120,10 @@ verbs! {
     ProposalReject "proposal reject": Proven;
     ProposalDefer "proposal defer": Proven;
     ProposalWithdraw "proposal withdraw": Never agent;
+    PeerReturn "peer return": Never agent;
+    PeerAdopt "peer adopt": Stated agent;
+    PeerReject "peer reject": Stated agent;
+    HandoffAccept "handoff accept": Never agent;
     Batch "batch": Stated;
 }
 

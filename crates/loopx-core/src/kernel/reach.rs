@@ -53,7 +53,12 @@ impl Command {
             },
             Self::Proposal(command) => command.may_free(),
             // A Goal that is closed ends all that is held with it.
-            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) => false,
+            Self::Goal(_)
+            | Self::Quota(_)
+            | Self::Evidence(_)
+            | Self::Reward(_)
+            | Self::Peer(_)
+            | Self::Handoff(_) => false,
         }
     }
 
@@ -93,6 +98,8 @@ impl Command {
             | Self::Evidence(_)
             | Self::Effect(_)
             | Self::Reward(_)
+            | Self::Peer(_)
+            | Self::Handoff(_)
             | Self::Quota(_)
             | Self::Batch(_) => None,
         }

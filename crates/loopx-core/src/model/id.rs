@@ -221,6 +221,10 @@ minted_id! {
     ProposalId "prp_" "proposal id";
     /// One judgement of a run or a way of working.
     RewardId "rwd_" "reward id";
+    /// One result that a peer gave to its coordinator.
+    ReturnId "ret_" "return id";
+    /// One accepted handoff.
+    HandoffId "hnd_" "handoff id";
     /// One entry of a session's queue.
     EntryId "ent_" "entry id";
     /// One token that proves an actor.

@@ -4,7 +4,10 @@
 
 use serde::Serialize;
 
-use super::{Effect, EffectId, GoalId, Proposal, ProposalId, Reward, RewardId, TodoId};
+use super::{
+    Effect, EffectId, GoalId, Handoff, HandoffId, PeerReturn, Proposal, ProposalId, ReturnId, Reward,
+    RewardId, TodoId,
+};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -128,4 +131,8 @@ nouns! {
     Reward RewardId "reward" { reward_id, open: |_| false, name: |_| None };
     /// A command that waits for a person's word.
     Proposal ProposalId "proposal" { proposal_id, open: Proposal::is_open, name: |_| None };
+    /// A result that a peer gave to its coordinator.
+    PeerReturn ReturnId "peer" { return_id, open: PeerReturn::is_open, name: |_| None };
+    /// A handoff that was accepted.
+    Handoff HandoffId "handoff" { handoff_id, open: |_| false, name: |_| None };
 }

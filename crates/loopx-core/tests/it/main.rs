@@ -18,6 +18,7 @@ mod newcomer;
 mod next;
 mod offers;
 mod orphans;
+mod peers;
 mod place;
 mod printed;
 mod proposals;

@@ -17,6 +17,7 @@ mod gate;
 mod given;
 mod goal;
 mod goal_terms;
+mod handoff;
 mod heartbeat;
 mod init;
 mod log;
@@ -28,6 +29,7 @@ mod next_answer;
 mod nouns;
 mod offer;
 mod owner;
+mod peer;
 mod progress;
 mod quota;
 mod quota_show;
@@ -141,6 +143,13 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("proposal withdraw", proposal::withdraw),
     ("reward add", reward::add),
     ("reward list", reward::list),
+    ("peer list", peer::list),
+    ("peer show", peer::show),
+    ("peer return", peer::give),
+    ("peer adopt", peer::adopt),
+    ("peer reject", peer::reject),
+    ("handoff show", handoff::show),
+    ("handoff accept", handoff::accept),
     ("token issue", token::issue),
     ("token list", token::list),
     ("token revoke", token::revoke),

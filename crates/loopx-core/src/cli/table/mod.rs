@@ -11,6 +11,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod peer;
 mod quota;
 mod proposal;
 mod reward;
@@ -42,6 +43,8 @@ pub const CORE: &[Command] = &[
     evidence::EVIDENCE,
     reward::REWARD,
     proposal::PROPOSAL,
+    peer::PEER,
+    peer::HANDOFF,
     turn::TURN,
     loops::LOOP,
     start::HEARTBEAT,

@@ -72,6 +72,8 @@ impl Closed<Envelope> {
             | Event::Reward(_)
             | Event::Proposal(_)
             | Event::Replan(_)
+            | Event::Peer(_)
+            | Event::Handoff(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )
