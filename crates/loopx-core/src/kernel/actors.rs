@@ -121,6 +121,10 @@ verbs! {
     ProposalDefer "proposal defer": Proven;
     ProposalWithdraw "proposal withdraw": Never agent;
     AttentionSeen "attention seen": Stated;
+    PeerReturn "peer return": Never agent;
+    PeerAdopt "peer adopt": Stated agent;
+    PeerReject "peer reject": Stated agent;
+    HandoffAccept "handoff accept": Never agent;
     Batch "batch": Stated;
 }
 

@@ -514,6 +514,13 @@ impl Facts {
         Ok(here.filter_map(|own| self.rows.turns.get(&own.turn_id)).collect())
     }
 
+    /// The last Turn on a Todo whose result is proven.
+    pub fn proven(&self, todo: &TodoId) -> Result<Option<&Turn>> {
+        self.asked(&Read::Proven(todo.clone()))?;
+        let proven = self.rows.turns.values().filter(|turn| turn.todo_id() == Some(todo) && turn.is_proven());
+        Ok(proven.max_by_key(|turn| turn.turn_no))
+    }
+
     /// The gates that block a Todo by name.
     pub fn todo_gates(&self, todo: &TodoId) -> Result<Vec<&Gate>> {
         self.asked(&Read::TodoGates(todo.clone()))?;

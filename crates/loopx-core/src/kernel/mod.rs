@@ -17,8 +17,10 @@ mod evidence;
 mod facts;
 mod gate;
 mod goal;
+mod handoff;
 mod index;
 mod next;
+mod peer;
 mod proposal;
 mod quota;
 mod reach;
@@ -55,12 +57,17 @@ pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Facts, IdList, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command, deny_command};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
+pub use handoff::{
+    Command as HandoffCommand, Event as HandoffEvent, Next as NextAction, NextStep, OpenEffect, OpenGate, Packet, Standing, packet,
+    packet_reads,
+};
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
 pub use next::{
     Action, Asker, Decided, Looked, Obligation, Seen, across, best, decide_first, decide_next, next_reads,
 };
+pub use peer::{Command as PeerCommand, Event as PeerEvent, Given};
 pub use proposal::{Command as ProposalCommand, Event as ProposalEvent};
 pub(crate) use quota::check_limit;
 pub use quota::{
@@ -72,7 +79,7 @@ pub use reason::{
 };
 pub use replan::{Covered, Event as ReplanEvent};
 pub use reward::{Command as RewardCommand, Event as RewardEvent};
-pub use todo::{Change, Command as TodoCommand, Event as TodoEvent, NewTodo};
+pub use todo::{Change, Command as TodoCommand, Coordinator, Event as TodoEvent, NewTodo};
 pub use turn::{
     Command as TurnCommand, Event as TurnEvent, Found, GRACE, Step, around as turn_around,
     causes as turn_causes, is_approved, is_provable, waits_for,
@@ -81,7 +88,7 @@ pub use turn::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, Operation, OwnId, ProposalId,
+        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, HandoffId, Operation, OwnId, ProposalId, ReturnId,
         RewardId, Timestamp, TodoId, TurnId,
     },
 };
@@ -128,6 +135,10 @@ pub enum Command {
     Proposal(proposal::Command),
     /// Of what a person saw.
     Attention(attention::Command),
+    /// Of a result that a peer gives to its coordinator.
+    Peer(peer::Command),
+    /// Of work that is handed over.
+    Handoff(handoff::Command),
     /// Many of one Goal, all or nothing.
     Batch(Vec<batch::Item>),
 }
@@ -148,6 +159,8 @@ impl Command {
             Self::Reward(command) => command.reads(goal, wanted),
             Self::Proposal(command) => command.reads(goal, actor, wanted),
             Self::Attention(command) => command.reads(wanted),
+            Self::Peer(command) => command.reads(goal, actor, wanted),
+            Self::Handoff(command) => command.reads(goal, actor, wanted),
             Self::Batch(items) => batch::reads(items, goal, wanted),
         }
     }
@@ -167,6 +180,8 @@ impl Command {
             Self::Reward(command) => command.decide(draft),
             Self::Proposal(command) => command.decide(draft),
             Self::Attention(command) => command.decide(draft),
+            Self::Peer(command) => command.decide(draft),
+            Self::Handoff(command) => command.decide(draft),
             Self::Batch(items) => batch::decide(items, draft),
         }
     }
@@ -200,6 +215,8 @@ impl Input {
                 Command::Reward(reward::Command::Add { .. }) => Verb::RewardAdd,
                 Command::Proposal(command) => command.verb(),
                 Command::Attention(attention::Command::Seen { .. }) => Verb::AttentionSeen,
+                Command::Peer(command) => command.verb(),
+                Command::Handoff(handoff::Command::Accept { .. }) => Verb::HandoffAccept,
                 Command::Batch(_) => Verb::Batch,
             },
         }
@@ -253,7 +270,7 @@ events! {
     Goal goal since 1;
     Agent agent since 1;
     Quota quota since within;
-    Todo todo since 1;
+    Todo todo since within;
     Claim claim since within;
     Turn turn since 1;
     Gate gate since 1;
@@ -263,6 +280,8 @@ events! {
     Proposal proposal since 2;
     Replan replan since 2;
     Attention attention since 2;
+    Peer peer since 2;
+    Handoff handoff since 2;
 }
 
 /// Gives each event of a domain its stable name, `<domain>.<past tense>`.
@@ -340,6 +359,15 @@ pub struct Outcome {
     /// The proposal it made or answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal_id: Option<ProposalId>,
+    /// The return it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_id: Option<ReturnId>,
+    /// What became of that return.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_state: Option<String>,
+    /// The handoff it recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_id: Option<HandoffId>,
 }
 
 /// What an accepted command comes to: its outcome, and the code of a negative end.

@@ -273,7 +273,9 @@ pub(super) fn check_proposable(command: &super::Command) -> Result<()> {
         | super::Command::Attention(_)
         | super::Command::Effect(_)
         | super::Command::Reward(_)
-        | super::Command::Proposal(_) => false,
+        | super::Command::Proposal(_)
+        | super::Command::Peer(_)
+        | super::Command::Handoff(_) => false,
     };
     if may {
         return Ok(());

@@ -53,7 +53,13 @@ impl Command {
             },
             Self::Proposal(command) => command.may_free(),
             // A Goal that is closed ends all that is held with it.
-            Self::Goal(_) | Self::Quota(_) | Self::Evidence(_) | Self::Reward(_) | Self::Attention(_) => false,
+            Self::Goal(_)
+            | Self::Quota(_)
+            | Self::Evidence(_)
+            | Self::Reward(_)
+            | Self::Attention(_)
+            | Self::Peer(_)
+            | Self::Handoff(_) => false,
         }
     }
 
@@ -94,6 +100,8 @@ impl Command {
             | Self::Effect(_)
             | Self::Reward(_)
             | Self::Attention(_)
+            | Self::Peer(_)
+            | Self::Handoff(_)
             | Self::Quota(_)
             | Self::Batch(_) => None,
         }

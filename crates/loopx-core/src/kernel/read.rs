@@ -58,6 +58,8 @@ pub enum Read {
     /// lacks. By priority, until the page is full: those that are ready at any time, by number, and besides them up to
     /// [`Facts::PAGE`] of those that become ready in time, monitors among them.
     Ready(GoalId, AgentId, Depth),
+    /// The last Turn on a Todo whose result is proven.
+    Proven(TodoId),
     /// The agent of the last Turn on a Todo that did not merely stop; no row is loaded.
     Author(TodoId),
     /// How much a meter holds since a bucket.

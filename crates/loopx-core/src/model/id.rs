@@ -223,6 +223,10 @@ minted_id! {
     RewardId "rwd_" "reward id";
     /// What a person saw of one thing.
     SightingId "see_" "sighting id";
+    /// One result that a peer gave to its coordinator.
+    ReturnId "ret_" "return id";
+    /// One accepted handoff.
+    HandoffId "hnd_" "handoff id";
     /// One entry of a session's queue.
     EntryId "ent_" "entry id";
     /// One token that proves an actor.

@@ -11,10 +11,12 @@ mod evidence;
 mod gate;
 mod gathered;
 mod goal;
+mod handoff;
 mod id;
 mod json;
 mod noun;
 mod operation;
+mod peer;
 mod proposal;
 mod quota;
 mod replan;
@@ -37,15 +39,17 @@ pub(crate) use gathered::gathered;
 pub use goal::{
     Agent, Boundary, CloseKind, Criterion, CriterionState, Goal, GoalState, Unvalidated, Workspace,
 };
+pub use handoff::Handoff;
 pub(crate) use id::uuid_v7;
 pub use id::{
     AgentId, AuthorityId, EffectId, EffectKey, EndpointId, EntryId, EvidenceId, GateId, GoalId, GoalInstance,
-    IncarnationId, MachineId, OperationId, OwnId, ProfileId, ProposalId, RewardId, SightingId, TodoId,
-    TokenId, TurnId,
+    HandoffId, IncarnationId, MachineId, OperationId, OwnId, ProfileId, ProposalId, ReturnId, RewardId,
+    SightingId, TodoId, TokenId, TurnId,
 };
 pub(crate) use json::{from_json, is_default, json_value};
 pub use noun::{Noun, NounKey, NounKind, OneNoun};
 pub use operation::{Expected, Operation, Receipt};
+pub use peer::{PeerReturn, ReturnState};
 pub use proposal::{Proposal, ProposalKind, ProposalState};
 pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, Slot};
 pub use replan::{Covering, ReplanCause, ReplanRef, Replans};

@@ -4,7 +4,10 @@
 
 use serde::Serialize;
 
-use super::{Effect, EffectId, GoalId, Proposal, ProposalId, Reward, RewardId, Sighting, SightingId, TodoId};
+use super::{
+    Effect, EffectId, GoalId, Handoff, HandoffId, PeerReturn, Proposal, ProposalId, ReturnId, Reward,
+    RewardId, Sighting, SightingId, TodoId,
+};
 use crate::error::Result;
 
 /// Where a noun is found.
@@ -130,4 +133,8 @@ nouns! {
     Proposal ProposalId "proposal" { proposal_id, open: Proposal::is_open, name: |_| None };
     /// That a person saw something as it stood.
     Sighting SightingId "sighting" { sighting_id, open: |_| false, name: |_| None };
+    /// A result that a peer gave to its coordinator.
+    PeerReturn ReturnId "peer" { return_id, open: PeerReturn::is_open, name: |_| None };
+    /// A handoff that was accepted.
+    Handoff HandoffId "handoff" { handoff_id, open: |_| false, name: |_| None };
 }

@@ -42,7 +42,7 @@ pub struct Todo {
     /// The Todo whose acceptance gate its completion approves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviews: Option<TodoId>,
-    /// The coordinator Todo that peers return their work to.
+    /// The coordinator Todo that it returns its result to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<TodoId>,
     /// What one attempt of its Turns may use.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Attempt, Bucket, Candidate, Digest, EndpointId, EntryId, GateId, GoalId, IncarnationId,
-    MachineId, OwnId, ShortText, Slot, Spend, Timestamp, TodoId, TurnId, Verdict, Workspace,
+    MachineId, OwnId, ShortText, Slot, Spend, Timestamp, TodoId, TurnId, Verdict, VerdictOutcome, Workspace,
 };
 
 /// One governed, bounded attempt by one executor.
@@ -120,6 +120,15 @@ impl Turn {
             Executor::Hosted | Executor::Managed => true,
             Executor::Attached => false,
         }
+    }
+
+    /// Whether its result is true, and not on its executor's word alone: a validator passed it, or a person accepted it.
+    pub fn is_proven(&self) -> bool {
+        let validated = self.verdict.as_ref().is_some_and(|verdict| match verdict.outcome {
+            VerdictOutcome::Passed | VerdictOutcome::Progress => true,
+            VerdictOutcome::Failed | VerdictOutcome::Inconclusive | VerdictOutcome::Unchecked => false,
+        });
+        self.state == TurnState::Settled && (validated || self.acceptance_gate.is_some())
     }
 
     /// The attempt whose end is not recorded, of a driven Turn.

@@ -16,7 +16,7 @@ use crate::{
     model::{Duration, Goal, GoalId, Timestamp},
 };
 
-/// Why a number is unknown: what it would be counted from comes with sessions and handoffs.
+/// Why a number is unknown: what it would be counted from comes with sessions.
 const NOT_RECORDED: &str = "no such fact recorded yet";
 
 /// A number, where the ledger can tell it.

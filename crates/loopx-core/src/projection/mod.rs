@@ -12,6 +12,7 @@ mod export;
 mod find;
 mod gate;
 mod goal;
+mod handoff;
 mod metrics;
 mod moments;
 mod noun;
@@ -33,6 +34,7 @@ pub use export::{ChainExport, EventExport, GoalExport, ReceiptExport, check_chai
 pub use find::{Found, find};
 pub use gate::{GateQuery, GateRow, gate, gates};
 pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
+pub use handoff::{HandoffPage, handoff};
 pub use metrics::{Count, Metric, Metrics, metrics};
 pub use moments::with_units;
 pub use noun::{NounRow, noun, nouns};

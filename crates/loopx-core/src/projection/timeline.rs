@@ -18,12 +18,12 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
-        AgentEvent, AttentionEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent, ProposalEvent, QuotaEvent,
-        Read, ReplanEvent, RewardEvent, Terms, TodoEvent, TurnEvent,
+        AgentEvent, AttentionEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent,
+        HandoffEvent, PeerEvent, ProposalEvent, QuotaEvent, Read, ReplanEvent, RewardEvent, Terms, TodoEvent, TurnEvent,
     },
     model::{
-        About, Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey, NounKind,
-        OperationId, Provenance, ShortText, StopWish, Stopped, Timestamp, TodoId, TurnId, Verdict,
+        About, Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey,
+        OneNoun, OperationId, PeerReturn, Provenance, ReturnId, ShortText, StopWish, Stopped, Timestamp, TodoId, TurnId, Verdict,
         VerdictOutcome, Wake,
     },
 };
@@ -175,8 +175,17 @@ fn linked(records: Vec<Record>, after: u64, count: usize, end: Head) -> Option<V
 fn row(view: &mut dyn View, terms: &Terms, envelope: Envelope) -> Result<LogRow> {
     let mut subject = Subject::default();
     let mut text = line(&envelope.body, &mut subject);
-    let Subject { mut todo_ids, turn_id, gate_id, effect_id, said_by } = subject;
-    if let Some(effect) = effect_id.map(|id| effect_of(view, terms, id)).transpose()?.flatten() {
+    let Subject { mut todo_ids, mut turn_id, gate_id, effect_id, return_id, said_by } = subject;
+    if let Some(id) = return_id
+        && let Some(given) = noun_of::<PeerReturn>(view, terms, *id.as_bytes())?
+    {
+        todo_ids.extend([given.todo_id, given.from]);
+        turn_id = Some(given.turn_id);
+        text = format!("{text} ({})", given.summary);
+    }
+    if let Some(id) = effect_id
+        && let Some(effect) = noun_of::<Effect>(view, terms, *id.as_bytes())?
+    {
         todo_ids.extend(effect.blocks.todos);
         text = format!("{text} ({})", effect.what);
     }
@@ -233,11 +242,11 @@ fn behind(
     Ok((todo_ids, wish))
 }
 
-fn effect_of(view: &mut dyn View, terms: &Terms, effect_id: EffectId) -> Result<Option<Effect>> {
-    let key = NounKey { kind: NounKind::Effect, id: *effect_id.as_bytes() };
+fn noun_of<T: OneNoun + Clone>(view: &mut dyn View, terms: &Terms, id: [u8; 16]) -> Result<Option<T>> {
+    let key = NounKey { kind: T::KIND, id };
     let mut facts = Facts::new(terms.clone());
     view.load(&[Read::Noun(key)].into(), &mut facts)?;
-    Ok(facts.noun::<Effect>(key.id)?.cloned())
+    Ok(facts.noun::<T>(key.id)?.cloned())
 }
 
 /// What an event is about.
@@ -247,6 +256,7 @@ struct Subject {
     turn_id: Option<TurnId>,
     gate_id: Option<GateId>,
     effect_id: Option<EffectId>,
+    return_id: Option<ReturnId>,
     said_by: Option<&'static str>,
 }
 
@@ -304,6 +314,11 @@ fn line(event: &Event, subject: &mut Subject) -> String {
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             format!("seen: {}{more}", named.join(", "))
         }
+        Event::Peer(event) => of_return(event, subject),
+        Event::Handoff(HandoffEvent::Accepted { handoff }) => {
+            subject.todo_ids.insert(handoff.todo_id.clone());
+            format!("{} taken over by {}", handoff.todo_id, handoff.by)
+        }
         Event::Evidence(EvidenceEvent::Added { evidence }) => {
             subject.todo_ids.extend(evidence.todo_id.clone());
             subject.turn_id = evidence.turn_id;
@@ -338,6 +353,23 @@ fn of_effect(event: &EffectEvent, subject: &mut Subject) -> String {
         }
     };
     subject.effect_id = Some(*effect_id);
+    text
+}
+
+fn of_return(event: &PeerEvent, subject: &mut Subject) -> String {
+    let (return_id, text) = match event {
+        PeerEvent::Returned { given } => (&given.return_id, format!("{} returned to {}", given.from, given.todo_id)),
+        PeerEvent::Adopted { return_id, reason } => {
+            (return_id, because("return adopted".to_owned(), reason.as_ref()))
+        }
+        PeerEvent::Rejected { return_id, reason } => {
+            (return_id, because("return rejected".to_owned(), Some(reason)))
+        }
+        PeerEvent::Superseded { return_id, reason, .. } => {
+            (return_id, because("return superseded".to_owned(), Some(reason)))
+        }
+    };
+    subject.return_id = Some(*return_id);
     text
 }
 

@@ -14,7 +14,7 @@ use super::{
     turn::TurnRow,
 };
 use crate::{
-    authority::{GateFilter, TodoFilter, TurnFilter, View},
+    authority::{GateFilter, NounFilter, TodoFilter, TurnFilter, View},
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms, UserWhy, claim::held_by},
     model::{
@@ -236,7 +236,7 @@ pub struct TodoPage {
     /// The Todo it reviews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviews: Option<TodoId>,
-    /// The Todo it coordinates.
+    /// The coordinator Todo that it returns its result to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<TodoId>,
     /// For whom it is reserved.
@@ -262,6 +262,8 @@ pub struct TodoPage {
     pub gates: Vec<GateRow>,
     /// The outside effects that it waits for; the oldest ones.
     pub effects: Vec<NounRow>,
+    /// What peers returned to it and nobody has decided on; the oldest.
+    pub returns: Vec<NounRow>,
     /// Its last Turns, newest first.
     pub turns: Vec<TurnRow>,
 }
@@ -345,6 +347,7 @@ pub fn todo(view: &mut dyn View, terms: &Terms, id: &TodoId) -> Result<TodoPage>
         completion,
         gates: blocking(view, terms, todo)?,
         effects: effects(view, terms, todo)?,
+        returns: returns(view, id)?,
         turns: turns.iter().map(TurnRow::of).collect(),
     })
 }
@@ -358,6 +361,12 @@ fn effects(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<NounRo
         &mut facts,
     )?;
     Ok(facts.rows().nouns.values().cloned().map(NounRow).collect())
+}
+
+/// The first returns to a Todo that wait.
+fn returns(view: &mut dyn View, id: &TodoId) -> Result<Vec<NounRow>> {
+    let filter = NounFilter { kind: NounKind::PeerReturn, goal: id.goal(), todo: Some(id), open: true };
+    Ok(view.nouns(&filter, None, BESIDE)?.into_iter().map(NounRow).collect())
 }
 
 fn blocking(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<GateRow>> {

@@ -19,6 +19,7 @@ mod newcomer;
 mod next;
 mod offers;
 mod orphans;
+mod peers;
 mod place;
 mod printed;
 mod proposals;

@@ -40,6 +40,8 @@ const READS: &[&[&str]] = &[
     &["proposal", "list"],
     &["attention", "list"],
     &["attention", "list", "--goal", "ship-it"],
+    &["peer", "list"],
+    &["handoff", "show", "ship-it.1"],
 ];
 
 /// The verbs that the reference calls reading ones.
@@ -77,11 +79,19 @@ fn a_read_changes_no_byte() {
         ["proposal", "add", "--reason", "x", "--as", "agent:coder", "--", "todo", "hold", "ship-it.2"];
     let proposed = desk.ok(&propose);
     let proposal = proposed["proposal"]["proposal_id"].as_str().unwrap();
+    desk.ok(&["agent", "add", "peer"]);
+    desk.ok(&["todo", "update", "ship-it.3", "--coordinates", "ship-it.1"]);
+    let peer = desk.ok(&["todo", "claim", "ship-it.3", "--as", "agent:peer"]);
+    let peers = peer["own_id"].as_str().unwrap();
+    let give = ["peer", "return", "ship-it.3", "it holds", "--evidence", evidence, "--own", peers];
+    let given = desk.ok(&[&give[..], &["--as", "agent:peer"]].concat());
+    let given = given["return"]["return_id"].as_str().unwrap();
     let prompt = ["heartbeat-prompt", "--agent", "coder", "--own", own];
     let basis = desk.ok(&prompt)["contract"]["basis"].as_str().unwrap().to_owned();
     let known = [&prompt[..], &["--basis", &basis]].concat();
-    let more: [&[&str]; 14] = [
+    let more: [&[&str]; 15] = [
         &["proposal", "show", proposal],
+        &["peer", "show", given],
         &prompt,
         &known,
         &["effect", "list"],

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{
+    peers::given,
     play::{attached, intent, result, verdict},
     world::{World, agent, text, user},
 };
 use crate::{
     kernel::{
         AgentCommand, AttentionCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
-        GoalCommand, Input, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand, RewardCommand, SeenRow, Step, TodoCommand,
+        GoalCommand, HandoffCommand, Input, NewGate, NewGoal, NewTodo, PeerCommand, ProposalCommand, QuotaCommand, RewardCommand, SeenRow, Step, TodoCommand,
         Told,
         TurnCommand, Verb, authorize, claim::Claim, turn::Found,
     },
@@ -18,7 +19,7 @@ use crate::{
 
 /// What each verb answers, in this order: a stated person, a proven person, an agent, an agent contained in its own
 /// Turn, a host, LoopX itself. `.` is yes, `P` needs proof, `U` is a person's only, `A` is not this actor's.
-const TABLE: [(Verb, &str); 60] = [
+const TABLE: [(Verb, &str); 64] = [
     (Verb::GoalStart, "..UUAA"),
     (Verb::GoalUpdate, "P.UUAA"),
     (Verb::GoalStop, "..UUAA"),
@@ -78,6 +79,10 @@ const TABLE: [(Verb, &str); 60] = [
     (Verb::ProposalDefer, "P.UUAA"),
     (Verb::ProposalWithdraw, "AA.AAA"),
     (Verb::AttentionSeen, "..UUAA"),
+    (Verb::PeerReturn, "AA.AAA"),
+    (Verb::PeerAdopt, "...AAA"),
+    (Verb::PeerReject, "...AAA"),
+    (Verb::HandoffAccept, "AA.AAA"),
     (Verb::Batch, "..UUAA"),
 ];
 
@@ -296,8 +301,24 @@ fn everything() -> Vec<(Input, Verb)> {
     all.extend(proposal_commands().map(|(command, verb)| (Input::Command(Command::Proposal(command)), verb)));
     let rows = vec![SeenRow { about: About::Goal(text("g")), version: None }];
     all.push((Input::Command(Command::Attention(AttentionCommand::Seen { rows })), Verb::AttentionSeen));
+    all.extend(peer_commands(&todo_id).map(|(command, verb)| (Input::Command(Command::Peer(command)), verb)));
+    let accept = HandoffCommand::Accept { todo_id, revision: Digest::ZERO };
+    all.push((Input::Command(Command::Handoff(accept)), Verb::HandoffAccept));
     all.push((Input::Command(Command::Batch(vec![item])), Verb::Batch));
     all
+}
+
+fn peer_commands(todo_id: &TodoId) -> [(PeerCommand, Verb); 3] {
+    let (return_id, id) = (ReturnId::from_bytes([7; 16]), || todo_id.clone());
+    let reason = text("x");
+    [
+        (PeerCommand::Return(Box::new(given(todo_id, []))), Verb::PeerReturn),
+        (PeerCommand::Adopt { return_id, todo_id: id(), own_id: None, reason: None }, Verb::PeerAdopt),
+        (
+            PeerCommand::Reject { return_id, todo_id: id(), own_id: None, reason, superseded_by: None },
+            Verb::PeerReject,
+        ),
+    ]
 }
 
 fn claim_commands(todo_id: &TodoId) -> [(ClaimCommand, Verb); 7] {

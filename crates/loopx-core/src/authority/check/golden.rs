@@ -7,7 +7,7 @@ use super::world::{agent, text, user};
 use crate::{
     kernel::{
         AgentCommand, AttentionCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
-        Found, GateCommand, GoalCommand, Input, Intent, NewGate, NewGoal, NewTodo, ProposalCommand, QuotaCommand,
+        Found, GateCommand, Given, GoalCommand, HandoffCommand, Input, Intent, NewGate, NewGoal, NewTodo, PeerCommand, ProposalCommand, QuotaCommand,
         RewardCommand, SeenRow, Step, TodoCommand, Told, TurnCommand, claim::Claim,
     },
     model::*,
@@ -213,6 +213,26 @@ fn confirmed() -> ProposalCommand {
     ProposalCommand::Confirm { proposal_id: ProposalId::from_bytes([6; 16]), command, expected }
 }
 
+fn returned() -> PeerCommand {
+    PeerCommand::Return(Box::new(Given {
+        todo_id: todo(2),
+        own_id: Some(own()),
+        turn_id: Some(turn()),
+        evidence: vec![EvidenceId::from_bytes([6; 16])],
+        summary: text("two of three hold"),
+    }))
+}
+
+fn instead() -> PeerCommand {
+    PeerCommand::Reject {
+        return_id: ReturnId::from_bytes([5; 16]),
+        todo_id: todo(1),
+        own_id: Some(own()),
+        reason: text("measured since"),
+        superseded_by: Some(ReturnId::from_bytes([6; 16])),
+    }
+}
+
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let limit = Limit::of_turns(9, Duration::from_mins(60));
     let registered =
@@ -241,6 +261,13 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("readback", agent("a"), Command::Effect(readback())),
         ("proposal", agent("a"), Command::Proposal(proposal())),
         ("confirm", user(), Command::Proposal(confirmed())),
+        ("returned", agent("b"), Command::Peer(returned())),
+        ("instead", agent("a"), Command::Peer(instead())),
+        (
+            "handoff",
+            agent("b"),
+            Command::Handoff(HandoffCommand::Accept { todo_id: todo(1), revision: Digest::of(b"x") }),
+        ),
         ("batch", user(), Command::Batch(batch())),
     ]
 }
@@ -344,6 +371,9 @@ const VECTORS: &[(&str, &str)] = &[
     ("readback", "00bba695c0e0cca277fbad280ffd589e0bec6affdbf458ca4e4856cc5f6912cf"),
     ("proposal", "5ce2432abd68e2fad7fc4c2d8d7dbfa4f7de4f921e72d662a77c2970cceeb37d"),
     ("confirm", "7a9ca543b8aa6b773a1f6090ba509298540b1dcfff8ac12794f889a9540c945c"),
+    ("returned", "7891536687acac2b2c5378025e3c9b98332a4094f19e75a42e3a6f821beb1006"),
+    ("instead", "481dbb500e13e5786663c5545798a05fc30c032491ee37032f1fb52ff7e37cd9"),
+    ("handoff", "7e60bf08b2c1f3034c2d32714f3c0e90d84b4f0d3b7802f6fe7fb31c88be9081"),
     ("batch", "020ca2a420938789d7c2ae06de99fd76cc2389298c5966969c2828a852c798dd"),
     ("dispatch", "ccc2e9567f0e81695e4f9d6c264d0de219ea5946d2dbb9b14dbf4b005a10c8fb"),
     ("candidate", "0983daeccb1f6fdb359759fb9f974a006d523b36ecf6ee423dcc85069a14bfc0"),

@@ -34,11 +34,11 @@ const fn of(numerator: u64, denominator: u64) -> (Count, Option<Count>) {
 #[test]
 fn what_never_happened_is_none_of_none_and_what_cannot_be_told_is_unknown() {
     let mut world = World::new();
-    for name in ["recovery", "duplicate_avoided", "blocked_to_seen"] {
+    for name in ["recovery", "duplicate_avoided", "handoff", "blocked_to_seen"] {
         assert_eq!(share(&mut world, name), of(0, 0), "{name}");
         assert_eq!(metric(&mut world, name).per_mille, None, "{name}");
     }
-    for name in ["gates_preserved", "handoff", "stale_found"] {
+    for name in ["gates_preserved", "stale_found"] {
         let metric = metric(&mut world, name);
         assert_eq!((metric.numerator, metric.because), (Count::Unknown, Some("no such fact recorded yet")));
     }

@@ -38,6 +38,7 @@ fn a_change_of_a_todo_is_what_it_then_has() {
         requires: Some(Requires { publish: true, ..Requires::default() }),
         excluded_agents: Some([text("b")].into()),
         validators: Some(vec![validator(); 2]),
+        coordinates: None,
     };
     world.todo_cmd(TodoCommand::Update { todo_id: todo.clone(), change: Box::new(change) }).unwrap();
     let row = world.row(&todo);

@@ -80,8 +80,9 @@ fn reads(view: &mut dyn View, all: &Whole) -> Result<()> {
         }
         let todos = rows.todos.keys().filter(|id| id.goal() == goal).cloned();
         for id in todos.chain([TodoId::new(goal.clone(), u32::MAX)]) {
-            let each: [fn(TodoId) -> Read; 7] = [
+            let each: [fn(TodoId) -> Read; 8] = [
                 Read::Author,
+                Read::Proven,
                 Read::Todo,
                 Read::Text,
                 Read::TodoGates,

@@ -309,6 +309,13 @@ impl State {
                 let effect = self.rows.nouns.iter().find(named);
                 found.nouns.extend(effect.map(|(key, noun)| (*key, noun.clone())));
             }
+            Read::Proven(id) => {
+                let of = |turn: &&Turn| turn.todo_id() == Some(id) && turn.is_proven();
+                let last = self.rows.turns.values().filter(of).max_by_key(|turn| turn.turn_no);
+                if let Some(turn) = last {
+                    self.turn(turn, found);
+                }
+            }
             Read::AgentTurns(goal, agent) => {
                 let of =
                     |turn: &&Turn| turn.goal_id == *goal && turn.agent_id == *agent && !turn.is_terminal();

@@ -19,6 +19,7 @@ mod gc;
 mod given;
 mod goal;
 mod goal_terms;
+mod handoff;
 mod heartbeat;
 mod init;
 mod log;
@@ -30,6 +31,7 @@ mod next_answer;
 mod nouns;
 mod offer;
 mod owner;
+mod peer;
 mod progress;
 mod quota;
 mod quota_show;
@@ -147,6 +149,13 @@ pub(super) const NOUNS: &[(&str, Handler)] = &[
     ("attention seen", attention::seen),
     ("reward add", reward::add),
     ("reward list", reward::list),
+    ("peer list", peer::list),
+    ("peer show", peer::show),
+    ("peer return", peer::give),
+    ("peer adopt", peer::adopt),
+    ("peer reject", peer::reject),
+    ("handoff show", handoff::show),
+    ("handoff accept", handoff::accept),
     ("token issue", token::issue),
     ("token list", token::list),
     ("token revoke", token::revoke),

@@ -10,7 +10,7 @@ use crate::{
     error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
     model::{
-        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKey, NounKind, Proposal, ProposalId, Todo,
+        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKey, NounKind, Proposal, ProposalId, ReturnId, Todo,
         TodoId, Turn, TurnId,
     },
 };
@@ -124,6 +124,13 @@ pub(in crate::cli) fn gate_row(desk: &mut Desk, id: GateId) -> Result<Gate> {
 /// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
 pub(in crate::cli) fn effect(desk: &mut Desk, word: &str) -> Result<EffectId> {
     minted(desk, word, EffectId::PREFIX, "effect")
+}
+
+/// The return that a word means.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(in crate::cli) fn returned(desk: &mut Desk, word: &str) -> Result<ReturnId> {
+    minted(desk, word, ReturnId::PREFIX, "peer")
 }
 
 /// The piece of evidence that a word means.

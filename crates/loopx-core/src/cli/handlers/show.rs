@@ -8,7 +8,7 @@ use super::names::short;
 use crate::{
     cli::{Block, Document, Rendered, parse::show_duration_ms, render::clipped},
     error::{Result, shell_line},
-    model::{Actor, Effect, Goal, ScopePath, Timestamp, VerdictOutcome},
+    model::{Actor, Effect, Goal, PeerReturn, ScopePath, Timestamp, VerdictOutcome},
     projection::{GateRow, Listed, TodoRow, TurnRow, plain},
 };
 
@@ -225,6 +225,21 @@ pub(in crate::cli) fn effect(effect: &Effect, now: Timestamp) -> Vec<String> {
 
 /// The head of a table of effects.
 pub(in crate::cli) const EFFECT_HEAD: &[&str] = &["EFFECT", "STATE", "BLOCKS", "INTENDED", "WHAT"];
+
+/// The row of a return in a table; see [`RETURN_HEAD`].
+pub(in crate::cli) fn returned(given: &PeerReturn, now: Timestamp) -> Vec<String> {
+    vec![
+        short(&given.return_id),
+        given.from.to_string(),
+        given.todo_id.to_string(),
+        given.state.as_str().to_owned(),
+        when(given.at, now),
+        given.summary.to_string(),
+    ]
+}
+
+/// The head of a table of returns.
+pub(in crate::cli) const RETURN_HEAD: &[&str] = &["RETURN", "FROM", "TO", "STATE", "WHEN", "FOUND"];
 
 /// Names and values, those without a value left out.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Change, Command, NewTodo, TodoCommand},
+    kernel::{Change, Command, Coordinator, NewTodo, TodoCommand},
     model::{AgentId, Duration, Expected, GoalId, Requires, Text, Todo, TodoId, gathered},
     projection::{self, Slice, TodoQuery},
 };
@@ -95,7 +95,7 @@ pub(in crate::cli) fn update(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let mut desk = Desk::open(context, args)?;
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let todo = names::todo_row(&mut desk, &id)?;
-    let change = change(context, args, &desk, &todo)?;
+    let change = change(context, args, &mut desk, &todo)?;
     let unbound =
         unbound(&mut desk, id.goal(), change.requires.as_ref().filter(|_| args.text("scope").is_some()));
     let command = Command::Todo(TodoCommand::Update { todo_id: id.clone(), change: Box::new(change) });
@@ -103,7 +103,7 @@ pub(in crate::cli) fn update(context: &mut Context<'_, '_>, args: &Args) -> Resu
     answer(&id, &done, Document::new().line(format!("changed {id}")).lines(unbound))
 }
 
-fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, todo: &Todo) -> Result<Change> {
+fn change(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, todo: &Todo) -> Result<Change> {
     let cleared: Vec<&str> = args.texts("clear").collect();
     if let Some(both) = cleared.iter().find(|list| !args.values(list).is_empty()) {
         return Err(Error::new(Code::InvalidArgument, format!("`--{both}` is given and cleared"))
@@ -127,6 +127,8 @@ fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, todo: &Todo) -> R
     let excluded = touched("exclude").then(|| given::set::<AgentId>(args, "exclude")).transpose()?;
     let validators = touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
     let detail: Option<Text> = given::parsed(args, "detail")?;
+    let coordinator = args.text("coordinates").map(|word| names::todo(desk, word)).transpose()?;
+    let nobody = cleared.contains(&"coordinates").then_some(Coordinator::Nobody);
     Ok(Change {
         title: given::parsed(args, "title")?,
         detail,
@@ -134,6 +136,7 @@ fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk, todo: &Todo) -> R
         requires: Some(requires).filter(|requires| *requires != todo.requires),
         excluded_agents: excluded,
         validators,
+        coordinates: coordinator.map(Coordinator::Todo).or(nobody),
     })
 }
 

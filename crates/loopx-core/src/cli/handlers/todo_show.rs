@@ -54,6 +54,7 @@ fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document 
             page.monitor.as_ref().map(|m| crate::cli::parse::show_duration_ms(m.every_ms.as_ms())),
         )
         .maybe("reviews", page.reviews.as_ref())
+        .maybe("returns to", page.coordinates.as_ref())
         .maybe("last Turn", page.last_end.as_ref().and_then(|end| end.note.as_ref()))
         .maybe(
             "done by",
@@ -73,6 +74,11 @@ fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document 
     if !page.effects.is_empty() {
         let rows = page.effects.iter().filter_map(|row| row.get().ok());
         document = document.table(show::EFFECT_HEAD, rows.map(|effect| show::effect(effect, now)).collect());
+    }
+    if !page.returns.is_empty() {
+        let rows = page.returns.iter().filter_map(|row| row.get().ok());
+        document =
+            document.table(show::RETURN_HEAD, rows.map(|given| show::returned(given, now)).collect());
     }
     if !page.turns.is_empty() {
         document = document.log(show::TURN_HEAD, page.turns.iter().map(|row| show::turn(row, now)).collect());

@@ -12,6 +12,7 @@ mod gate;
 mod goal;
 mod inspect;
 mod loops;
+mod peer;
 mod quota;
 mod proposal;
 mod reward;
@@ -44,6 +45,8 @@ pub const CORE: &[Command] = &[
     evidence::EVIDENCE,
     reward::REWARD,
     proposal::PROPOSAL,
+    peer::PEER,
+    peer::HANDOFF,
     turn::TURN,
     loops::LOOP,
     start::HEARTBEAT,

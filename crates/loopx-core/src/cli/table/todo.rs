@@ -33,6 +33,9 @@ const UNCHANGED_LIMIT: Arg = Arg::option(
     "Looks without change, then it asks for a new plan",
 );
 
+const COORDINATES: Arg =
+    Arg::option("coordinates", "TODO", Kind::Id, "The coordinator Todo that it returns its result to");
+
 const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal.")
     .long(&["An agent does an `advance` and watches a `monitor`; a `blocker` is resolved, a person does an \
              `action`. Without validators of its own the Goal's prove it."])
@@ -63,7 +66,7 @@ const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal
         EVERY,
         UNCHANGED_LIMIT,
         Arg::option("reviews", "TODO", Kind::Id, "The Todo it reviews; its author may not do it"),
-        Arg::option("coordinates", "TODO", Kind::Id, "The Todo it coordinates"),
+        COORDINATES,
         Arg::switch("hold", "Let nobody start it yet"),
     ])
     .examples(&[
@@ -127,10 +130,11 @@ const UPDATE: Command = Command::verb("update", Access::Writes, "Changes what a 
         PROGRESS_EXIT,
         TIMEOUT,
         VALIDATOR_ENV,
+        COORDINATES,
         Arg::option(
             "clear",
             "LIST",
-            Kind::Choice(&["capability", "scope", "effect", "exclude", "validator"]),
+            Kind::Choice(&["capability", "scope", "effect", "exclude", "validator", "coordinates"]),
             "Empty this",
         )
         .many(),

@@ -202,7 +202,7 @@ fn tree_of_claim(goal: &Goal, todo: &Todo, want: &Admission) -> Result<()> {
 }
 
 /// Maps a reason that is not `claimable` to the code of a claim.
-fn refusal(facts: &Facts, todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
+pub(in crate::kernel) fn refusal(facts: &Facts, todo: &Todo, agent_id: &AgentId, reason: &Reason) -> Error {
     let id = &todo.todo_id;
     let because = |code, what: String| {
         Error::new(code, what).detail("todo_id", id.to_string()).detail("reason", reason.name())

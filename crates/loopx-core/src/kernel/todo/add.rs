@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Event, check_maker, check_open_for_agents, named, same_goal};
+use super::{Change, Coordinator, Event, check_maker, check_open_for_agents, named, same_goal};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Read, Wanted, goal},
@@ -145,8 +145,11 @@ pub(in crate::kernel) fn add(draft: &mut Draft<'_>, new: &NewTodo) -> Result<Tod
     check_own_part(detail_bytes, &new.requires, &new.excluded_agents, &new.validators)?;
     check_scopes(&boundary, &new.requires)?;
     let monitor = new.monitor()?;
-    for id in new.depends_on.iter().chain(&new.reviews).chain(&new.coordinates) {
+    for id in new.depends_on.iter().chain(&new.reviews) {
         named(draft, id)?;
+    }
+    if let Some(coordinator) = &new.coordinates {
+        check_coordinator(draft, coordinator)?;
     }
     if let Some(wake) = &new.wake {
         check_wake(draft, None, wake)?;
@@ -173,6 +176,16 @@ pub(in crate::kernel) fn update(draft: &mut Draft<'_>, todo_id: &TodoId, change:
     if change.validators.is_some() && draft.actor().agent().is_some() {
         return Err(Error::new(Code::UserOnly, "validators are a person's to name"));
     }
+    match change.coordinates.as_ref().and_then(Coordinator::todo_id) {
+        Some(coordinator) if coordinator == todo_id => {
+            return Err(Error::new(
+                Code::InvalidArgument,
+                format!("the Todo {todo_id} cannot return to itself"),
+            ));
+        }
+        Some(coordinator) => check_coordinator(draft, coordinator)?,
+        None => {}
+    }
     let goal = draft.facts().goal(draft.goal_id())?.ok_or_else(|| Error::from(Code::NotFound))?;
     let requires = change.requires.as_ref().unwrap_or(&todo.requires);
     check_scopes(&goal.boundary, requires)?;
@@ -187,6 +200,21 @@ pub(in crate::kernel) fn update(draft: &mut Draft<'_>, todo_id: &TodoId, change:
         change.validators.as_ref().unwrap_or(&todo.validators),
     )?;
     draft.emit(Event::Updated { todo_id: todo_id.clone(), change: Box::new(change.clone()) })
+}
+
+/// A coordinator takes returns in; one that was cancelled does not. Nothing waits along this, so it may go round.
+fn check_coordinator(draft: &Draft<'_>, coordinator: &TodoId) -> Result<()> {
+    match named(draft, coordinator)?.state {
+        TodoState::Cancelled { .. } => Err(Error::new(
+            Code::InvalidArgument,
+            format!("the Todo {coordinator} is cancelled; nothing is returned to it"),
+        )
+        .detail("todo_id", coordinator.to_string())
+        .hint(format!("todo reopen {coordinator}"))),
+        TodoState::Open | TodoState::Deferred { .. } | TodoState::Blocked { .. } | TodoState::Done { .. } => {
+            Ok(())
+        }
+    }
 }
 
 /// Scopes outside the Goal's are `boundary_violation`.

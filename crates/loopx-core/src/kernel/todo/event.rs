@@ -129,6 +129,27 @@ event_kinds!(Event {
 });
 
 impl Event {
+    /// Whether a ledger of the first schema can hold it: there nobody changed whom a Todo returns to.
+    pub(in crate::kernel) const fn since(&self) -> i32 {
+        match self {
+            Self::Updated { change, .. } if change.coordinates.is_some() => 2,
+            Self::Added { .. }
+            | Self::Updated { .. }
+            | Self::Linked { .. }
+            | Self::Unlinked { .. }
+            | Self::Deferred { .. }
+            | Self::Woken { .. }
+            | Self::Blocked { .. }
+            | Self::Unblocked { .. }
+            | Self::Paused { .. }
+            | Self::Unpaused { .. }
+            | Self::Completed { .. }
+            | Self::LookedAt { .. }
+            | Self::Cancelled { .. }
+            | Self::Reopened { .. } => 1,
+        }
+    }
+
     pub(in crate::kernel) fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
         match self {
             Self::Added { todo_id, new, monitor } => added(context, facts, todo_id, new, monitor.as_ref()),
@@ -250,6 +271,9 @@ fn updated(facts: &mut Facts, todo_id: &TodoId, change: &Change) -> Result<()> {
     }
     if let Some(validators) = &change.validators {
         todo.validators.clone_from(validators);
+    }
+    if let Some(coordinator) = &change.coordinates {
+        todo.coordinates = coordinator.todo_id().cloned();
     }
     if let Some(detail) = &change.detail {
         facts.put_text(todo_id.clone(), TodoText { detail: detail.clone() });

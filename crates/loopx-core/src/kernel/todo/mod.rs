@@ -146,6 +146,29 @@ pub struct Change {
     /// What proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validators: Option<Vec<Validator>>,
+    /// Whom it returns to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coordinates: Option<Coordinator>,
+}
+
+/// Whom a Todo returns its result to, where that changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Coordinator {
+    /// This coordinator.
+    Todo(TodoId),
+    /// Nobody.
+    Nobody,
+}
+
+impl Coordinator {
+    /// The Todo, if it is one.
+    pub const fn todo_id(&self) -> Option<&TodoId> {
+        match self {
+            Self::Todo(todo_id) => Some(todo_id),
+            Self::Nobody => None,
+        }
+    }
 }
 
 impl Command {
@@ -193,6 +216,9 @@ impl Command {
                 if change.detail.is_none() {
                     // What stays counts towards the size of the whole.
                     wanted.want(Read::Text(todo_id.clone()));
+                }
+                if let Some(coordinator) = change.coordinates.as_ref().and_then(Coordinator::todo_id) {
+                    wanted.want(Read::Todo(coordinator.clone()));
                 }
             }
             Self::Unblock { todo_id } | Self::Hold { todo_id } | Self::Unhold { todo_id } => {
@@ -334,7 +360,7 @@ fn check_maker(draft: &Draft<'_>, todo: &Todo) -> Result<()> {
 }
 
 /// An agent's plan changes only while its Goal runs.
-fn check_open_for_agents(draft: &Draft<'_>) -> Result<()> {
+pub(super) fn check_open_for_agents(draft: &Draft<'_>) -> Result<()> {
     let goal = draft.facts().goal(draft.goal_id())?;
     match goal.map(|goal| &goal.state) {
         Some(GoalState::Stopped) if draft.actor().agent().is_some() => {

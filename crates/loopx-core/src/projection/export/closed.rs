@@ -73,6 +73,8 @@ impl Closed<Envelope> {
             | Event::Proposal(_)
             | Event::Replan(_)
             | Event::Attention(_)
+            | Event::Peer(_)
+            | Event::Handoff(_)
             | Event::Claim(
                 ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. },
             )

@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Count, Metric, NOT_RECORDED};
 use crate::{
     authority::Envelope,
-    kernel::{AttentionEvent, Event, GateEvent, TurnEvent},
-    model::{About, Actor, End, FailedBy, GateId, HostFailure, OperationId, Stopped, Timestamp, TurnId, Unresolved},
+    kernel::{AttentionEvent, ClaimEvent, Event, GateEvent, HandoffEvent, TurnEvent},
+    model::{
+        About, Actor, AgentId, End, FailedBy, GateId, HostFailure, OperationId, Stopped, Timestamp, TodoId, TurnId,
+        Unresolved,
+    },
 };
 
 /// How many times are kept, the first of a window; a gate is answered by a person, so there are few.
@@ -29,6 +32,12 @@ pub(super) struct Tally {
     adopted: u64,
     dispatched_anew: u64,
     late_results: u64,
+    /// Todos that an agent took over, and whose Turn on them has not settled yet.
+    taken_over: BTreeMap<TodoId, AgentId>,
+    /// The Turns that those agents work in.
+    works_on: BTreeMap<TurnId, TodoId>,
+    handed_over: u64,
+    settled_after: u64,
     /// Since when gates wait for a person.
     waiting: BTreeMap<GateId, Timestamp>,
     asked: u64,
@@ -47,16 +56,18 @@ impl Tally {
                     self.of_seen(&row.about, envelope.at);
                 }
             }
+            Event::Claim(event) => self.of_claim(event),
+            Event::Handoff(event) => self.of_handoff(event),
             Event::Goal(_)
             | Event::Agent(_)
             | Event::Quota(_)
             | Event::Todo(_)
-            | Event::Claim(_)
             | Event::Evidence(_)
             | Event::Effect(_)
             | Event::Reward(_)
             | Event::Proposal(_)
-            | Event::Replan(_) => {}
+            | Event::Replan(_)
+            | Event::Peer(_) => {}
         }
     }
 
@@ -67,6 +78,32 @@ impl Tally {
         self.lost.clear();
         self.dispatched_by.clear();
         self.waiting.clear();
+        self.taken_over.clear();
+        self.works_on.clear();
+    }
+
+    fn of_handoff(&mut self, event: &HandoffEvent) {
+        let HandoffEvent::Accepted { handoff } = event;
+        let Some((agent, _)) = handoff.by.agent() else { return };
+        // Who accepts once more, what moved meanwhile, takes over no more than before.
+        if self.taken_over.insert(handoff.todo_id.clone(), agent.clone()).as_ref() != Some(agent) {
+            self.handed_over += 1;
+        }
+    }
+
+    fn of_claim(&mut self, event: &ClaimEvent) {
+        match event {
+            ClaimEvent::Claimed { todo_id, ownership, turn } => match self.taken_over.get(todo_id) {
+                Some(agent) if *agent == ownership.agent_id => {
+                    self.works_on.insert(turn.turn_id, todo_id.clone());
+                }
+                Some(_) => {
+                    self.taken_over.remove(todo_id);
+                }
+                None => {}
+            },
+            ClaimEvent::Renewed { .. } | ClaimEvent::Rearmed { .. } | ClaimEvent::Reserved { .. } => {}
+        }
     }
 
     fn of_turn(&mut self, event: &TurnEvent, operation: &OperationId) {
@@ -118,6 +155,12 @@ impl Tally {
         if self.interrupted.remove(&turn_id) || is_lost {
             self.recoverable += 1;
             self.recovered += u64::from(end == End::Settled);
+        }
+        if let Some(todo_id) = self.works_on.remove(&turn_id)
+            && end == End::Settled
+            && self.taken_over.remove(&todo_id).is_some()
+        {
+            self.settled_after += 1;
         }
         self.late_results += u64::from(end == End::Stopped(Stopped::ScopesTaken));
         self.lost.remove(&turn_id);
@@ -171,7 +214,7 @@ impl Tally {
             Metric::share("recovery", RECOVERY, self.recovered, self.recoverable),
             Metric::share("duplicate_avoided", DUPLICATE_AVOIDED, self.adopted, taken_up),
             unknown("gates_preserved", GATES_PRESERVED),
-            unknown("handoff", HANDOFF),
+            Metric::share("handoff", HANDOFF, self.settled_after, self.handed_over),
             Metric {
                 parts: &["sessions", "late_results"],
                 counts: vec![Count::Unknown, Count::Known(self.late_results)],
@@ -192,7 +235,7 @@ const DUPLICATE_AVOIDED: &str = "attempts whose kept result was taken in after w
 const GATES_PRESERVED: &str =
     "gates that blocked across a change of generation or a handoff and blocked after it, of all such gates";
 const HANDOFF: &str =
-    "handoffs that were accepted and settled by whoever accepted them, of all that were accepted";
+    "handoffs after which a Turn of whoever accepted them settled on the Todo before anybody else took it, of all that were accepted; one that has not settled yet counts among all";
 const STALE_FOUND: &str = "sessions that were ready or busy and were found stale or disconnected (sessions), and results that came after their ownership had run out and their scopes were taken (late_results)";
 const BLOCKED_TO_SEEN: &str = "gates that a person saw, of all that were opened or asked again; the time from then until it was seen, which is until the first action on it where no `attention seen` was recorded before";
 

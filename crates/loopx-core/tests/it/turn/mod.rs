@@ -30,6 +30,7 @@ mod machines;
 mod midrun;
 mod output;
 mod parallel;
+mod peers;
 pub(crate) mod place;
 #[cfg(all(feature = "failpoints", feature = "tier"))]
 mod quota;

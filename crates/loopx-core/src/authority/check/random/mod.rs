@@ -5,10 +5,13 @@
 
 mod effects;
 mod owners;
+mod peers;
 mod people;
 mod proposals;
 mod todos;
 mod turns;
+
+use std::collections::BTreeMap;
 
 use proptest::{prelude::*, test_runner::Config};
 
@@ -37,6 +40,8 @@ fn pick<T: Clone>(from: impl IntoIterator<Item = T>, by: u16) -> Option<T> {
 
 struct Player {
     world: World,
+    /// The parts of each Todo's packet as they were, and its revision.
+    packets: BTreeMap<TodoId, (String, Digest)>,
 }
 
 impl Player {
@@ -86,6 +91,7 @@ impl Player {
             11 => self.goal(x, y),
             12 => self.pass(x, y),
             13 => self.driver(x, y),
+            14 if what < 128 => self.peers(x, y),
             14 => self.effects(x, y),
             16 => self.propose(x, y),
             _ => self.relieve(x, y),
@@ -106,12 +112,13 @@ impl Player {
 fn tell(moves: &[Move]) {
     let mut world = World::over(Kept::twin());
     world.start(|goal| goal.unvalidated = Unvalidated::Trust);
-    let mut player = Player { world };
+    let mut player = Player { world, packets: BTreeMap::new() };
     for n in 0..3 {
         player.world.todo("begin", |new| new.priority = Priority::ALL[n]);
     }
     for one in moves {
         player.play(*one);
+        player.check_packets();
         for name in ["a", "b"] {
             // Whoever is not registered is refused; the reads were compared all the same.
             drop(player.world.next(name, None));

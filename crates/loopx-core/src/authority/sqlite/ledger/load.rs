@@ -226,6 +226,7 @@ impl State<'_> {
                 Ok(())
             }
             Read::EffectOf(goal, key) => self.effect_of(goal, key, found),
+            Read::Proven(id) => self.proven_turn(id, found),
             Read::AgentTurns(goal, agent) => self.live_turns(goal, Some(agent), found),
             Read::LiveTurns(goal) => self.live_turns(goal, None, found),
             Read::TodoGates(id) => {
@@ -288,6 +289,21 @@ impl State<'_> {
             self.all(sql, [key], turn)?
         };
         self.with_todos(turns, found)
+    }
+
+    /// The last Turn on a Todo whose result is proven; a Todo has few Turns, and their ids do not order those of one moment.
+    fn proven_turn(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
+        let Some(key) = self.todo_key(id)? else { return Ok(()) };
+        let sql = sql!("SELECT turn_id, body FROM turns INDEXED BY turn_todos WHERE todo=?1");
+        let mut last: Option<Turn> = None;
+        self.each(sql, [key], |row| {
+            let turn = turn(row)?;
+            if turn.is_proven() && last.as_ref().is_none_or(|last| last.turn_no < turn.turn_no) {
+                last = Some(turn);
+            }
+            Ok(true)
+        })?;
+        self.with_todos(last, found)
     }
 
     /// The first Todos of a Goal that a gate blocks by name.

@@ -1,0 +1,73 @@
+//! Owns what is shown of work that is handed over: its packet with the revision that names it, for whom it waits, and who
+//! took it over last.
+//!
+//! Knows no rule: what a packet is made of, and what its revision is, the kernel says.
+
+use serde::Serialize;
+
+use super::{moments, page::STEP};
+use crate::{
+    authority::{NounFilter, View},
+    boundary::OwnerView,
+    error::{Code, Error, Result},
+    kernel::{Facts, Packet, READ_ROUNDS, Terms, packet, packet_reads},
+    model::{Digest, Handoff, NounKind, OneNoun as _, Reserved, TodoId},
+};
+
+/// What whoever takes a Todo over is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HandoffPage {
+    /// The Todo.
+    pub todo_id: TodoId,
+    /// What names exactly this packet.
+    pub revision: Digest,
+    /// The packet.
+    #[serde(serialize_with = "moments::named")]
+    pub packet: Packet,
+    /// For whom a transfer keeps it, until when.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
+    pub reserved: Option<Reserved>,
+    /// Who took it over, last.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
+    pub accepted: Option<Handoff>,
+}
+
+/// The packet of a Todo, for its owner.
+///
+/// Errors: `not_found`.
+pub fn handoff(view: &mut dyn View, terms: &Terms, todo_id: &TodoId) -> Result<OwnerView<HandoffPage>> {
+    let mut facts = Facts::new(terms.clone());
+    for _ in 0..READ_ROUNDS {
+        let reads = packet_reads(todo_id, &facts);
+        view.load(&reads, &mut facts)?;
+    }
+    let packet = packet(&facts, todo_id)?;
+    let reserved = facts.todo(todo_id)?.and_then(|todo| todo.reserved.clone());
+    Ok(OwnerView::new(HandoffPage {
+        todo_id: todo_id.clone(),
+        revision: packet.revision()?,
+        packet,
+        reserved: reserved.filter(|reserved| reserved.until > terms.now),
+        accepted: last(view, todo_id)?,
+    }))
+}
+
+/// The last handoff of a Todo that was accepted; a Todo has few of them.
+fn last(view: &mut dyn View, todo_id: &TodoId) -> Result<Option<Handoff>> {
+    let kind = NounKind::Handoff;
+    let filter = NounFilter { kind, goal: todo_id.goal(), todo: Some(todo_id), open: false };
+    let (mut last, mut after): (Option<Handoff>, Option<String>) = (None, None);
+    loop {
+        let page = view.nouns(&filter, after.as_deref(), STEP)?;
+        after = page.last().map(|noun| kind.id(noun.key().id));
+        for noun in &page {
+            let found = Handoff::of(noun).ok_or_else(|| Error::from(Code::Internal))?;
+            if last.as_ref().is_none_or(|last| last.at <= found.at) {
+                last = Some(found.clone());
+            }
+        }
+        if page.len() < STEP {
+            return Ok(last);
+        }
+    }
+}
