@@ -4,6 +4,7 @@
 //! ratio of two programs that ran in turn, or a plain number with a limit; the limits are the project's demands and
 //! stand beside each bar's measurement.
 
+mod audits;
 mod fixtures;
 mod growth;
 mod machine;
@@ -62,6 +63,7 @@ const GROUPS: &[Group] = &[
     Group { name: "wake", large: false, measure: ring::wake },
     Group { name: "turn", large: false, measure: turns::turn },
     Group { name: "recovery", large: false, measure: turns::recovery },
+    Group { name: "audit", large: false, measure: audits::audit },
     Group { name: "snapshot", large: false, measure: snapshots::snapshot },
     Group { name: "growth", large: true, measure: growth::growth },
 ];

@@ -12,21 +12,32 @@ use super::{
 /// Claims, admissions and statuses of one process; each by an agent of its own.
 const EACH: u32 = 150;
 
+/// The reads that are measured as whole processes.
+const WHOLE: [(&str, &[&str]); 3] = [
+    ("status", &["status", "--goal", "bench"]),
+    ("next --json", &["next", "--goal", "bench", "--agent", "a1", "--json"]),
+    ("why", &["why", "--goal", "bench"]),
+];
+
 pub(super) fn growth(stage: &mut Stage<'_>) -> io::Result<Vec<Row>> {
     let (small, large) = (shelved(stage, SMALL)?, shelved(stage, LARGE)?);
     let mut rows = inside(stage, &small, &large)?;
-    let status = |home: &Path| {
+    let whole = |home: &Path, words: &[&str]| {
         let mut command = stage.program("loopx", home)?;
-        command.args(["status", "--goal", "bench"]);
+        command.args(words);
         timed(command, &[0]).map(ms)
     };
-    let pairs = Pairs::take(100, || status(&large), || status(&small))?;
-    rows.push(Row::pairs("whole status, a million / a thousand, warm", &pairs, Limit::AtMost(1.15)));
+    for (name, words) in WHOLE {
+        let pairs = Pairs::take(100, || whole(&large, words), || whole(&small, words))?;
+        let name = format!("whole {name}, a million / a thousand, warm");
+        rows.push(Row::pairs(name, &pairs, Limit::AtMost(1.15)));
+    }
+    let [(_, status), ..] = WHOLE;
     for (name, home) in [("a million", &large), ("a thousand", &small)] {
         let mut all = Vec::new();
         for _ in 0..7 {
             forget(&ledger(home))?;
-            all.push(status(home)?);
+            all.push(whole(home, status)?);
         }
         rows.push(Row::of(format!("whole status, {name}, cold"), median(&all), "ms", Limit::Free));
     }

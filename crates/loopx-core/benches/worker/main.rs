@@ -2,6 +2,7 @@
 //!
 //! The first argument names the role, the others are its words `key=value`.
 
+mod audit;
 mod claims;
 mod fixture;
 mod growth;
@@ -29,6 +30,7 @@ fn main() -> Outcome<()> {
     let role = arguments.next().unwrap_or_default();
     let words = Words::of(arguments);
     match role.as_str() {
+        "audit" => audit::run(&words),
         "claims" => claims::run(&words),
         "fixture" => fixture::run(&words),
         "growth" => growth::run(&words),

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    Asker, Covered, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command, goal,
-    reason, seeded, turn,
+    Asker, Covered, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command,
+    goal, reason, seeded, turn,
 };
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
-        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, ReplanCause, Stopped, Todo, TodoId,
-        TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, ReplanCause, Stopped,
+        Todo, TodoId, TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
     },
 };
 

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Concluded, Context, Draft, Facts, Outcome, Read, Wanted, event_kinds};
 use crate::{
     error::{Code, Error, Result},
-    model::{
-        About, Effect, GoalId, GoalState, Label, NounKey, NounKind, OneNoun as _, Sighting, Turn,
-    },
+    model::{About, Effect, GoalId, GoalState, Label, NounKey, NounKind, OneNoun as _, Sighting, Turn},
 };
 
 /// The most rows that are seen at once.

@@ -56,10 +56,7 @@ pub fn index(todo: &Todo) -> Index {
         | TodoState::Done { .. }
         | TodoState::Cancelled { .. } => 0,
     };
-    let due = todo
-        .monitor
-        .as_ref()
-        .map(|monitor| monitor.due_at().map_or(NEVER_LOOKED_AT, Timestamp::as_ms));
+    let due = todo.monitor.as_ref().map(|monitor| monitor.due_at().map_or(NEVER_LOOKED_AT, Timestamp::as_ms));
     // What stands for a replan is found with what becomes ready in time, so that none is missed.
     let at_least = if replan::is_replan(todo) { NEVER_LOOKED_AT } else { 0 };
     let ready_at = due.map_or(awake_at, |due| due.max(awake_at)).max(at_least);

@@ -40,13 +40,13 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, consumed_ask, effect_ask, effect_command, end_asks,
-    gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
+    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, consumed_ask, effect_ask, effect_command,
+    end_asks, gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
     todo_ask_reads, todo_asks, unresolved_ask,
 };
 pub use attention::{
-    Command as AttentionCommand, Event as AttentionEvent, SeenAs, SeenRow, sighting_key, version as seen_version,
-    version_read as seen_version_read,
+    Command as AttentionCommand, Event as AttentionEvent, SeenAs, SeenRow, sighting_key,
+    version as seen_version, version_read as seen_version_read,
 };
 pub use batch::{Item as BatchItem, Ref as BatchRef};
 pub use claim::{Command as ClaimCommand, Event as ClaimEvent};
@@ -58,8 +58,8 @@ pub use facts::{Facts, IdList, Rows, Terms, Used, Writes};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command, deny_command};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use handoff::{
-    Command as HandoffCommand, Event as HandoffEvent, Next as NextAction, NextStep, OpenEffect, OpenGate, Packet, Standing, packet,
-    packet_reads,
+    Command as HandoffCommand, Event as HandoffEvent, Next as NextAction, NextStep, OpenEffect, OpenGate,
+    Packet, Standing, packet, packet_reads,
 };
 pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
@@ -88,8 +88,8 @@ pub use turn::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, HandoffId, Operation, OwnId, ProposalId, ReturnId,
-        RewardId, Timestamp, TodoId, TurnId,
+        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, HandoffId, Operation,
+        OwnId, ProposalId, ReturnId, RewardId, Timestamp, TodoId, TurnId,
     },
 };
 use draft::Draft;

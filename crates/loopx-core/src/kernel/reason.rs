@@ -11,8 +11,8 @@ use super::{Covered, Facts, Read, Wanted, claim, effect, replan, seeded, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Blocks, Cause, Covering, EffectId, GateState, Goal, Key, Label, OwnId, ReplanCause, Timestamp, Todo, TodoId,
-        TodoKind, TodoState, Turn, TurnId, TurnState, Wake, Workspace,
+        AgentId, Blocks, Cause, Covering, EffectId, GateState, Goal, Key, Label, OwnId, ReplanCause,
+        Timestamp, Todo, TodoId, TodoKind, TodoState, Turn, TurnId, TurnState, Wake, Workspace,
     },
 };
 

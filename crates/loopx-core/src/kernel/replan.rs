@@ -11,8 +11,8 @@ use super::{Context, Draft, Facts, Read, Wanted, event_kinds, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, Caps, Counters, Covering, Goal, Label, ReplanCause, ReplanRef, Replans, Requires, Stopped,
-        Timestamp, Title, Todo, TodoId, TodoKind, TodoState, TurnState,
+        Actor, AgentId, Caps, Counters, Covering, Goal, Label, ReplanCause, ReplanRef, Replans, Requires,
+        Stopped, Timestamp, Title, Todo, TodoId, TodoKind, TodoState, TurnState,
     },
 };
 
@@ -88,6 +88,7 @@ pub(super) fn is_lost(facts: &Facts, todo: &Todo) -> bool {
 pub(super) fn offered(goal: &Goal, covered: &Todo, of: &ReplanRef, at: Timestamp) -> Result<Todo> {
     let todo_id = TodoId::new(goal.goal_id.clone(), goal.next_todo);
     let why = match of.cause {
+        ReplanCause::Fruitless => "its last Turns brought no progress",
         ReplanCause::ReplanRequired => "its executor says that it does not hold",
         ReplanCause::EvidenceRejected => "evidence of it was rejected",
         ReplanCause::GateDenied => "what it needs was denied",
@@ -178,7 +179,10 @@ fn is_over(facts: &Facts, covering: &Covering, covered: &Todo) -> bool {
         ReplanCause::GateDenied => covered.counters.blocking_gates == 0,
         ReplanCause::DependencyCancelled => covered.counters.cancelled_deps == 0,
         ReplanCause::WakeLost => !is_lost(facts, covered),
-        ReplanCause::ReplanRequired | ReplanCause::EvidenceRejected | ReplanCause::UnchangedLimit => false,
+        ReplanCause::Fruitless
+        | ReplanCause::ReplanRequired
+        | ReplanCause::EvidenceRejected
+        | ReplanCause::UnchangedLimit => false,
     };
     gone || !covered.is_live()
 }
@@ -252,6 +256,19 @@ pub(super) fn oblige(facts: &mut Facts, todo_id: &TodoId, cause: ReplanCause) ->
     Ok(())
 }
 
+/// Counts a Turn on work by what it brought; one too many in a row without accepted progress is a cause.
+pub(super) fn count(facts: &mut Facts, todo_id: &TodoId, progress: bool) -> Result<()> {
+    if facts.todo(todo_id)?.is_none_or(|todo| todo.kind != TodoKind::Advance) {
+        return Ok(());
+    }
+    let replans = &mut facts.todo_mut(todo_id)?.replans;
+    replans.fruitless = if progress { 0 } else { replans.fruitless.saturating_add(1) };
+    if replans.fruitless >= Replans::FRUITLESS_MAX {
+        return oblige(facts, todo_id, ReplanCause::Fruitless);
+    }
+    Ok(())
+}
+
 /// Takes a cause back that no longer holds.
 pub(super) fn relieve(facts: &mut Facts, todo_id: &TodoId, cause: ReplanCause) -> Result<()> {
     if facts.todo(todo_id)?.is_some_and(|todo| todo.replans.pending.contains_key(&cause)) {
@@ -294,6 +311,7 @@ impl Event {
         let replans = &mut covered.replans;
         replans.count = replans.count.max(of.ordinal);
         replans.pending.clear();
+        replans.fruitless = 0;
         replans.by = Some(todo_id.clone());
         replans.seen_cancelled = counters.cancelled_deps;
         replans.seen_lost = counters.wake_lost;

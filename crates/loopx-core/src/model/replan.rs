@@ -33,6 +33,8 @@ macro_rules! causes {
 }
 
 causes! {
+    /// Turns in a row on it brought no accepted progress.
+    Fruitless "fruitless";
     /// A Turn settled that says so.
     ReplanRequired "replan_required";
     /// A person, or a validator, rejected evidence of it.
@@ -109,9 +111,15 @@ pub struct Replans {
     /// Whether a replan has been made for its lost wake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen_lost: bool,
+    /// Turns in a row without accepted progress, since the last replan that was made for it.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub fruitless: u8,
 }
 
 impl Replans {
+    /// Turns in a row without accepted progress after which the plan has to change.
+    pub const FRUITLESS_MAX: u8 = 2;
+
     /// Whether there never was one.
     pub fn is_none(&self) -> bool {
         *self == Self::default()

@@ -77,7 +77,9 @@ impl PrivateStore {
             turns.iter().try_for_each(|(turn, purge)| {
                 match purge {
                     Purge::Content => tx
-                        .prepare_cached("UPDATE bodies SET bytes=x'' WHERE owner_turn=?1 AND length(bytes)>0")?
+                        .prepare_cached(
+                            "UPDATE bodies SET bytes=x'' WHERE owner_turn=?1 AND length(bytes)>0",
+                        )?
                         .execute([turn])?,
                     Purge::Whole { until_ms } => tx
                         .prepare_cached("DELETE FROM bodies WHERE owner_turn=?1 AND created_at_ms<=?2")?

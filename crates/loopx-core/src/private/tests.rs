@@ -151,8 +151,9 @@ fn what_is_purged_is_gone_and_told_from_what_never_was_and_from_what_is_damaged(
     // its digest stands, and what it held is nowhere in the file
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
-    let digest: [u8; 32] =
-        file.query_row("SELECT digest FROM bodies WHERE id='r1' AND kind='result'", [], |row| row.get(0)).unwrap();
+    let digest: [u8; 32] = file
+        .query_row("SELECT digest FROM bodies WHERE id='r1' AND kind='result'", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(digest, body(Kind::Result, "r1", secret, 0).digest());
     file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let bytes = std::fs::read(&path).unwrap();
@@ -173,7 +174,8 @@ fn what_is_purged_is_gone_and_told_from_what_never_was_and_from_what_is_damaged(
 fn of_what_no_fact_points_at_nothing_goes_that_came_since() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = PrivateStore::at(&dir.path().join("private.db"));
-    let (old, new) = (owned("trn_1", Kind::Result, "r1", "old", 10), owned("trn_1", Kind::Result, "r2", "new", 20));
+    let (old, new) =
+        (owned("trn_1", Kind::Result, "r1", "old", 10), owned("trn_1", Kind::Result, "r2", "new", 20));
     store.put_all(&[old, new.clone()]).unwrap();
     store.purge(&[("trn_1".into(), Purge::Whole { until_ms: 10 })]).unwrap();
     assert_eq!(store.latest(Kind::Result, "r1").unwrap(), None);

@@ -18,13 +18,14 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Result},
     kernel::{
-        AgentEvent, AttentionEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent, GoalEvent,
-        HandoffEvent, PeerEvent, ProposalEvent, QuotaEvent, Read, ReplanEvent, RewardEvent, Terms, TodoEvent, TurnEvent,
+        AgentEvent, AttentionEvent, ClaimEvent, EffectEvent, Event, EvidenceEvent, Facts, GateEvent,
+        GoalEvent, HandoffEvent, PeerEvent, ProposalEvent, QuotaEvent, Read, ReplanEvent, RewardEvent, Terms,
+        TodoEvent, TurnEvent,
     },
     model::{
-        About, Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey,
-        OneNoun, OperationId, PeerReturn, Provenance, ReturnId, ShortText, StopWish, Stopped, Timestamp, TodoId, TurnId, Verdict,
-        VerdictOutcome, Wake,
+        About, Actor, Answer, Blocks, Effect, EffectId, End, FailedBy, GateId, GoalId, NounKey, OneNoun,
+        OperationId, PeerReturn, Provenance, ReturnId, ShortText, StopWish, Stopped, Timestamp, TodoId,
+        TurnId, Verdict, VerdictOutcome, Wake,
     },
 };
 
@@ -358,7 +359,9 @@ fn of_effect(event: &EffectEvent, subject: &mut Subject) -> String {
 
 fn of_return(event: &PeerEvent, subject: &mut Subject) -> String {
     let (return_id, text) = match event {
-        PeerEvent::Returned { given } => (&given.return_id, format!("{} returned to {}", given.from, given.todo_id)),
+        PeerEvent::Returned { given } => {
+            (&given.return_id, format!("{} returned to {}", given.from, given.todo_id))
+        }
         PeerEvent::Adopted { return_id, reason } => {
             (return_id, because("return adopted".to_owned(), reason.as_ref()))
         }

@@ -19,8 +19,8 @@ use crate::{
     kernel::{Facts, Read, Terms, UserWhy, claim::held_by},
     model::{
         Actor, AgentId, Blocks, Completion, EffectId, EndpointId, Goal, GoalId, LastEnd, Monitor, NounKey,
-        NounKind, Ownership, Priority, Requires, Reserved, Timestamp, Todo, TodoId, TodoKind, TodoState,
-        TurnId, Validator, Wake, gathered, ReplanCause,
+        NounKind, Ownership, Priority, ReplanCause, Requires, Reserved, Timestamp, Todo, TodoId, TodoKind,
+        TodoState, TurnId, Validator, Wake, gathered,
     },
 };
 
@@ -298,7 +298,8 @@ pub(super) fn consumed_text(todo: &Todo, cause: ReplanCause) -> String {
     match cause {
         ReplanCause::WakeLost => format!("{id} waits for what cannot come true: {title}"),
         ReplanCause::DependencyCancelled => format!("{id} waits for what was cancelled: {title}"),
-        ReplanCause::ReplanRequired
+        ReplanCause::Fruitless
+        | ReplanCause::ReplanRequired
         | ReplanCause::EvidenceRejected
         | ReplanCause::GateDenied
         | ReplanCause::UnchangedLimit => format!("{id} stands as it stood: {title}"),

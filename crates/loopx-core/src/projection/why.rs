@@ -14,8 +14,7 @@ use crate::{
     authority::View,
     error::{Code, Error, Result},
     kernel::{
-        Covered,
-        Asker, Facts, PeerBy, READ_ROUNDS, Read, Reason, Terms, UnresolvedBy, Viewer,
+        Asker, Covered, Facts, PeerBy, READ_ROUNDS, Read, Reason, Terms, UnresolvedBy, Viewer,
         claim::{self, Claim, Sighted, admissible_reads},
         gate_ask, person_ask, reason, reason_reads, todo_ask_reads, todo_asks, waits_for_person,
     },

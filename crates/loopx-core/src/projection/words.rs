@@ -32,6 +32,13 @@ pub fn plain(code: &str) -> &str {
         "user_action_required" => "a person has to act",
         "look_unchanged" => "nothing has changed",
         "look_changed" => "something has changed",
+        // Why a plan has to change.
+        "fruitless" => "its last Turns brought no progress",
+        "evidence_rejected" => "evidence of it was rejected",
+        "gate_denied" => "what it needs was denied",
+        "unchanged_limit" => "nothing changes",
+        "dependency_cancelled" => "what it depends on was cancelled",
+        "wake_lost" => "what it waits for cannot come true",
         // Why a Turn was stopped.
         "released" => "its owner let go",
         "transferred" => "handed on",

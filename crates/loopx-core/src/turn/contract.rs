@@ -18,8 +18,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{self, Facts, QuotaLeft as QuotaSum, READ_ROUNDS, Read, Terms as KernelTerms},
     model::{
-        AgentId, Criterion, Digest, Duration, Gate, Goal, GoalId, Label, OwnId, ShortText, Text, Todo, TodoId,
-        TodoKind, TodoText, Validator,
+        AgentId, Criterion, Digest, Duration, Gate, Goal, GoalId, Label, OwnId, ShortText, Text, Todo,
+        TodoId, TodoKind, TodoText, Validator,
     },
 };
 
@@ -102,8 +102,7 @@ pub fn packet(view: &mut dyn View, terms: &KernelTerms, inquiry: &Inquiry<'_>) -
         view.load(&kernel::room_reads(goal_id, agent_id, &facts), &mut facts)?;
     }
     let none = || Error::new(Code::NotFound, format!("there is no Todo {todo_id}")).hint("todo list");
-    let (goal, todo) =
-        (facts.goal(goal_id)?.ok_or_else(none)?, facts.todo(todo_id)?.ok_or_else(none)?);
+    let (goal, todo) = (facts.goal(goal_id)?.ok_or_else(none)?, facts.todo(todo_id)?.ok_or_else(none)?);
     let gates = blocking(view, goal_id)?;
     let behind = Behind { goal, todo, agent_id, facts: &facts, gates: &gates };
     // Nobody ends the run of such an agent but the time of its ownership.

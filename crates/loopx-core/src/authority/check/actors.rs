@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{
     kernel::{
-        AgentCommand, AttentionCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand, GateCommand,
-        GoalCommand, HandoffCommand, Input, NewGate, NewGoal, NewTodo, PeerCommand, ProposalCommand, QuotaCommand, RewardCommand, SeenRow, Step, TodoCommand,
-        Told,
+        AgentCommand, AttentionCommand, BatchItem, Change, ClaimCommand, Command, EffectCommand,
+        EvidenceCommand, GateCommand, GoalCommand, HandoffCommand, Input, NewGate, NewGoal, NewTodo,
+        PeerCommand, ProposalCommand, QuotaCommand, RewardCommand, SeenRow, Step, TodoCommand, Told,
         TurnCommand, Verb, authorize, claim::Claim, turn::Found,
     },
     model::*,

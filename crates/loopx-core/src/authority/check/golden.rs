@@ -6,9 +6,10 @@
 use super::world::{agent, text, user};
 use crate::{
     kernel::{
-        AgentCommand, AttentionCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand, EvidenceCommand,
-        Found, GateCommand, Given, GoalCommand, HandoffCommand, Input, Intent, NewGate, NewGoal, NewTodo, PeerCommand, ProposalCommand, QuotaCommand,
-        RewardCommand, SeenRow, Step, TodoCommand, Told, TurnCommand, claim::Claim,
+        AgentCommand, AttentionCommand, BatchItem, BatchRef, Change, ClaimCommand, Command, EffectCommand,
+        EvidenceCommand, Found, GateCommand, Given, GoalCommand, HandoffCommand, Input, Intent, NewGate,
+        NewGoal, NewTodo, PeerCommand, ProposalCommand, QuotaCommand, RewardCommand, SeenRow, Step,
+        TodoCommand, Told, TurnCommand, claim::Claim,
     },
     model::*,
 };

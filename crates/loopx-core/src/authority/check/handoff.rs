@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     kernel::{
         Change, ClaimCommand, Command, EffectCommand, GateCommand, GoalChange, GoalCommand, HandoffCommand,
-        NextStep, Outcome, Rows, Told, TodoCommand,
+        NextStep, Outcome, Rows, TodoCommand, Told,
     },
     model::*,
     projection::{self, Count, HandoffPage},
@@ -188,7 +188,11 @@ fn what_is_open_about_the_work_is_taken_over_with_it() {
     let effects: Vec<_> = packet.unresolved_effects.iter().map(|effect| effect.effect_id).collect();
     assert_eq!((effects, packet.next_action.step), (vec![effect_id], NextStep::Begin));
     world.take_over("b", &todo).unwrap();
-    assert_eq!(super::play::refused(world.claim("b", &todo)), "effect_unresolved", "a claim is still refused");
+    assert_eq!(
+        super::play::refused(world.claim("b", &todo)),
+        "effect_unresolved",
+        "a claim is still refused"
+    );
 }
 
 #[test]
@@ -236,10 +240,14 @@ fn the_revision_moves_with_each_part_and_goes_back_with_none() {
     let owned = world.claim("a", &todo).unwrap();
     let effect_id = world.sent("a", &owned, "k");
     moved(&mut world, "an effect");
-    world.effect(agent("a"), EffectCommand::Reconcile { effect_id, told: Told::Unknown, evidence: vec![] }).unwrap();
+    world
+        .effect(agent("a"), EffectCommand::Reconcile { effect_id, told: Told::Unknown, evidence: vec![] })
+        .unwrap();
     moved(&mut world, "that nobody could tell of it");
     let evidence = vec![world.evidence(user(), None, None)];
-    world.effect(agent("a"), EffectCommand::Reconcile { effect_id, told: Told::Confirmed, evidence }).unwrap();
+    world
+        .effect(agent("a"), EffectCommand::Reconcile { effect_id, told: Told::Confirmed, evidence })
+        .unwrap();
     world.gate(GateKind::Decision, &todo);
     moved(&mut world, "a gate");
     let whole = world.gate_as(user(), GateKind::Approval, Blocks::Goal).unwrap();
@@ -279,7 +287,9 @@ fn the_revision_stays_while_no_part_moves() {
     let owned = world.claim("b", &todo).unwrap();
     same(&mut world, "a claim");
     world.pass(Duration::from_mins(30));
-    world.agent("b", Command::Claim(ClaimCommand::Renew { todo_id: todo.clone(), own_id: owned.own_id })).unwrap();
+    world
+        .agent("b", Command::Claim(ClaimCommand::Renew { todo_id: todo.clone(), own_id: owned.own_id }))
+        .unwrap();
     same(&mut world, "a renewal, and time");
     world.evidence(agent("b"), Some(&todo), None);
     same(&mut world, "evidence");

@@ -68,7 +68,11 @@ fn a_monitor_is_due_at_once_and_then_exactly_after_its_time() {
     assert_eq!(world.reason("b", &todo), Reason::Claimable);
     look(&mut world, "b", &todo, ResultKind::LookChanged);
     let again = monitor(&world, &todo).looked_at.unwrap().plus(Duration::from_mins(5));
-    assert_eq!(world.reason("a", &todo), Reason::Time(Some(again)), "a look that saw something reschedules too");
+    assert_eq!(
+        world.reason("a", &todo),
+        Reason::Time(Some(again)),
+        "a look that saw something reschedules too"
+    );
 }
 
 #[test]

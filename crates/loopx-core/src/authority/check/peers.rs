@@ -118,11 +118,8 @@ fn v07_a_useful_first_result_is_improved_by_evidence() {
     // More is measured, and the first result gives way to one that rests on both pieces.
     let measured = world.evidence(agent("b"), Some(&peer), None);
     let known = world.return_row(first).evidence[0];
-    let better = Given {
-        own_id: works.own_id,
-        summary: text("all three hold"),
-        ..given(&peer, [known, measured])
-    };
+    let better =
+        Given { own_id: works.own_id, summary: text("all three hold"), ..given(&peer, [known, measured]) };
     let second = world.give("b", better).unwrap().outcome::<Outcome>().unwrap().return_id.unwrap();
     assert_eq!((world.state(first), world.state(second)), ("adopted", "returned"), "nobody decided yet");
     let instead = rejecting(world.return_row(first), coordinates.own_id, Some(second));

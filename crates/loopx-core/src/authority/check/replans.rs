@@ -7,8 +7,8 @@ use super::{
 use crate::{
     error::Code,
     kernel::{
-        Action, ClaimCommand, Command, Covered, GateCommand, NewTodo, Outcome, ProposalCommand, Reason, TodoCommand,
-        UserWhy, claim::Claim,
+        Action, ClaimCommand, Command, Covered, GateCommand, NewTodo, Outcome, ProposalCommand, Reason,
+        TodoCommand, UserWhy, claim::Claim,
     },
     model::*,
 };
@@ -22,6 +22,13 @@ fn obliged(cause: ReplanCause) -> (World, TodoId, ReplanRef) {
         }
     });
     match cause {
+        ReplanCause::Fruitless => {
+            for _ in 0..2 {
+                let owned = world.claim("a", &todo).unwrap();
+                world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+                world.verdict("a", &owned, VerdictOutcome::Failed).unwrap();
+            }
+        }
         ReplanCause::ReplanRequired => {
             let owned = world.claim("a", &todo).unwrap();
             world.candidate("a", &owned, ResultKind::ReplanRequired).unwrap();
@@ -106,6 +113,49 @@ fn each_cause_obliges_once_and_is_consumed_by_the_replan_that_it_makes() {
 }
 
 #[test]
+fn turns_without_accepted_progress_count_in_a_row_and_only_those_that_say_something_of_the_work() {
+    let pending = |world: &mut World, todo: &TodoId| matches!(world.reason("a", todo), Reason::Replan(Covered::Derived(of)) if of.cause == ReplanCause::Fruitless);
+    let turn = |world: &mut World, todo: &TodoId, kind, said| {
+        let owned = world.claim("a", todo).unwrap();
+        world.candidate("a", &owned, kind).unwrap();
+        world.verdict("a", &owned, said).unwrap();
+    };
+    let fails = |world: &mut World, todo: &TodoId| {
+        turn(world, todo, ResultKind::ValidatedProgress, VerdictOutcome::Failed);
+    };
+    // Progress between two failures begins the count anew, and a stop by a person says nothing.
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    fails(&mut world, &todo);
+    turn(&mut world, &todo, ResultKind::ValidatedProgress, VerdictOutcome::Passed);
+    fails(&mut world, &todo);
+    let owned = world.claim("a", &todo).unwrap();
+    world.stop(owned.turn_id.unwrap()).unwrap();
+    assert!(!pending(&mut world, &todo));
+    turn(&mut world, &todo, ResultKind::RepairRequired, VerdictOutcome::Passed);
+    assert!(pending(&mut world, &todo), "it settled, and brought nothing");
+    // A host that fails twice is no progress, whoever drives it.
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
+    for _ in 0..2 {
+        assert!(!pending(&mut world, &todo));
+        let hosted = world.running("a", &todo);
+        world.host_end("a", &hosted, Some(HostFailure::AuthRequired), false).unwrap();
+    }
+    assert!(pending(&mut world, &todo));
+    // What was consumed does not come again with the next one alone.
+    let of = ReplanRef { cause: ReplanCause::Fruitless, todo_id: todo.clone(), ordinal: 1 };
+    let (owned, _) = claimed(&mut world, "a", &of);
+    add("a", &mut world);
+    assert_eq!(done(&mut world, "a", &owned), "settled");
+    fails(&mut world, &todo);
+    assert_eq!(world.reason("a", &todo), Reason::Claimable);
+    fails(&mut world, &todo);
+    let again = ReplanRef { ordinal: 2, ..of };
+    assert_eq!(world.reason("a", &todo), Reason::Replan(Covered::Derived(again)));
+}
+
+#[test]
 fn what_was_replanned_in_vain_is_a_persons() {
     for (cause, command) in [
         (ReplanCause::DependencyCancelled, "todo unlink g.1 --depends-on g.2"),
@@ -184,8 +234,7 @@ fn an_owner_whose_time_ran_out_renews_before_it_changes_the_plan() {
     let (mut world, todo, of) = obliged(ReplanCause::GateDenied);
     let (owned, replan) = claimed(&mut world, "a", &of);
     world.pass(Duration::from_mins(60));
-    let drop_it =
-        TodoCommand::Cancel { todo_id: todo.clone(), reason: text("denied"), superseded_by: None };
+    let drop_it = TodoCommand::Cancel { todo_id: todo.clone(), reason: text("denied"), superseded_by: None };
     let late = world.agent_todo("a", drop_it.clone()).unwrap_err();
     assert_eq!(late.code(), Code::OwnershipExpired);
     assert_eq!(late.hint_args(), Some(format!("todo claim {replan} --as agent:a").as_str()));

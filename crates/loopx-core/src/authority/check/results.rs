@@ -82,7 +82,7 @@ fn what_is_to_be_repaired_outlives_a_stop_and_no_other_end() {
     let todo = world.todo("it", |_| {});
     let repairs = |world: &mut World| matches!(world.next("a", None).unwrap().action, Action::Repair { .. });
     let fail = |world: &mut World| {
-        let owned = world.claim("a", &todo).unwrap();
+        let owned = world.claim("a", &text("g.1")).unwrap();
         world.candidate("a", &owned, ResultKind::ValidatedProgress).unwrap();
         world.verdict("a", &owned, VerdictOutcome::Failed).unwrap();
     };
@@ -94,6 +94,9 @@ fn what_is_to_be_repaired_outlives_a_stop_and_no_other_end() {
     let hosted = world.running("a", &todo);
     world.host_end("a", &hosted, Some(HostFailure::AuthRequired), false).unwrap();
     assert!(!repairs(&mut world), "its last Turn failed at its host");
+    // Another one, as the plan of the first has to change by now.
+    let mut world = World::new();
+    let todo = world.todo("it", |_| {});
     fail(&mut world);
     let owned = world.claim("a", &todo).unwrap();
     world.candidate("a", &owned, ResultKind::ValidatedProgress).unwrap();

@@ -58,8 +58,11 @@ fn check_trace(decided: &Decided) {
 impl Table<'_> {
     fn rule(&self, reasons: &BTreeMap<&TodoId, &str>, freed: bool) -> u8 {
         let own: Vec<_> = self.turns().filter(|turn| turn.agent_id == *self.asker.viewer.agent_id).collect();
-        let offered = |id: &TodoId| reasons[id] == "claimable" || self.is_replan_to_take(&self.rows.todos[id], reasons[id]);
-        let takeable = reasons.keys().any(|id| offered(id) && self.has_room_for(&self.rows.todos[*id], reasons[*id]));
+        let offered = |id: &TodoId| {
+            reasons[id] == "claimable" || self.is_replan_to_take(&self.rows.todos[id], reasons[id])
+        };
+        let takeable =
+            reasons.keys().any(|id| offered(id) && self.has_room_for(&self.rows.todos[*id], reasons[*id]));
         let left: Vec<_> = reasons.keys().map(|id| &self.rows.todos[*id]).collect();
         let holds = [
             false,
@@ -438,8 +441,7 @@ impl Table<'_> {
             }
             let last = [other, chosen].map(|todo| self.comes_last(todo));
             let plans = [other, chosen].map(|todo| todo.covering.is_some() || self.derives(todo));
-            let watched =
-                [0, 1].map(|at| [other, chosen][at].kind == TodoKind::Monitor && !plans[at]);
+            let watched = [0, 1].map(|at| [other, chosen][at].kind == TodoKind::Monitor && !plans[at]);
             let looks = |todo: &Todo| todo.monitor.as_ref().and_then(|monitor| monitor.looked_at);
             let before = match watched {
                 _ if last[1] => !last[0],
@@ -448,7 +450,11 @@ impl Table<'_> {
                 [false, true] if agent.looked_last => true,
                 _ if other.priority != chosen.priority => other.priority < chosen.priority,
                 _ if plans[0] != plans[1] => plans[0],
-                _ if plans[0] => looks(other).is_none() && looks(chosen).is_none() && other.todo_id.number() < chosen.todo_id.number(),
+                _ if plans[0] => {
+                    looks(other).is_none()
+                        && looks(chosen).is_none()
+                        && other.todo_id.number() < chosen.todo_id.number()
+                }
                 [true, false] => true,
                 [false, true] => false,
                 [true, true] if looks(other) != looks(chosen) => looks(other) < looks(chosen),

@@ -24,12 +24,17 @@ fn is_new(world: &mut World, rows: &[(About, Option<&str>)]) -> bool {
     world.user(seen(rows)).unwrap().outcome::<Outcome>().unwrap().created.unwrap()
 }
 
-fn page(world: &mut World, goal: Option<&GoalId>, after: Option<&str>, limit: Option<usize>) -> Listed<AttentionRow> {
+fn page(
+    world: &mut World,
+    goal: Option<&GoalId>,
+    after: Option<&str>,
+    limit: Option<usize>,
+) -> Listed<AttentionRow> {
     let machine: MachineId = text(MACHINE);
     let eyes = Eyes { machine_id: Some(&machine), driver: &|_| None, tried: &|_| Ok(BTreeSet::new()) };
-    let found = world.authority.look(|view, terms| {
-        projection::attention(view, terms, goal, &eyes, Slice { after, limit })
-    });
+    let found = world
+        .authority
+        .look(|view, terms| projection::attention(view, terms, goal, &eyes, Slice { after, limit }));
     let found = found.unwrap();
     let items = found.items.iter().map(|row| row.for_owner().clone()).collect();
     Listed { items, next_cursor: found.next_cursor }
@@ -116,7 +121,8 @@ fn no_decision_reads_what_was_seen() {
 #[test]
 fn attention_is_ranked_over_all_goals_and_a_page_follows_a_page() {
     let mut world = World::new();
-    let [lost, asked, later, free] = ["lost", "asked", "later", "free"].map(|title| world.todo(title, |_| {}));
+    let [lost, asked, later, free] =
+        ["lost", "asked", "later", "free"].map(|title| world.todo(title, |_| {}));
     world.todo("by hand", |new| new.kind = TodoKind::Action);
     let running = world.running("a", &lost);
     world.lose("a", &running, true).unwrap();
@@ -137,7 +143,8 @@ fn attention_is_ranked_over_all_goals_and_a_page_follows_a_page() {
     let ranks: Vec<_> = rows.iter().map(|item| item.row.rank).collect();
     assert!(ranks.is_sorted(), "{ranks:?}");
     let gates: Vec<_> = rows.iter().filter(|item| item.row.rank == Rank::Gate).collect();
-    let asked: Vec<_> = gates.iter().filter(|item| item.row.kind == "gate").map(|item| item.row.about.clone()).collect();
+    let asked: Vec<_> =
+        gates.iter().filter(|item| item.row.kind == "gate").map(|item| item.row.about.clone()).collect();
     assert_eq!(asked, [oldest, older].map(|id| id.to_string()), "by age, whatever Goal");
     assert_eq!(gates.last().unwrap().row.kind, "turn_held", "as old as the question that holds it");
     assert!(gates.last().unwrap().row.command.contains(&youngest.to_string()));

@@ -46,7 +46,8 @@ impl Writer {
     ///
     /// Errors: `store_busy` where others work in it, `disk_full`, `store_*`.
     pub(crate) fn shrink(&mut self, max_bytes: u64) -> Result<bool> {
-        let number = |name: &str| self.conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+        let number =
+            |name: &str| self.conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
         let sizes = || Ok((number("page_count")?, number("freelist_count")?, number("page_size")?));
         let (pages, free, size) = sizes().map_err(|e| typed(&e, self.schema.name))?;
         let used = pages.saturating_sub(free).saturating_mul(size);

@@ -54,8 +54,10 @@ fn document(page: &Listed<OwnerView<AttentionRow>>, now: Timestamp, reader: &Rea
 /// Since when a row waits, and who has seen it.
 fn aside(item: &AttentionRow, now: Timestamp) -> String {
     let since = item.row.since_ms.map(|at| format!("since {}", show::utc(at)));
-    let seen =
-        item.seen.as_ref().map(|saw| format!("seen by {} {}", show::actor(&saw.by), show::when(saw.at_ms, now)));
+    let seen = item
+        .seen
+        .as_ref()
+        .map(|saw| format!("seen by {} {}", show::actor(&saw.by), show::when(saw.at_ms, now)));
     let said: Vec<_> = since.into_iter().chain(seen).collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }

@@ -75,8 +75,10 @@ fn said(part: Part, envelope: &Envelope, is_change: bool) -> Vec<String> {
             vec!["Nothing proves the result but a person.".to_owned()]
         }
         Part::Validators => envelope.validators.iter().map(validator).collect(),
-        Part::QuotaLeft => quota(&envelope.quota_left)
-            .map_or_else(|| none("The budget has no limit."), |left| vec![format!("The budget leaves: {left}.")]),
+        Part::QuotaLeft => quota(&envelope.quota_left).map_or_else(
+            || none("The budget has no limit."),
+            |left| vec![format!("The budget leaves: {left}.")],
+        ),
         // The one is said by the other in words, and by the prompt; the other is for programs.
         Part::EffectiveAction | Part::ActionSignature => Vec::new(),
     }

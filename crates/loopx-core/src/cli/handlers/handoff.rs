@@ -36,9 +36,8 @@ fn document(page: &HandoffPage, now: Timestamp) -> Document {
         let what = standing.summary.as_ref().map_or_else(|| "a result".to_owned(), ToString::to_string);
         let how = match standing.verdict.as_ref().map(|verdict| verdict.outcome) {
             Some(VerdictOutcome::Passed | VerdictOutcome::Progress) => "proved",
-            Some(VerdictOutcome::Unchecked | VerdictOutcome::Failed | VerdictOutcome::Inconclusive) | None => {
-                "accepted"
-            }
+            Some(VerdictOutcome::Unchecked | VerdictOutcome::Failed | VerdictOutcome::Inconclusive)
+            | None => "accepted",
         };
         format!("{what} ({how}, {} of {})", names::short(&standing.turn_id), standing.agent_id)
     });
@@ -106,15 +105,15 @@ pub(in crate::cli) fn accept(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let mut desk = Desk::open(context, args)?;
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let goal = id.goal().clone();
-    let revision = given::needed(args, "revision").map_err(|error: Error| {
-        error.hint(format!("handoff show {id}"))
-    })?;
+    let revision =
+        given::needed(args, "revision").map_err(|error: Error| error.hint(format!("handoff show {id}")))?;
     let command = Command::Handoff(HandoffCommand::Accept { todo_id: id.clone(), revision });
     let done = submit(context, args, &mut desk, Wish::new(goal.clone(), command))?;
     let handoff_id = done.outcome.handoff_id.ok_or_else(|| Error::from(Code::Internal))?;
     let claim = Reader::of(context, args, &desk).command(&format!("todo claim {id}"));
-    let document =
-        Document::new().line(format!("{id} is taken over; handoff {handoff_id}")).line(format!("to own it: {claim}"));
+    let document = Document::new()
+        .line(format!("{id} is taken over; handoff {handoff_id}"))
+        .line(format!("to own it: {claim}"));
     let object = json!({"handoff_id": handoff_id, "todo_id": id, "goal_id": goal, "revision": revision});
     written(schema::HANDOFF, "handoff", &object, &done, &[], document)
 }

@@ -10,8 +10,8 @@ use crate::{
     error::{Code, Error, Result, echo},
     kernel::{Facts, Read},
     model::{
-        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKey, NounKind, Proposal, ProposalId, ReturnId, Todo,
-        TodoId, Turn, TurnId,
+        AgentId, EffectId, EvidenceId, Gate, GateId, Goal, GoalId, NounKey, NounKind, Proposal, ProposalId,
+        ReturnId, Todo, TodoId, Turn, TurnId,
     },
 };
 

@@ -39,9 +39,9 @@ pub(in crate::cli) fn give(context: &mut Context<'_, '_>, args: &Args) -> Result
     let id = done.outcome.return_id.ok_or_else(|| Error::from(Code::Internal))?;
     let to = done.outcome.todo_ids.first().map(ToString::to_string).unwrap_or_default();
     let adopt = Reader::of(context, args, &desk).command(&format!("peer adopt {}", names::short(&id)));
-    let document = Document::new().line(format!("returned to {to}; return {id}")).line(format!(
-        "its owner takes it in, or a person: {adopt}"
-    ));
+    let document = Document::new()
+        .line(format!("returned to {to}; return {id}"))
+        .line(format!("its owner takes it in, or a person: {adopt}"));
     answer(id, &done, document)
 }
 
@@ -100,8 +100,8 @@ fn decide(
     let mut desk = Desk::open(context, args)?;
     let id = names::returned(&mut desk, args.needed("id")?)?;
     let key = NounKey { kind: NounKind::PeerReturn, id: *id.as_bytes() };
-    let given =
-        desk.look(|view, terms| projection::noun(view, terms, key)?.for_owner().get::<PeerReturn>().cloned())?;
+    let given = desk
+        .look(|view, terms| projection::noun(view, terms, key)?.for_owner().get::<PeerReturn>().cloned())?;
     let goal = given.goal_id.clone();
     let command = Command::Peer(command(args, &mut desk, given)?);
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;

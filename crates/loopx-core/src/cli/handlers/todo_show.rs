@@ -77,8 +77,7 @@ fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document 
     }
     if !page.returns.is_empty() {
         let rows = page.returns.iter().filter_map(|row| row.get().ok());
-        document =
-            document.table(show::RETURN_HEAD, rows.map(|given| show::returned(given, now)).collect());
+        document = document.table(show::RETURN_HEAD, rows.map(|given| show::returned(given, now)).collect());
     }
     if !page.turns.is_empty() {
         document = document.log(show::TURN_HEAD, page.turns.iter().map(|row| show::turn(row, now)).collect());

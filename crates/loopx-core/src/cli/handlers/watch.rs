@@ -102,9 +102,13 @@ pub(super) fn watch<T: PartialEq>(
                     last = Some(glance.of);
                     match stage.show(context, &glance.shown) {
                         Ok(()) => {}
-                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Rendered::told()),
+                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                            return Ok(Rendered::told());
+                        }
                         Err(error) => {
-                            return Err(Error::new(Code::Internal, "the answer cannot be written").internal(error));
+                            return Err(
+                                Error::new(Code::Internal, "the answer cannot be written").internal(error)
+                            );
                         }
                     }
                 }

@@ -18,7 +18,8 @@ pub use self::{
     look::{Format, Look, Stdio},
 };
 pub(super) use self::{
-    markdown::markdown, printable::is_kept as is_printable, roff::roff, screen::Screen, table::clipped, text::text,
+    markdown::markdown, printable::is_kept as is_printable, roff::roff, screen::Screen, table::clipped,
+    text::text,
 };
 
 use std::{

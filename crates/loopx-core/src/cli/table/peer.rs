@@ -95,13 +95,17 @@ const REJECT: Command = Command::verb("reject", Access::Writes, "Does not take i
     ])
     .codes(DECIDED);
 
-pub(super) const PEER: Command = Command::noun("peer", Group::Work, "Results that peers give to a coordinator.")
-    .verbs(&[LIST, SHOW, RETURN, ADOPT, REJECT]);
+pub(super) const PEER: Command =
+    Command::noun("peer", Group::Work, "Results that peers give to a coordinator.")
+        .verbs(&[LIST, SHOW, RETURN, ADOPT, REJECT]);
 
-const PACKET: Command =
-    Command::verb("show", Access::Reads, "Shows what whoever takes a Todo over has to know, and its revision.")
-        .args(&[ID])
-        .examples(&[example("handoff show importer.3", "before it is taken over")]);
+const PACKET: Command = Command::verb(
+    "show",
+    Access::Reads,
+    "Shows what whoever takes a Todo over has to know, and its revision.",
+)
+.args(&[ID])
+.examples(&[example("handoff show importer.3", "before it is taken over")]);
 
 const ACCEPT: Command = Command::verb("accept", Access::Writes, "Says that an agent takes a Todo over.")
     .long(&[

@@ -4,13 +4,13 @@ use super::{Event, scopes};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Concluded, Covered, Draft, Facts, Outcome, Reason, UnresolvedBy, Viewer, agent, effect, gate, goal, quota,
-        reason, reason::PeerBy, recover_command, replan, seeded, todo, turn,
+        Concluded, Covered, Draft, Facts, Outcome, Reason, UnresolvedBy, Viewer, agent, effect, gate, goal,
+        quota, reason, reason::PeerBy, recover_command, replan, seeded, todo, turn,
     },
     model::{
         AgentId, Attempt, Bucket, Digest, Duration, EndpointId, Executor, Goal, GoalId, GoalState, Key,
-        Label, MachineId, OwnId, Ownership, ReplanRef, Slot, Spend, Todo, TodoId, Turn, TurnId, TurnKind, TurnState,
-        Workspace,
+        Label, MachineId, OwnId, Ownership, ReplanRef, Slot, Spend, Todo, TodoId, Turn, TurnId, TurnKind,
+        TurnState, Workspace,
     },
 };
 

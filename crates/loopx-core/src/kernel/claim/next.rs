@@ -88,7 +88,16 @@ impl Next {
                 let workspace = self.workspace.clone();
                 let executor = Executor::Attached;
                 let machine_id = None;
-                let want = Admission { todo_id, replan, agent_id, endpoint, executor, machine_id, ttl_ms, workspace };
+                let want = Admission {
+                    todo_id,
+                    replan,
+                    agent_id,
+                    endpoint,
+                    executor,
+                    machine_id,
+                    ttl_ms,
+                    workspace,
+                };
                 admit(draft, &want)
             }
             Action::AskUser { .. } if !decided.unasked.is_empty() => ask(draft, &decided, &asker.viewer),

@@ -11,8 +11,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Wanted, effect},
     model::{
-        AgentId, Blocks, Boundary, Covering, Digest, Effect, EffectId, GateId, GateKind, Priority,
-        Requires, ShortText, Text, Title, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Verdict,
+        AgentId, Blocks, Boundary, Covering, Digest, Effect, EffectId, GateId, GateKind, Priority, Requires,
+        ShortText, Text, Title, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Verdict,
     },
 };
 
@@ -184,9 +184,11 @@ pub(super) fn want(todo_id: &TodoId, wanted: &mut Wanted<'_>) {
 ///
 /// Errors: `not_found`.
 pub fn packet(facts: &Facts, todo_id: &TodoId) -> Result<Packet> {
-    let missing = |what: &str, hint: String| Error::new(Code::NotFound, format!("there is no {what}")).hint(hint);
+    let missing =
+        |what: &str, hint: String| Error::new(Code::NotFound, format!("there is no {what}")).hint(hint);
     let goal_id = todo_id.goal();
-    let goal = facts.goal(goal_id)?.ok_or_else(|| missing(&format!("Goal {goal_id}"), "goal list".to_owned()))?;
+    let goal =
+        facts.goal(goal_id)?.ok_or_else(|| missing(&format!("Goal {goal_id}"), "goal list".to_owned()))?;
     let todo = facts
         .todo(todo_id)?
         .ok_or_else(|| missing(&format!("Todo {todo_id}"), format!("todo list --goal {goal_id}")))?;

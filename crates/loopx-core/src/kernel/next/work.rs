@@ -3,6 +3,8 @@
 //! Knows nothing of what is left when nothing can be.
 
 use super::{Action, ground::Ground, trace::Found};
+#[cfg(test)]
+use crate::model::{ReplanRef, TodoId};
 use crate::{
     error::{Code, Result},
     kernel::{
@@ -12,8 +14,6 @@ use crate::{
     },
     model::{Agent, Timestamp, Todo, TodoKind, TurnState},
 };
-#[cfg(test)]
-use crate::model::{ReplanRef, TodoId};
 
 /// What could be taken, and whether a slot is left for it.
 pub(super) struct Room<'f> {
@@ -49,7 +49,9 @@ impl<'f> Ground<'f> {
             };
             let wish = quota::Wish { todo: of, ends: &ends, ..quota::Wish::default() };
             match quota::admit(facts, goal_id, agent_id, &wish) {
-                Ok(_) if derived && !replan::is_indexed(todo, &self.asker.viewer.capabilities) => lost.push(*todo),
+                Ok(_) if derived && !replan::is_indexed(todo, &self.asker.viewer.capabilities) => {
+                    lost.push(*todo)
+                }
                 Ok(_) => admitted.push(*todo),
                 Err(_) if seeded!(ObligesPastQuota) => admitted.push(*todo),
                 Err(error) if matches!(error.code(), Code::QuotaExhausted | Code::CeilingRequired) => {

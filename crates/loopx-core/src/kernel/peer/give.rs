@@ -105,7 +105,8 @@ fn found_in<'d>(draft: &'d Draft<'_>, from: &Todo, given: &Given) -> Result<&'d 
             .hint(format!("turn list --todo {id}")));
     }
     if draft.actor().agent().is_none_or(|(agent, _)| *agent != turn.agent_id) {
-        let message = format!("the Turn {turn_id} is one of {}; only that agent returns its result", turn.agent_id);
+        let message =
+            format!("the Turn {turn_id} is one of {}; only that agent returns its result", turn.agent_id);
         return Err(Error::new(Code::ActorNotAllowed, message)
             .detail("turn_id", turn_id.to_string())
             .hint(format!("turn show {turn_id}")));

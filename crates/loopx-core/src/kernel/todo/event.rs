@@ -7,7 +7,8 @@ use crate::{
     error::Result,
     kernel::{Context, Delta, Facts, Target, event_kinds, replan, seeded},
     model::{
-        Caps, Completion, Counters, Monitor, ReplanCause, Replans, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText, Wake,
+        Caps, Completion, Counters, Monitor, ReplanCause, Replans, ShortText, Timestamp, Todo, TodoId,
+        TodoState, TodoText, Wake,
     },
 };
 

@@ -7,7 +7,8 @@ use crate::{
     kernel::{Context, Facts, event_kinds, quota, replan, seeded},
     model::{
         Attempt, AttemptEnd, Candidate, Digest, End, Guarantee, HostFailure, LastEnd, Ownership, ReplanCause,
-        ResultKind, ShortText, Slot, StopWish, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
+        ResultKind, ShortText, Slot, StopWish, Stopped, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved,
+        Verdict, VerdictOutcome,
     },
 };
 
@@ -347,9 +348,29 @@ fn ended(
     tell_of_plan(facts, &ended, end)
 }
 
+/// Whether a Turn brought accepted progress; none for an end that says nothing of the work.
+fn brought(turn: &Turn, end: End) -> Option<bool> {
+    match end {
+        End::Settled => {
+            let kind = turn.candidate.as_ref().map(|candidate| candidate.kind);
+            let advances =
+                matches!(kind, Some(ResultKind::ValidatedCompletion | ResultKind::ValidatedProgress));
+            let outcome = turn.verdict.as_ref().map(|verdict| verdict.outcome);
+            // What no validator looked at a person accepts.
+            let proved = matches!(outcome, Some(VerdictOutcome::Passed | VerdictOutcome::Progress));
+            Some(advances && (proved || turn.acceptance_gate.is_some()))
+        }
+        End::Failed(_) | End::Stopped(Stopped::Wait) => Some(false),
+        End::Stopped(_) | End::Fenced => None,
+    }
+}
+
 /// What the end of a Turn says of the plan of its Todo.
 fn tell_of_plan(facts: &mut Facts, turn: &Turn, end: End) -> Result<()> {
     let kind = turn.candidate.as_ref().map(|candidate| candidate.kind);
+    if let (Some(todo_id), Some(progress)) = (turn.todo_id(), brought(turn, end)) {
+        replan::count(facts, todo_id, progress)?;
+    }
     match (turn.todo_id(), end, kind) {
         (Some(todo_id), End::Settled, Some(ResultKind::ReplanRequired)) => {
             replan::oblige(facts, todo_id, ReplanCause::ReplanRequired)

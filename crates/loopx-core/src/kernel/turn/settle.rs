@@ -9,8 +9,8 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Facts, Outcome, claim, evidence, gate, replan, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, FailedBy, GateState, ResultKind, Slot, Stopped, Turn, TurnId,
-        TurnState, Unvalidated, VerdictOutcome,
+        Completion, End, Evidence, EvidenceId, EvidenceVerdict, FailedBy, GateState, ResultKind, Slot,
+        Stopped, Turn, TurnId, TurnState, Unvalidated, VerdictOutcome,
     },
 };
 

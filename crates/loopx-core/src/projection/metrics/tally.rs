@@ -10,8 +10,8 @@ use crate::{
     authority::Envelope,
     kernel::{AttentionEvent, ClaimEvent, Event, GateEvent, HandoffEvent, TurnEvent},
     model::{
-        About, Actor, AgentId, End, FailedBy, GateId, HostFailure, OperationId, Stopped, Timestamp, TodoId, TurnId,
-        Unresolved,
+        About, Actor, AgentId, End, FailedBy, GateId, HostFailure, OperationId, Stopped, Timestamp, TodoId,
+        TurnId, Unresolved,
     },
 };
 
@@ -234,8 +234,7 @@ const RECOVERY: &str = "Turns that settled, of all Turns with an attempt that cr
 const DUPLICATE_AVOIDED: &str = "attempts whose kept result was taken in after whoever ran them was gone, of all attempts that a recovery took up: taken in, or dispatched anew";
 const GATES_PRESERVED: &str =
     "gates that blocked across a change of generation or a handoff and blocked after it, of all such gates";
-const HANDOFF: &str =
-    "handoffs after which a Turn of whoever accepted them settled on the Todo before anybody else took it, of all that were accepted; one that has not settled yet counts among all";
+const HANDOFF: &str = "handoffs after which a Turn of whoever accepted them settled on the Todo before anybody else took it, of all that were accepted; one that has not settled yet counts among all";
 const STALE_FOUND: &str = "sessions that were ready or busy and were found stale or disconnected (sessions), and results that came after their ownership had run out and their scopes were taken (late_results)";
 const BLOCKED_TO_SEEN: &str = "gates that a person saw, of all that were opened or asked again; the time from then until it was seen, which is until the first action on it where no `attention seen` was recorded before";
 

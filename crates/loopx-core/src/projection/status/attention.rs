@@ -6,11 +6,15 @@ use super::{Attention, Eyes, Rank, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, consumed, consumed_ask, effect_command, gate_ask, held_asks, person_ask, recover_command, turn, unresolved_ask,
-        waits_for, waits_for_person,
+        Ask, UserWhy, consumed, consumed_ask, effect_command, gate_ask, held_asks, person_ask,
+        recover_command, turn, unresolved_ask, waits_for, waits_for_person,
     },
     model::{Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, Turn, TurnState},
-    projection::{todo::{consumed_text, persons_text}, turn::left, words::plain},
+    projection::{
+        todo::{consumed_text, persons_text},
+        turn::left,
+        words::plain,
+    },
 };
 
 /// The rows of one Goal: a jump of the clock, what is unresolved or lost, gates by age, what else a person has to move,
@@ -74,22 +78,16 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
     rows.iter().find(leads).or_else(|| rows.first())
 }
 
-fn row(
-    rank: Rank,
-    kind: &'static str,
-    about: &dyn ToString,
-    text: String,
-    command: String,
-) -> Attention {
+fn row(rank: Rank, kind: &'static str, about: &dyn ToString, text: String, command: String) -> Attention {
     Attention { rank, kind, about: about.to_string(), text, command, since_ms: None }
 }
 
 /// While nobody has accepted a jump nothing expires, so nothing that waits for a time ever moves.
 fn clock(seen: &Seen<'_>) -> Option<Attention> {
     let text = || "the clock jumped; nothing expires until a person accepts it".to_owned();
-    seen.terms
-        .clock_jump
-        .then(|| row(Rank::Lost, "clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned()))
+    seen.terms.clock_jump.then(|| {
+        row(Rank::Lost, "clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned())
+    })
 }
 
 fn effect_row(effect: &Effect) -> Attention {
@@ -190,7 +188,10 @@ fn gate_row(gate: &Gate) -> Attention {
         GateState::Denied { .. } => format!("denied, blocks {blocks}: {}", gate.question),
         _ => format!("asked, blocks {blocks}: {}", gate.question), // the other blocking ones wait for an answer
     };
-    Attention { since_ms: Some(gate.opened_at), ..row(Rank::Gate, "gate", &gate.gate_id, text, gate_ask(gate).command) }
+    Attention {
+        since_ms: Some(gate.opened_at),
+        ..row(Rank::Gate, "gate", &gate.gate_id, text, gate_ask(gate).command)
+    }
 }
 
 fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
@@ -205,7 +206,10 @@ fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
     if let Some(cause) = consumed(&seen.facts, todo).filter(|_| waits_for_person(todo).is_none()) {
         let text = consumed_text(todo, cause);
         let command = consumed_ask(&seen.facts, cause, todo).command;
-        return Some(Attention { since_ms: Some(todo.made_at), ..row(Rank::Person, "todo", &todo.todo_id, text, command) });
+        return Some(Attention {
+            since_ms: Some(todo.made_at),
+            ..row(Rank::Person, "todo", &todo.todo_id, text, command)
+        });
     }
     let why = waits_for_person(todo)?;
     if matches!(why, UserWhy::Ended | UserWhy::Excluded) {

@@ -7,8 +7,8 @@ use crate::{
     authority::View,
     error::{Code, Result},
     kernel::{
-        ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason,
-        reason_reads, room, room_reads, todo_asks,
+        ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
+        reason, reason_reads, room, room_reads, todo_asks,
     },
     model::{Agent, AgentId, ReplanRef, Timestamp, TodoId},
 };

@@ -4,7 +4,11 @@
 
 use serde::Serialize;
 
-use super::{Attention, Eyes, GOALS_MAX, Rank, attention as of_goal, seen::{Reach, Seen}, waiting};
+use super::{
+    Attention, Eyes, GOALS_MAX, Rank, attention as of_goal,
+    seen::{Reach, Seen},
+    waiting,
+};
 use crate::{
     authority::View,
     boundary::OwnerView,

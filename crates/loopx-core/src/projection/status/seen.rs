@@ -7,11 +7,12 @@ use crate::{
     authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
     kernel::{
-        Facts, GRACE, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn, waits_for_person,
+        Facts, GRACE, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn,
+        waits_for_person,
     },
     model::{
-        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, Ownership, Stopped, Timestamp, Todo, TodoState, Turn,
-        TurnId, TurnKind, TurnState, VerdictOutcome, Wake, Workspace, gathered,
+        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, Ownership, Stopped, Timestamp, Todo, TodoState,
+        Turn, TurnId, TurnKind, TurnState, VerdictOutcome, Wake, Workspace, gathered,
     },
     projection::{
         gate,

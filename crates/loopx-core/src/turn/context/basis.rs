@@ -184,8 +184,7 @@ impl FromStr for Presented {
             )
         };
         let said = Some(text).filter(|text| text.len() <= BASIS_MAX_BYTES);
-        let (form, said) =
-            said.and_then(|text| text.strip_prefix(HEAD)?.split_once('_')).ok_or_else(bad)?;
+        let (form, said) = said.and_then(|text| text.strip_prefix(HEAD)?.split_once('_')).ok_or_else(bad)?;
         let is_form = !form.is_empty() && form.bytes().all(|byte| byte.is_ascii_digit());
         let digits = said.as_bytes();
         let is_plain = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();

@@ -17,12 +17,8 @@ const REQUEST: &str = include_str!("../../../../../docs/wire/request.json");
 /// The documented packet with something in it changed, and signed anew.
 fn packet(change: impl FnOnce(&mut Packet)) -> Packet {
     let envelope = Request::parse(REQUEST.as_bytes()).unwrap().turn_envelope;
-    let mut packet = Packet {
-        incarnation: IncarnationId::from_bytes([7; 16]),
-        goal_revision: 4,
-        generation: 0,
-        envelope,
-    };
+    let mut packet =
+        Packet { incarnation: IncarnationId::from_bytes([7; 16]), goal_revision: 4, generation: 0, envelope };
     change(&mut packet);
     let hash = packet.envelope.content_hash().unwrap();
     packet.envelope = packet.envelope.seal(hash).unwrap();
@@ -232,7 +228,11 @@ fn each_reason_to_send_all_is_met_and_the_first_that_holds_is_given() {
         assert_eq!(reason(&now, &held), Some(wanted));
         let told = answer(&now, &held);
         assert_eq!(told["reason"], json_value(&wanted).unwrap());
-        assert_eq!(applied(None, &told), json_value(&now.envelope).unwrap(), "all of it, with no look at what is held");
+        assert_eq!(
+            applied(None, &told),
+            json_value(&now.envelope).unwrap(),
+            "all of it, with no look at what is held"
+        );
     }
     // What holds at once is decided by the order.
     let other = |packet: &mut Packet| {
@@ -242,7 +242,10 @@ fn each_reason_to_send_all_is_met_and_the_first_that_holds_is_given() {
         packet.goal_revision = 5;
     };
     assert_eq!(reason(&packet(other), &held(&old)), Some(Reason::Incarnation));
-    assert_eq!(reason(&packet(other), &doubted(&old, Doubt::AcknowledgementLost)), Some(Reason::AcknowledgementLost));
+    assert_eq!(
+        reason(&packet(other), &doubted(&old, Doubt::AcknowledgementLost)),
+        Some(Reason::AcknowledgementLost)
+    );
 }
 
 #[test]
@@ -294,7 +297,10 @@ fn a_basis_that_no_release_wrote_is_refused_and_that_of_another_release_is_not()
         refused(wrong);
     }
     assert_eq!("wcb1_whatever0it0says".parse::<Presented>().unwrap(), Presented::OtherForm);
-    assert_eq!(word.parse::<Presented>().unwrap(), Presented::Known(Box::new(Basis::of(&packet(|_| {})).unwrap())));
+    assert_eq!(
+        word.parse::<Presented>().unwrap(),
+        Presented::Known(Box::new(Basis::of(&packet(|_| {})).unwrap()))
+    );
 }
 
 #[test]
@@ -312,35 +318,38 @@ fn drawn() -> impl Strategy<Value = Packet> {
     let text = || "[a-zé\"\\\\-]{1,12}";
     let whose = (rarely(), rarely(), rarely(), rarely(), rarely(), rarely(), rarely());
     let said = (proptest::option::of(text()), text(), any::<bool>(), any::<bool>(), 0_u32..3);
-    let more = (proptest::collection::vec(text(), 0..3), 0_usize..3, proptest::option::of(0_u64..3), any::<bool>());
-    (whose, said, more).prop_map(|(whose, (detail, title, repair, gates, counted), (reads, proofs, turns, cut))| {
-        let (incarnation, instance, agent, todo, generation, goal_revision, requirement) = whose;
-        let mut packet = packet(|packet| {
-            packet.incarnation = IncarnationId::from_bytes([u8::from(incarnation); 16]);
-            packet.generation = generation.into();
-            packet.goal_revision = u64::from(goal_revision);
-            let envelope = &mut packet.envelope;
-            envelope.goal_instance = GoalInstance::from_bytes([u8::from(instance); 16]);
-            envelope.agent_id = if agent { "a" } else { "b" }.parse().unwrap();
-            envelope.todo.todo_id = if todo { "g.1" } else { "g.2" }.parse().unwrap();
-            envelope.todo.requirement_revision = requirement.into();
-            envelope.todo.detail = detail.map(|detail| detail.parse().unwrap());
-            envelope.todo.title = title.parse().unwrap();
-            envelope.effective_action = if repair { Action::Repair } else { Action::Run };
-            if gates {
-                envelope.gates.blocking.clear();
+    let more =
+        (proptest::collection::vec(text(), 0..3), 0_usize..3, proptest::option::of(0_u64..3), any::<bool>());
+    (whose, said, more).prop_map(
+        |(whose, (detail, title, repair, gates, counted), (reads, proofs, turns, cut))| {
+            let (incarnation, instance, agent, todo, generation, goal_revision, requirement) = whose;
+            let mut packet = packet(|packet| {
+                packet.incarnation = IncarnationId::from_bytes([u8::from(incarnation); 16]);
+                packet.generation = generation.into();
+                packet.goal_revision = u64::from(goal_revision);
+                let envelope = &mut packet.envelope;
+                envelope.goal_instance = GoalInstance::from_bytes([u8::from(instance); 16]);
+                envelope.agent_id = if agent { "a" } else { "b" }.parse().unwrap();
+                envelope.todo.todo_id = if todo { "g.1" } else { "g.2" }.parse().unwrap();
+                envelope.todo.requirement_revision = requirement.into();
+                envelope.todo.detail = detail.map(|detail| detail.parse().unwrap());
+                envelope.todo.title = title.parse().unwrap();
+                envelope.effective_action = if repair { Action::Repair } else { Action::Run };
+                if gates {
+                    envelope.gates.blocking.clear();
+                }
+                envelope.gates.more = counted;
+                envelope.required_reads = reads.iter().map(|read| read.parse().unwrap()).collect();
+                let one: ValidatorPart = envelope.validators[0].clone();
+                envelope.validators = vec![one; proofs];
+                envelope.quota_left.turns = turns;
+            });
+            if cut {
+                packet.envelope = packet.envelope.seal(Digest::of(b"before it was cut")).unwrap();
             }
-            envelope.gates.more = counted;
-            envelope.required_reads = reads.iter().map(|read| read.parse().unwrap()).collect();
-            let one: ValidatorPart = envelope.validators[0].clone();
-            envelope.validators = vec![one; proofs];
-            envelope.quota_left.turns = turns;
-        });
-        if cut {
-            packet.envelope = packet.envelope.seal(Digest::of(b"before it was cut")).unwrap();
-        }
-        packet
-    })
+            packet
+        },
+    )
 }
 
 fn rarely() -> impl Strategy<Value = bool> {

@@ -174,6 +174,8 @@ pub enum ReplanWhy {
 pub enum Broken {
     /// What the last Turn did: it failed, or was fenced.
     Turn(TurnId),
+    /// The same, and one time too often: the plan has to change before another Turn.
+    Plan(TurnId),
     /// A Todo whose last result was refused, whoever brought that.
     Todo {
         /// Which.
@@ -324,7 +326,8 @@ impl Seen<'_> {
     fn broken(&self) -> Option<Disposition> {
         let turn_id =
             self.turn_id.filter(|_| matches!(self.ended, Some(Ended::Failed(_) | Ended::Fenced)))?;
-        Some(self.repair(Broken::Turn(turn_id)))
+        let replans = matches!(self.next, Next::Replan);
+        Some(self.repair(if replans { Broken::Plan(turn_id) } else { Broken::Turn(turn_id) }))
     }
 
     /// Unresolved; any: reconcile.

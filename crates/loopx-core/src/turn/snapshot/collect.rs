@@ -74,11 +74,7 @@ pub(in crate::turn) fn collect(
     Ok((part, busy))
 }
 
-fn doomed(
-    shelf: &Shelf,
-    rules: &Rules,
-    is_known: &mut dyn FnMut(TurnId) -> Result<bool>,
-) -> Result<Doomed> {
+fn doomed(shelf: &Shelf, rules: &Rules, is_known: &mut dyn FnMut(TurnId) -> Result<bool>) -> Result<Doomed> {
     let (kept, mut gone) = parted(shelf.heads(), rules.keep, rules.now_ms);
     let (mut stay, mut lost): (Vec<Head>, Vec<Head>) = (Vec::new(), Vec::new());
     for head in kept {

@@ -311,7 +311,10 @@ impl Store {
     }
 
     /// The files of all packs but these.
-    pub(super) fn unnamed_packs<'a>(&'a self, packs: &'a BTreeSet<String>) -> impl Iterator<Item = PathBuf> + 'a {
+    pub(super) fn unnamed_packs<'a>(
+        &'a self,
+        packs: &'a BTreeSet<String>,
+    ) -> impl Iterator<Item = PathBuf> + 'a {
         let others = self.packs().filter(|entry| pack_of(entry).is_none_or(|pack| !packs.contains(pack)));
         others.map(|entry| self.dir.join("objects/pack").join(entry))
     }

@@ -9,10 +9,11 @@ use std::{
 
 use serde_json::Value;
 
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+use super::snapshots;
 use super::{
     midrun::Working,
     place::{Answer, Place, answer},
-    snapshots,
 };
 use crate::desk::files;
 

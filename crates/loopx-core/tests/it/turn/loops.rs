@@ -212,7 +212,7 @@ fn a_refused_result_is_repaired_by_the_next_turn() {
 }
 
 #[test]
-fn three_failures_alike_end_a_loop_with_the_reason() {
+fn two_failures_end_a_loop_with_the_reason_for_the_plan_has_to_change() {
     for (work, prints, exit, code) in
         [("", super::place::REPORT, 1, "validation_failed"), ("", "echo what", 3, "host_unavailable")]
     {
@@ -221,12 +221,9 @@ fn three_failures_alike_end_a_loop_with_the_reason() {
         let ended = looped(&place, &[]);
         assert_eq!((ended.exit, ended.code()), (Some(exit), code), "{}", ended.json);
         assert_eq!(account(&ended, "disposition"), "repair");
-        assert_eq!((states(&ended), place.runs()), (vec!["g.1 failed".to_owned(); 3], 3));
-        assert!(
-            ended.text("/error/message").contains("3 Turns in a row on g.1 failed alike"),
-            "{}",
-            ended.json
-        );
+        assert_eq!((states(&ended), place.runs()), (vec!["g.1 failed".to_owned(); 2], 2));
+        assert!(ended.text("/error/message").contains("its plan has to change"), "{}", ended.json);
+        assert_eq!(account(&ended, "open")[0]["waits_for"], "replan", "{}", ended.json);
         assert!(ended.text("/error/hint").contains("turn show"), "{}", ended.json);
     }
 }

@@ -367,7 +367,12 @@ fn step_of(turn_id: TurnId, own_id: OwnId, what: Owner) -> Step {
         Owner::GoOn => candidate(Candidate { goes_on: true, ..result(ResultKind::ValidatedProgress) }),
         Owner::Verdict(outcome) => said(outcome, false),
         Owner::Moved => said(VerdictOutcome::Passed, true),
-        Owner::Renew | Owner::Release | Owner::Transfer | Owner::Defer | Owner::Block | Owner::Stop
+        Owner::Renew
+        | Owner::Release
+        | Owner::Transfer
+        | Owner::Defer
+        | Owner::Block
+        | Owner::Stop
         | Owner::Drop => {
             panic!("{what:?} is no step")
         }

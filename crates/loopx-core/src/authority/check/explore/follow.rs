@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    COMPLETES,
     super::invariants::{Broken, Promise},
+    COMPLETES,
     action::{Action, Driver, GateVerb, GoalVerb, Owner, TodoVerb, Token, TurnVerb, seat_of},
     key::{Key, key},
     node::{Drivers, Node, Sight},

@@ -186,11 +186,11 @@ impl Ink {
 
     fn plan(&mut self, rows: &Rows, todo: &Todo, replans: &Replans, covering: Option<&Covering>) {
         // Which one it is only names it.
-        let Replans { count: _, pending, by, seen_cancelled, seen_lost } = replans;
+        let Replans { count: _, pending, by, seen_cancelled, seen_lost, fruitless } = replans;
         for cause in pending.keys() {
             self.put(cause);
         }
-        self.put((pending.len(), by.is_some(), seen_cancelled, seen_lost, covering.is_some()));
+        self.put((pending.len(), by.is_some(), seen_cancelled, seen_lost, fruitless, covering.is_some()));
         if let Some(Covering { of, planned, requirement_revision, failed, proposed, confirmed }) = covering {
             let covered = &rows.todos[&of.todo_id];
             let goal = &rows.goals[todo.todo_id.goal()];

@@ -22,8 +22,7 @@ impl Player {
 
     /// An obligation that an agent was told of.
     fn derived(&mut self, by: u16) -> Option<ReplanRef> {
-        let live: Vec<_> =
-            self.world.ledger.rows().todos.into_values().filter(Todo::is_live).collect();
+        let live: Vec<_> = self.world.ledger.rows().todos.into_values().filter(Todo::is_live).collect();
         let mut named = Vec::new();
         for todo in live.iter().filter(|todo| todo.replans.count > 0 || todo.counters.cancelled_deps > 0) {
             if let Reason::Replan(Covered::Derived(of)) = self.world.reason("a", &todo.todo_id) {

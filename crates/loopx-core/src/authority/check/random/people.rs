@@ -5,8 +5,8 @@
 use super::{super::world::text, Player, pick};
 use crate::{
     kernel::{
-        AgentCommand, AttentionCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand, NewGate, QuotaCommand,
-        RewardCommand, SeenRow, TodoCommand,
+        AgentCommand, AttentionCommand, Command, EvidenceCommand, GateCommand, GoalChange, GoalCommand,
+        NewGate, QuotaCommand, RewardCommand, SeenRow, TodoCommand,
     },
     model::*,
 };
@@ -143,7 +143,8 @@ impl Player {
                     self.gate(y).map(About::Gate),
                     Some(About::Goal(self.world.goal.clone())),
                 ];
-                let rows = about.into_iter().flatten().map(|about| SeenRow { about, version: None }).collect();
+                let rows =
+                    about.into_iter().flatten().map(|about| SeenRow { about, version: None }).collect();
                 Command::Attention(AttentionCommand::Seen { rows })
             }
             8 | 9 => Command::Reward(RewardCommand::Add {

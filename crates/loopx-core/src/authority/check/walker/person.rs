@@ -11,8 +11,8 @@ use crate::{
     },
     error::{Code, Error, Result},
     kernel::{
-        AgentCommand, Change, Command, EffectCommand, EvidenceCommand, GateCommand, GoalCommand, NewTodo, Outcome,
-        ProposalCommand, Step, TodoCommand, Told, TurnCommand, claim::Claim, turn::Found,
+        AgentCommand, Change, Command, EffectCommand, EvidenceCommand, GateCommand, GoalCommand, NewTodo,
+        Outcome, ProposalCommand, Step, TodoCommand, Told, TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
 };

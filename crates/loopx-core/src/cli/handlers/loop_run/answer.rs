@@ -215,14 +215,18 @@ impl Loop<'_, '_, '_> {
     fn broken(&self, broken: &Broken) -> End {
         let budget = self.used.budget();
         let spent = budget.spent().map(|meter| self.spent(meter));
-        let rest = spent.unwrap_or_else(|| "no other can be begun now".to_owned());
+        let rest = match (spent, broken) {
+            (Some(spent), _) => spent,
+            (None, Broken::Plan(_)) => "before another is begun, its plan has to change".to_owned(),
+            (None, Broken::Turn(_) | Broken::Todo { .. }) => "no other can be begun now".to_owned(),
+        };
         if let Some(last) = self.used.all().last().filter(|_| budget.alike >= FAILURES_MAX) {
             let (code, why) = failed(&last.ended);
             let said = self.alike(last, budget.alike);
             return End::bad(code, format!("{said}: {why}"), turn_output::command(last.turn_id));
         }
         match broken {
-            Broken::Turn(turn_id) => {
+            Broken::Turn(turn_id) | Broken::Plan(turn_id) => {
                 let last = self.used.ran(*turn_id);
                 let (code, why) =
                     last.map_or_else(|| failed(&Ended::RepairRequired), |ran| failed(&ran.ended));
