@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Concluded, Context, Draft, Facts, Input, Outcome, Read, Verb, Wanted, agent, authorize, check_expected,
-    claim, event_kinds, goal, stands,
+    claim, event_kinds, goal, stands, turn,
 };
 use crate::{
     error::{Code, Error, Result},
     model::{
         Actor, Expected, GoalId, NounKey, NounKind, OneNoun as _, Proposal, ProposalId, ProposalKind,
-        ProposalState, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState, json_value,
+        ProposalState, ShortText, Timestamp, TodoId, TurnId, json_value,
     },
 };
 
@@ -222,7 +222,8 @@ impl Command {
             Self::Defer { proposal_id, until } => {
                 waiting(draft, *proposal_id, "be put off")?;
                 if *until <= draft.now() {
-                    return Err(Error::new(Code::InvalidArgument, "a proposal is put off into the future"));
+                    return Err(Error::new(Code::InvalidArgument, "a proposal is put off into the future")
+                        .hint(format!("proposal defer {proposal_id} --until 1d")));
                 }
                 (*proposal_id, Event::Deferred { proposal_id: *proposal_id, until: *until })
             }
@@ -231,7 +232,8 @@ impl Command {
                 let author = proposal.by.agent().map(|(agent_id, _)| agent_id);
                 if author != draft.actor().agent().map(|(agent_id, _)| agent_id) {
                     let message = format!("the proposal {proposal_id} is {}'s to withdraw", proposal.by);
-                    return Err(Error::new(Code::ActorNotAllowed, message));
+                    return Err(Error::new(Code::ActorNotAllowed, message)
+                        .hint(format!("proposal show {proposal_id}")));
                 }
                 (*proposal_id, Event::Withdrawn { proposal_id: *proposal_id })
             }
@@ -332,20 +334,18 @@ fn add(
 fn at_work(draft: &Draft<'_>) -> Result<(Option<TodoId>, Option<TurnId>)> {
     let Some((agent_id, endpoint)) = draft.actor().agent() else { return Ok((None, None)) };
     let contained = draft.provenance().contained;
-    let is_own = |turn: &&&Turn| {
-        let works = match turn.state {
-            TurnState::Admitted | TurnState::Dispatched | TurnState::Candidate => true,
-            TurnState::Held { .. }
-            | TurnState::Unresolved { .. }
-            | TurnState::Settled
-            | TurnState::Stopped { .. }
-            | TurnState::Failed { .. }
-            | TurnState::Fenced => false,
-        };
-        contained.map_or(works && turn.endpoint == *endpoint, |inside| turn.turn_id == inside)
-    };
     let turns = draft.facts().agent_turns(draft.goal_id(), agent_id)?;
-    let turn = turns.iter().find(is_own);
+    let mut turn = None;
+    for one in turns {
+        let is_own = match contained {
+            Some(inside) => one.turn_id == inside,
+            None => one.endpoint == *endpoint && turn::executes(draft.facts(), one)?,
+        };
+        if is_own {
+            turn = Some(one);
+            break;
+        }
+    }
     Ok((turn.and_then(|turn| turn.todo_id().cloned()), turn.map(|turn| turn.turn_id)))
 }
 
@@ -368,20 +368,7 @@ fn waiting<'d>(draft: &'d Draft<'_>, proposal_id: ProposalId, verb: &str) -> Res
     }
     let state = proposal.state.as_str();
     let message = format!("the proposal {proposal_id} {}", stands(state, verb));
-    // A stale one says the same however often it is confirmed.
-    let code = match (&proposal.state, verb) {
-        (ProposalState::Stale { .. }, "be confirmed") => Code::StaleRevision,
-        (
-            ProposalState::Open
-            | ProposalState::Deferred { .. }
-            | ProposalState::Confirmed { .. }
-            | ProposalState::Rejected { .. }
-            | ProposalState::Stale { .. }
-            | ProposalState::Withdrawn { .. },
-            _,
-        ) => Code::InvalidTransition,
-    };
-    Err(Error::new(code, message)
+    Err(Error::new(Code::InvalidTransition, message)
         .detail("proposal_id", proposal_id.to_string())
         .detail("state", state)
         .hint(format!("proposal show {proposal_id}")))
@@ -394,6 +381,14 @@ fn confirm(
     command: &super::Command,
     expected: &Expected,
 ) -> Result<Concluded> {
+    let proposal = named(draft, proposal_id)?;
+    if matches!(proposal.state, ProposalState::Stale { .. }) {
+        // It says the same however often it is confirmed.
+        let message = format!("what the proposal {proposal_id} expects was no longer so");
+        return Err(Error::new(Code::StaleRevision, message)
+            .detail("proposal_id", proposal_id.to_string())
+            .hint(format!("proposal show {proposal_id}")));
+    }
     let proposal = waiting(draft, proposal_id, "be confirmed")?;
     if proposal.command != json_value(command)? || proposal.expected != *expected {
         let message = format!("this is not what the proposal {proposal_id} holds");

@@ -191,11 +191,11 @@ fn is_over(facts: &Facts, covering: &Covering, covered: &Todo) -> bool {
 ///
 /// Errors: `ownership_expired` for one whose ownership ran out: it renews that, or claims anew.
 pub(super) fn is_owned_by(facts: &Facts, todo: &Todo, agent: &AgentId) -> Result<bool> {
-    let by = todo.replans.by.as_ref().and_then(|by| facts.rows().todos.get(by));
-    let own = by.and_then(|by| by.ownership.as_ref());
+    let Some(by) = &todo.replans.by else { return Ok(false) };
+    let own = facts.todo(by)?.and_then(|by| by.ownership.as_ref());
     let Some(own) = own.filter(|own| own.agent_id == *agent) else { return Ok(false) };
     if facts.is_expired(own) {
-        let replan = todo.replans.by.as_ref().map(ToString::to_string).unwrap_or_default();
+        let replan = by.to_string();
         return Err(Error::new(Code::OwnershipExpired, format!("the ownership of {replan} has run out"))
             .detail("todo_id", replan.clone())
             .hint(format!("todo claim {replan} --as agent:{agent}")));

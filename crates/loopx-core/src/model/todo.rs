@@ -109,6 +109,11 @@ impl Todo {
         }
     }
 
+    /// How its last Turn ended, where its result was refused and is still to be repaired.
+    pub fn to_repair(&self) -> Option<&LastEnd> {
+        self.last_end.as_ref().filter(|end| end.repair)
+    }
+
     /// The agent of its last Turn that did not merely stop.
     pub fn author(&self) -> Option<&AgentId> {
         self.last_end.as_ref()?.by.as_ref()

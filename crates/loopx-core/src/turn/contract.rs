@@ -136,7 +136,7 @@ impl Behind<'_> {
     fn envelope(&self, execution_policy: ExecutionPolicy) -> Result<Envelope> {
         let Behind { goal, todo, agent_id, facts, gates } = *self;
         let text = facts.text(&todo.todo_id)?;
-        let repair = todo.last_end.as_ref().filter(|end| end.repair);
+        let repair = todo.to_repair();
         let recommended = match repair.and_then(|end| end.note.as_ref()) {
             Some(note) => format!("repair what the last result broke: {note}"),
             None => format!("work on {}: {}", todo.todo_id, todo.title),

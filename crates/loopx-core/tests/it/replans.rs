@@ -20,6 +20,9 @@ fn a_cancelled_dependency_is_replanned_by_the_agent_that_is_told_so() {
     assert_eq!(name, "replan:dependency_cancelled:ship-it.2/1");
     let refused = desk.refused(&["todo", "claim", "ship-it.2", "--as", "agent:coder"], "not_claimable", 4);
     assert_eq!(refused["details"]["replan"], name.as_str());
+    // Before it is taken it is no Todo, and nothing is to be known of it.
+    let told = desk.ok(&["heartbeat-prompt", "--agent", "coder"]);
+    assert_eq!((&told["action"], &told["contract"]), (&"replan".into(), &serde_json::Value::Null), "{told}");
     let claimed = desk.ok(&["todo", "claim", &name, "--as", "agent:coder"]);
     let replan = claimed["todo"]["todo_id"].as_str().unwrap().to_owned();
     assert_eq!(desk.ok(&["todo", "show", &replan])["todo"]["kind"], "replan");

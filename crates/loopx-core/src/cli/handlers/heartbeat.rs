@@ -63,7 +63,9 @@ pub(in crate::cli) fn prompt(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let (goal_id, decided) = asking.decide(context, args, &mut desk)?;
     let goal = names::goal_row(&mut desk, &goal_id)?;
     let (agent, program) = (&asking.agent, context.program);
-    let contract = match decided.action.todo_id() {
+    // What is only derived is no Todo yet: there is nothing to know of it before it is taken.
+    let todo_id = decided.action.todo_id().filter(|_| decided.action.replan().is_none());
+    let contract = match todo_id {
         Some(todo_id) => Some(contract(args, &mut desk, &asking, todo_id, &held)?),
         None => None,
     };

@@ -74,11 +74,8 @@ impl Answer {
         }
         let todo = self.decided.action.todo_id().cloned();
         let todo = todo.map(|id| names::todo_row(desk, &id)).transpose()?;
-        let refused =
-            todo.as_ref().filter(|_| self.receipt.is_some()).and_then(|todo| todo.last_end.as_ref());
-        if let (Some(end), Action::Run { todo_id, .. }) =
-            (refused.filter(|end| end.repair), &self.decided.action)
-        {
+        let refused = todo.as_ref().filter(|_| self.receipt.is_some()).and_then(Todo::to_repair);
+        if let (Some(end), Action::Run { todo_id, .. }) = (refused, &self.decided.action) {
             self.decided.action = Action::Repair { todo_id: todo_id.clone(), failure: end.note.clone() };
         }
         // A replan that was taken by its name is a Todo by now.

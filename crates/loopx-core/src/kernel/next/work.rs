@@ -141,7 +141,7 @@ fn to_do(facts: &Facts, todo: &Todo) -> Action {
     if let Some(Covered::Derived(of)) = replan::covered(facts, todo) {
         return Action::Replan { todo_id, replan: Some(of) };
     }
-    match todo.last_end.as_ref().filter(|end| end.repair) {
+    match todo.to_repair() {
         Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
         None => Action::Run { todo_id, turn_id: None },
     }

@@ -1,7 +1,5 @@
 //! What `loop run` says at its end: of which Turn, what counts, who moved what, and what waits for a person.
 
-use std::fs;
-
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
