@@ -155,8 +155,18 @@ impl Context<'_, '_> {
     ///
     /// Errors: `internal` when the terminal cannot be read.
     pub fn confirm(&mut self, question: &str) -> Result<Option<bool>> {
+        self.confirm_shown(&[], question)
+    }
+
+    /// As [`Context::confirm`], with what is agreed to shown before it, line by line and whole.
+    ///
+    /// Errors: as there.
+    pub fn confirm_shown(&mut self, shown: &[String], question: &str) -> Result<Option<bool>> {
         if !(self.stdio.input_is_terminal && self.stdio.err_is_terminal) {
             return Ok(None);
+        }
+        for line in shown {
+            self.note(line);
         }
         self.note(&format!("{question} (yes/no)"));
         let mut answer = String::new();

@@ -94,7 +94,8 @@ impl TurnRow {
 /// Whether a Turn failed because it wrote where it may not.
 pub(super) fn is_out_of_bounds(turn: &Turn) -> bool {
     let refused = matches!(turn.state, TurnState::Failed { how: FailedBy::Validate });
-    refused && turn.verdict.is_none()
+    let wrote = turn.candidate.as_ref().is_some_and(|candidate| !candidate.outside.is_empty());
+    refused && turn.verdict.is_none() && wrote
 }
 
 /// What its validators said where they did not pass it, or which paths it wrote that it may not.

@@ -26,6 +26,12 @@ fn a_cancelled_dependency_is_replanned_by_the_agent_that_is_told_so() {
     let claimed = desk.ok(&["todo", "claim", &name, "--as", "agent:coder"]);
     let replan = claimed["todo"]["todo_id"].as_str().unwrap().to_owned();
     assert_eq!(desk.ok(&["todo", "show", &replan])["todo"]["kind"], "replan");
+    let nothing =
+        ["todo", "done", &replan, "--as", "agent:coder", "--own", claimed["own_id"].as_str().unwrap()];
+    desk.refused(&nothing, "validation_failed", 1);
+    let status = desk.call(&["status"]).out;
+    assert!(!status.contains("scopes"), "it wrote nothing: {status}");
+    let claimed = desk.ok(&["todo", "claim", &replan, "--as", "agent:coder"]);
     desk.ok(&["todo", "unlink", "ship-it.2", "--depends-on", "ship-it.1", "--as", "agent:coder"]);
     let own = claimed["own_id"].as_str().unwrap();
     let told = desk.ok(&["heartbeat-prompt", "--agent", "coder", "--own", own]);

@@ -204,7 +204,7 @@ fn it_costs_next_to_nothing_while_nothing_changes() {
     let (spent, waited) = (spent_ns(&watching) - settled, begun.elapsed().as_nanos());
     let per_mille = u128::from(spent) * 1000 / waited;
     // The bar of 0.1 % is for a shipped build on a quiet machine; this one tells a wait from a loop.
-    assert!(per_mille < 4, "{spent} ns of {waited} ns");
+    assert!(per_mille < 10, "{spent} ns of {waited} ns");
     assert_eq!(watching.end(Signal::INT).0, Some(0));
 }
 

@@ -102,7 +102,9 @@ fn each_cause_obliges_once_and_is_consumed_by_the_replan_that_it_makes() {
         assert_eq!(world.row(&replan).kind, TodoKind::Replan);
         assert_eq!(world.reason("a", &todo), Reason::Replan(Covered::By(replan.clone())), "{cause:?}");
         // There is one, whoever asks.
-        assert_eq!(code(&world.claim_as("a", Claim::replanning(of.clone()))), "not_claimable");
+        let late = world.claim_as("a", Claim::replanning(of.clone())).unwrap_err();
+        assert_eq!(late.code(), Code::AlreadyClaimed, "{cause:?}");
+        assert!(late.details().contains_key("holder") && late.details().contains_key("expires_at_ms"));
         add("b", &mut world);
         assert_eq!(done(&mut world, "b", &owned), "settled", "{cause:?}");
         assert!(world.row(&replan).is_done());

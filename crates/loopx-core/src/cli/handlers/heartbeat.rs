@@ -87,8 +87,10 @@ pub(in crate::cli) fn prompt(context: &mut Context<'_, '_>, args: &Args) -> Resu
     lines.push(String::new());
     lines.extend(what_to_run(context, &mut desk, &asking, &goal_id, &decided)?);
     lines.push(String::new());
+    let own = asking.own_id.filter(|_| is_held(&asking, &decided)).map(|own_id| format!(" --own {own_id}"));
+    let own = own.unwrap_or_default();
     lines.push(format!(
-        "Stop, and work on nothing else, when {program} next --agent {agent} exits with another code than 0:"
+        "Stop, and work on nothing else, when {program} next --agent {agent}{own} exits with another code than 0:"
     ));
     lines.push("10 wait, 11 a person has to act, 12 the Goal is closed.".to_owned());
     if contract.is_none() {
@@ -124,7 +126,8 @@ pub(in crate::cli) fn prompt(context: &mut Context<'_, '_>, args: &Args) -> Resu
 ///
 /// Errors: `invalid_argument` for what is no basis.
 fn held(args: &Args, asking: &Asking) -> Result<Held> {
-    let hinted = |error: Error| error.hint(format!("heartbeat-prompt --agent {}", asking.agent));
+    let own = asking.own_id.map(|own_id| format!(" --own {own_id}")).unwrap_or_default();
+    let hinted = |error: Error| error.hint(format!("heartbeat-prompt --agent {}{own}", asking.agent));
     Ok(Held {
         basis: given::parsed(args, "basis").map_err(hinted)?,
         doubt: args.text("doubt").map(given::word).transpose()?,

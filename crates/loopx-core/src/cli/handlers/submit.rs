@@ -3,7 +3,7 @@
 //! Knows no rule: what is refused, and how, the authority says.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     caller::{Caller, caller, check_retired, with_agent},
@@ -221,7 +221,8 @@ fn prove(
         return Ok(());
     }
     let about = about(desk, wish)?;
-    match context.confirm(&format!("{}: {}{about}, as {}?", context.program, args.path(), caller.actor))? {
+    let question = format!("{}: {}{about}, as {}?", context.program, args.path(), caller.actor);
+    match context.confirm_shown(&whole(wish)?, &question)? {
         Some(true) => caller.provenance.assurance = Assurance::Proven,
         Some(false) => {
             return Err(Error::new(Code::Unauthenticated, format!("`{}` was not agreed to", args.path())));
@@ -231,12 +232,22 @@ fn prove(
     Ok(())
 }
 
+/// What a person has to have read before he says yes: a command that somebody else wrote, whole.
+fn whole(wish: &Wish) -> Result<Vec<String>> {
+    let Command::Proposal(ProposalCommand::Confirm { command, expected, .. }) = &wish.command else {
+        return Ok(Vec::new());
+    };
+    let shown = json!({"command": json_value(&**command)?, "expected": json_value(expected)?});
+    let text = serde_json::to_string_pretty(&shown).map_err(|e| Error::from(Code::Internal).internal(e))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
 /// What a person says yes to: the question and the answer to it, or the Goal, in one line.
 fn about(desk: &mut Desk, wish: &Wish) -> Result<String> {
     let goal = &wish.goal_id;
     if let Command::Proposal(ProposalCommand::Confirm { command, .. }) = &wish.command {
         let verb = Input::Command((**command).clone()).verb().as_str();
-        return Ok(format!(": `{verb}` in {goal}, {}", echo(&json_value(&**command)?.to_string())));
+        return Ok(format!(": `{verb}` in {goal}, as it stands above"));
     }
     let answered = match &wish.command {
         Command::Gate(GateCommand::Resolve { gate_id, answer }) => Some((

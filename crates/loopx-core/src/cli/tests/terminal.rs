@@ -72,6 +72,19 @@ fn only_a_typed_yes_proves_who_asks() {
     }
     let added = typed(&env, "", &["todo", "add", "one", "--json"]);
     assert_eq!(added.exit, 0, "{added:?}");
+    // A command that somebody else wrote is shown whole, however long what stands before its point is.
+    assert_eq!(typed(&env, "", &["agent", "add", "a"]).exit, 0);
+    let propose =
+        ["proposal", "add", "--reason", "tidy", "--as", "agent:a", "--json", "--", "todo", "update"];
+    let harmless = ["ship-it.1", "--title", "A perfectly harmless new title for this", "--validator", "true"];
+    let proposed = typed(&env, "", &[&propose[..], &harmless].concat());
+    assert_eq!(proposed.exit, 0, "{proposed:?}");
+    let id = proposed.json()["proposal"]["proposal_id"].as_str().unwrap().to_owned();
+    let asked = typed(&env, "no\n", &["proposal", "confirm", &id]);
+    assert!(
+        asked.exit == 6 && asked.err.contains("\"validators\"") && asked.err.contains("(yes/no)"),
+        "{asked:?}"
+    );
     let words = [
         "gate",
         "open",

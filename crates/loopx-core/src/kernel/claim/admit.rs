@@ -119,6 +119,12 @@ fn room(facts: &Facts, want: &Admission, ends: &[TurnId]) -> Result<Option<Box<S
 /// Whether the replan that is claimed by its name can be, as [`check`] looks at a Todo.
 fn check_replan(facts: &Facts, want: &Admission, of: &ReplanRef) -> Result<()> {
     let covered = facts.todo(&of.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    if let Some(by) = &covered.replans.by
+        && let Some(taken) = facts.todo(by)?.filter(|taken| taken.ownership.is_some())
+    {
+        let error = Error::new(Code::AlreadyClaimed, format!("{of} is {by} by now, and somebody owns it"));
+        return Err(holder(taken, error.detail("todo_id", by.to_string()).detail("reason", "replan")));
+    }
     replan::check_stands(facts, covered, of)?;
     match reason(facts, covered, &want.viewer(facts)?)? {
         Reason::Replan(Covered::Derived(_)) => Ok(()),
