@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Draft, Facts, Read, Wanted, event_kinds, todo, turn};
+use super::{Context, Draft, Facts, Read, Wanted, event_kinds, seeded, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -293,7 +293,9 @@ impl Event {
         let counters = covered.counters;
         let replans = &mut covered.replans;
         replans.count = replans.count.max(of.ordinal);
-        replans.pending.clear();
+        if !seeded!(ObligesAgain) {
+            replans.pending.clear();
+        }
         replans.by = Some(todo_id.clone());
         replans.seen_cancelled = counters.cancelled_deps;
         replans.seen_lost = counters.wake_lost;
