@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Draft, Facts, Read, Wanted, event_kinds, todo, turn};
+use super::{Context, Draft, Facts, Read, Wanted, event_kinds, seeded, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -310,7 +310,9 @@ impl Event {
         let counters = covered.counters;
         let replans = &mut covered.replans;
         replans.count = replans.count.max(of.ordinal);
-        replans.pending.clear();
+        if !seeded!(ObligesAgain) {
+            replans.pending.clear();
+        }
         replans.fruitless = 0;
         replans.by = Some(todo_id.clone());
         replans.seen_cancelled = counters.cancelled_deps;

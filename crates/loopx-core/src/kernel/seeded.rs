@@ -58,6 +58,11 @@ mod active {
         LosesEvents: "The last thing that happened is written, and not told.";
         LosesDependants: "Who waits for a Todo is not told that it is done.";
         FailsOnHeld: "A decision fails where a result is held.";
+        CarriesOutStale: "A confirmed proposal is carried out whatever its author believed.";
+        SettlesPastProposals: "A replan settles while what it proposed waits.";
+        ObligesAgain: "What a replan was written for obliges once more.";
+        SettlesPastEffects: "A completion settles although nobody knows what its effect did.";
+        ClaimsPastEffects: "A Todo is claimed although it waits for an effect.";
         AsksNobody: "Nobody is asked about a gate.";
     }
 

@@ -47,6 +47,8 @@ promises! {
     Counters,
     /// A decision never fails in itself.
     Total,
+    /// What a plan was changed for obliges to no other change, and one change at a time is made of it.
+    ObligedOnce,
     /// Whoever follows LoopX comes to the end, or to a wait that is named.
     Live,
 }
@@ -68,9 +70,11 @@ pub(super) fn rows(rows: &Rows, now: Timestamp) -> Result<(), Broken> {
     for todo in rows.todos.values() {
         counters(rows, todo)?;
         owned(rows, todo)?;
-        replans(rows, todo);
+        replans(rows, todo)?;
     }
+    obliged_once(rows)?;
     effects(rows)?;
+    proposals(rows)?;
     let mut executing: BTreeMap<(&GoalId, &AgentId), &Turn> = BTreeMap::new();
     let (mut live, mut keys) = (BTreeSet::new(), BTreeSet::new());
     for turn in rows.turns.values() {
@@ -118,20 +122,66 @@ fn executes(turn: &Turn, todo: &Todo, now: Timestamp) -> bool {
 }
 
 /// A Todo is covered by one live replan at most, and each knows the other.
-fn replans(rows: &Rows, todo: &Todo) {
+fn replans(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
     let id = &todo.todo_id;
+    let once = |holds: bool, what: &str| keeps(holds, Promise::ObligedOnce, || format!("{id}: {what}"));
     if let Some(by) = &todo.replans.by {
         let replan = &rows.todos[by];
-        assert!(replan.is_live(), "{id}: covered by {by}, which has ended");
-        assert_eq!(replan.covering.as_ref().unwrap().covers(), id, "{by} covers another");
-        assert!(index(todo).ready.is_none(), "{id}: offered while {by} covers it");
+        once(replan.is_live(), "covered by what has ended")?;
+        let covers = replan.covering.as_ref().is_some_and(|covering| covering.covers() == id);
+        once(covers, "covered by what covers another")?;
+        once(index(todo).ready.is_none(), "offered while it is covered")?;
     }
-    assert_eq!(todo.kind == TodoKind::Replan, todo.covering.is_some(), "{id}");
+    once((todo.kind == TodoKind::Replan) == todo.covering.is_some(), "a replan of nothing")?;
     if let Some(covering) = todo.covering.as_ref().filter(|_| todo.is_live()) {
-        assert_eq!(rows.todos[covering.covers()].replans.by.as_ref(), Some(id), "{id} covers nothing");
+        let covered = &rows.todos[covering.covers()];
+        once(covered.replans.by.as_ref() == Some(id), "covers what does not know it")?;
     }
-    assert!(todo.replans.pending.values().all(|ordinal| *ordinal <= todo.replans.count), "{id}");
-    assert!(todo.replans.pending.is_empty() || todo.is_live(), "{id}: ended, and obliged");
+    once(
+        todo.replans.pending.values().all(|ordinal| *ordinal <= todo.replans.count),
+        "obliged out of order",
+    )?;
+    once(todo.replans.pending.is_empty() || todo.is_live(), "ended, and obliged")
+}
+
+/// What became a replan does so once, and obliges no more.
+fn obliged_once(rows: &Rows) -> Result<(), Broken> {
+    let mut written = BTreeSet::new();
+    for covering in rows.todos.values().filter_map(|todo| todo.covering.as_ref()) {
+        let first = written.insert((&covering.of.todo_id, covering.of.ordinal));
+        keeps(first, Promise::ObligedOnce, || format!("{} was written twice", covering.of))?;
+    }
+    for todo in rows.todos.values() {
+        let again = todo.replans.pending.values().find(|n| written.contains(&(&todo.todo_id, **n)));
+        keeps(again.is_none(), Promise::ObligedOnce, || format!("{}: {again:?} was written", todo.todo_id))?;
+    }
+    Ok(())
+}
+
+/// What waits for a person is counted with its author, and with the replan that it was made in.
+fn proposals(rows: &Rows) -> Result<(), Broken> {
+    let waiting: Vec<_> =
+        rows.nouns.values().filter_map(Proposal::of).filter(|proposal| proposal.is_open()).collect();
+    for ((goal, agent_id), agent) in &rows.agents {
+        let its = |proposal: &&&Proposal| {
+            proposal.goal_id == *goal && proposal.by.agent().is_some_and(|(by, _)| by == agent_id)
+        };
+        let found = waiting.iter().filter(its).count();
+        keeps(agent.proposals as usize == found, Promise::Counters, || {
+            format!("{agent_id}: {found} of its proposals wait, it has {}", agent.proposals)
+        })?;
+    }
+    for todo in rows.todos.values().filter(|todo| todo.turn_id.is_some()) {
+        let Some(covering) = &todo.covering else { continue };
+        let its = |proposal: &&&Proposal| {
+            proposal.todo_id.as_ref() == Some(&todo.todo_id) && proposal.turn_id == todo.turn_id
+        };
+        let found: BTreeSet<_> = waiting.iter().filter(its).map(|proposal| proposal.proposal_id).collect();
+        keeps(covering.proposed == found, Promise::Counters, || {
+            format!("{}: its Turn proposed {found:?}, it has {:?}", todo.todo_id, covering.proposed)
+        })?;
+    }
+    Ok(())
 }
 
 fn counters(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
@@ -205,6 +255,8 @@ pub(super) fn settled(before: &Rows, after: &Rows) -> Result<(), Broken> {
         past(!todo.hold && todo.counters.unmet == 0, "past a pause or a dependency")?;
         let completed = todo.is_done() && before.todos.get(&todo.todo_id).is_some_and(Todo::is_live);
         past(!completed || todo.blocking_effects.is_empty(), "past an effect nobody knows of")?;
+        let asked = todo.covering.as_ref().is_some_and(|covering| !covering.proposed.is_empty());
+        past(!asked, "past a proposal that waits")?;
         let looked = matches!(candidate.kind, ResultKind::LookChanged | ResultKind::LookUnchanged);
         let said = turn.verdict.as_ref().map(|verdict| verdict.outcome);
         let passed = matches!(

@@ -124,10 +124,11 @@ fn of_result(facts: &Facts, turn: &Turn) -> Result<BTreeSet<Cause>> {
     if todo.counters.unmet > 0 {
         causes.insert(Cause::Deps);
     }
-    if !todo.blocking_effects.is_empty() && completes(turn) {
+    if !todo.blocking_effects.is_empty() && completes(turn) && !seeded!(SettlesPastEffects) {
         causes.insert(Cause::Effect);
     }
-    if todo.covering.as_ref().is_some_and(|covering| !covering.proposed.is_empty()) {
+    let asked = todo.covering.as_ref().is_some_and(|covering| !covering.proposed.is_empty());
+    if asked && !seeded!(SettlesPastProposals) {
         causes.insert(Cause::Proposal);
     }
     Ok(causes)

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use super::{
     super::play::{MACHINE, attached, attempt, result, verdict},
     node::{Node, Seat, Sight, actor},
+    outside::{self, Fate},
+    proposed::{self, Proposed, Word},
 };
 use crate::{
     authority::check::world::text,
@@ -39,6 +41,12 @@ pub(super) enum Action {
     Gate(usize, GateVerb),
     /// A person does something with the Goal.
     Goal(GoalVerb),
+    /// An agent proposes what only a person may do.
+    Propose(Seat, Proposed),
+    /// Somebody answers a proposal, by its place among all that wait.
+    Answer(usize, Word),
+    /// Something happens to an effect, by its place among all.
+    Effect(usize, Fate),
     /// Time passes, to the next moment at which something changes.
     Pass,
 }
@@ -54,6 +62,8 @@ pub(super) enum Owner {
     Stop,
     /// It drops what its replan covers.
     Drop,
+    /// It means something to happen outside.
+    Intend,
     Result(ResultKind),
     /// A part is done, and its owner goes on.
     GoOn,
@@ -122,6 +132,8 @@ pub(super) enum GoalVerb {
     Stop,
     Resume,
     Achieve,
+    /// The same, though nobody knows what effects did that were given up.
+    Waive,
     Abandon,
     Reopen,
     /// The ledger begins another life.
@@ -168,6 +180,15 @@ impl Node {
                 Some(self.user(Command::Gate(gate_command(gate_id, verb))))
             }
             Action::Goal(verb) => Some(self.goal(verb)),
+            Action::Propose(seat, what) => Some(self.propose(seat, what)),
+            Action::Answer(place, word) => {
+                let proposal = self.ledger.seen(|rows| proposed::waiting(rows).nth(place).cloned())?;
+                Some(self.answer(&proposal, word))
+            }
+            Action::Effect(place, what) => {
+                let effect = self.ledger.seen(|rows| outside::all(rows).nth(place).cloned())?;
+                Some(self.befall(&effect, what))
+            }
             Action::Pass => {
                 let until = self.next_moment()?;
                 self.pass(until.since(self.now()));
@@ -221,6 +242,7 @@ impl Node {
                 let reason = text("it does not work");
                 Command::Todo(TodoCommand::Cancel { todo_id, reason, superseded_by: None })
             }
+            Owner::Intend => return self.intend(token),
             Owner::Stop => Command::Turn(TurnCommand::Stop { turn_id, own_id: presented, reason: None }),
             Owner::Result(_) | Owner::GoOn | Owner::Verdict(_) | Owner::Moved => {
                 return self.step(actor(&seat), step_of(turn_id, own_id, what));
@@ -278,10 +300,17 @@ impl Node {
     fn goal(&mut self, verb: GoalVerb) -> Result<Receipt> {
         let close =
             |kind, reason| GoalCommand::Close { kind, reason, waive: Vec::new(), waive_effects: Vec::new() };
+        let given_up = || self.ledger.seen(|rows| outside::given_up(rows).collect::<Vec<_>>());
         let command = Command::Goal(match verb {
             GoalVerb::Stop => GoalCommand::Stop,
             GoalVerb::Resume => GoalCommand::Resume,
             GoalVerb::Achieve => close(CloseKind::Achieved, None),
+            GoalVerb::Waive => GoalCommand::Close {
+                kind: CloseKind::Achieved,
+                reason: None,
+                waive: Vec::new(),
+                waive_effects: given_up().into_iter().map(|id| (id, text("nobody can tell"))).collect(),
+            },
             GoalVerb::Abandon => close(CloseKind::Abandoned, Some(text("no more"))),
             GoalVerb::Reopen => GoalCommand::Reopen,
             GoalVerb::Incarnate => GoalCommand::Incarnate,
@@ -373,13 +402,15 @@ fn step_of(turn_id: TurnId, own_id: OwnId, what: Owner) -> Step {
         | Owner::Defer
         | Owner::Block
         | Owner::Stop
-        | Owner::Drop => {
+        | Owner::Drop
+        | Owner::Intend => {
             panic!("{what:?} is no step")
         }
     }
 }
 
-fn todo_command(todo_id: TodoId, verb: TodoVerb) -> Command {
+/// What a person does with a Todo, as a command.
+pub(super) fn todo_command(todo_id: TodoId, verb: TodoVerb) -> Command {
     Command::Todo(match verb {
         TodoVerb::Hold => TodoCommand::Hold { todo_id },
         TodoVerb::Unhold => TodoCommand::Unhold { todo_id },

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, HOSTED, PASSES, PEOPLE, PLANNED, STILL, Scope,
-    action::Owner, search::Search,
+    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, HOSTED, OUTSIDE, PASSES, PEOPLE, PLANNED,
+    PROPOSED, STILL, Scope, action::Owner, search::Search,
 };
 use crate::kernel::seeded::Bug;
 
@@ -63,4 +63,9 @@ found! {
     a_count_that_is_wrong_is_found: LosesDependants in PLANNED breaks Counters;
     a_decision_that_fails_is_found: FailsOnHeld in ACCEPTED breaks Total;
     a_dead_end_is_found: AsksNobody in ATTACHED breaks Live;
+    a_proposal_of_what_is_gone_that_is_carried_out_is_found: CarriesOutStale in PROPOSED breaks StaleWritesNothing;
+    a_settlement_past_a_proposal_is_found: SettlesPastProposals in PROPOSED breaks NothingPast;
+    an_obligation_that_comes_again_is_found: ObligesAgain in PROPOSED breaks ObligedOnce;
+    a_settlement_past_an_effect_is_found: SettlesPastEffects in OUTSIDE breaks NothingPast;
+    a_claim_past_an_effect_is_found: ClaimsPastEffects in OUTSIDE breaks NothingPast;
 }

@@ -10,14 +10,16 @@ use super::{
     COMPLETES,
     action::{Action, Driver, GateVerb, GoalVerb, Owner, TodoVerb, Token, TurnVerb, seat_of},
     key::{Key, key},
-    node::{Drivers, Node, Sight},
+    node::{Drivers, Node, Sight, actor},
+    outside::{self, Fate},
+    proposed::{self, Word},
     scope::Scope,
     standing::token,
     step::Checked,
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{self, Rows, UnresolvedBy},
+    kernel::{self, Rows, Told, UnresolvedBy},
     model::*,
 };
 
@@ -138,7 +140,9 @@ impl Way<'_> {
                     }
                 }
                 kernel::Action::Reconcile { of: UnresolvedBy::Effect(id), .. } => {
-                    unreachable!("no scope has effects: {id}")
+                    let told = self.node.befall_by(actor(seat), id, Fate::Tell(Told::Unknown));
+                    told.map_err(|error| refused(seat, &error))?;
+                    return Ok(Moved::On);
                 }
                 kernel::Action::AskUser { asks: these } => {
                     asks.extend(these.into_iter().map(|ask| ask.command));
@@ -313,6 +317,10 @@ impl Way<'_> {
         let turn = || rows.turns.values().find(|turn| turn.turn_id.to_string() == words[2]).unwrap();
         let of_turn = || turn().todo_id().unwrap().number();
         let todo = || words[2].parse::<TodoId>().unwrap().number();
+        let effect = |what| {
+            let place = outside::all(rows).position(|effect| effect.effect_id.to_string() == words[2]);
+            Action::Effect(place.unwrap(), what)
+        };
         let action = match words[..] {
             ["gate", "resolve", _, "--approve"] => Action::Gate(gate(), GateVerb::Approve),
             ["gate", "resolve", ..] => Action::Gate(gate(), GateVerb::Answer),
@@ -326,10 +334,27 @@ impl Way<'_> {
             ["todo", "unblock", _] => Action::Todo(todo(), TodoVerb::Unblock),
             ["todo", "unlink", ..] => Action::Todo(todo(), TodoVerb::Unlink),
             ["todo", "done", ..] => Action::Todo(todo(), TodoVerb::Done),
+            ["proposal", "confirm", id] => return self.confirm(rows, id),
+            ["effect", "reconcile", _] => effect(Fate::Tell(Told::Unknown)),
+            ["effect", "reconcile", _, "--absent", ..] => effect(Fate::Tell(Told::Absent)),
+            ["effect", "write-off", ..] => effect(Fate::WriteOff),
+            ["goal", "close", _, "--achieved", "--waive", _] => Action::Goal(GoalVerb::Waive),
             ["goal", "close", ..] => Action::Goal(GoalVerb::Achieve),
             _ => panic!("nobody knows how to `{command}`"),
         };
         self.person(rows, action)
+    }
+
+    /// A person confirms what was proposed; what is stale is written down as that.
+    fn confirm(&mut self, rows: &Rows, id: &str) -> Result<()> {
+        let place =
+            proposed::waiting(rows).position(|proposal| proposal.proposal_id.to_string() == id).unwrap();
+        match self.person(rows, Action::Answer(place, Word::Confirm)) {
+            Err(stale) if stale.code() == Code::StaleRevision => {
+                self.person(rows, Action::Answer(place, Word::Lapse))
+            }
+            given => given,
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{action::limits, node::Node};
+use super::{action::limits, node::Node, outside, proposed};
 use crate::{kernel::Rows, model::*};
 
 /// The name of a class of equal states.
@@ -33,6 +33,8 @@ pub(super) fn key(node: &Node, rows: &Rows) -> Key {
     for gate in rows.gates.values() {
         ink.gate(rows, gate);
     }
+    proposed::all(rows).for_each(|proposal| ink.proposal(rows, proposal));
+    outside::all(rows).for_each(|effect| ink.effect(effect));
     ink.meters(node, rows);
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -134,7 +136,7 @@ impl Ink {
             reviews: _,
             coordinates: _,
             ceiling: _,
-            // No scope has effects.
+            // They are told with the effects.
             blocking_effects: _,
             hold,
             origin: _,
@@ -325,6 +327,61 @@ impl Ink {
         if let Some(at) = standing_until {
             self.off(*at, 0);
         }
+    }
+
+    fn proposal(&mut self, rows: &Rows, proposal: &Proposal) {
+        let Proposal {
+            proposal_id: _,
+            goal_id: _,
+            todo_id,
+            turn_id,
+            kind: _,
+            // It is that of the command.
+            verb: _,
+            command,
+            expected,
+            reason: _,
+            by,
+            at: _,
+            // No rule tells what waits from what was put off.
+            state: _,
+        } = proposal;
+        // What was answered is answered for ever.
+        if !proposal.is_open() {
+            return;
+        }
+        let todo = todo_id.as_ref().map(|todo_id| &rows.todos[todo_id]);
+        // It matters to the replan in whose Turn it was made, while that lasts.
+        let mine = todo.filter(|todo| turn_id.is_some() && todo.turn_id == *turn_id);
+        let covers = mine.and_then(|todo| Some(todo.covering.as_ref()?.covers().number()));
+        let author = by.agent().map(|(agent_id, _)| agent_id.as_str());
+        // Revisions only go on: what is no longer so never is again.
+        self.put((covers, command.to_string(), proposed::is_so(rows, expected), author));
+    }
+
+    fn effect(&mut self, effect: &Effect) {
+        let Effect {
+            effect_id: _,
+            goal_id: _,
+            todo_id,
+            key,
+            // With its key these are the same in all states of a scope.
+            digest: _,
+            what: _,
+            blocks: _,
+            state,
+            revision,
+            tried,
+            by,
+            at: _,
+            told: _,
+            stop_requested,
+            stop_confirmed,
+        } = effect;
+        let author = by.agent().map(|(agent_id, endpoint)| (agent_id.as_str(), endpoint.as_str()));
+        let waived = matches!(state, EffectState::WrittenOff { waived: Some(_), .. });
+        self.put((todo_id.number(), key.as_str(), state.as_str(), waived, author));
+        self.put((*tried == Some(*revision), stop_requested.is_some(), stop_confirmed.is_some()));
     }
 
     /// What is left of each budget, and where in its bucket the moment is.

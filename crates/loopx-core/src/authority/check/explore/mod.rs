@@ -8,16 +8,23 @@ mod bugs;
 mod follow;
 mod key;
 mod node;
+mod outside;
+mod proposed;
 mod scope;
 mod search;
 mod standing;
 mod step;
 
 use action::{Driver, GateVerb, GoalVerb, Owner, TodoVerb, TurnVerb};
+use outside::Fate;
+use proposed::{Proposed, Word};
 use scope::{STILL, Scope};
 use search::Search;
 
-use crate::model::*;
+use crate::{
+    kernel::{Command, EvidenceCommand},
+    model::*,
+};
 
 const COMPLETES: Owner = Owner::Result(ResultKind::ValidatedCompletion);
 const PASSES: Owner = Owner::Verdict(VerdictOutcome::Passed);
@@ -163,6 +170,50 @@ const BUSY: Scope = Scope {
     ..STILL
 };
 
+/// Agents that propose what only a person may do, one of them because a plan has to change.
+const PROPOSED: Scope = Scope {
+    name: "proposals, replans",
+    depth: 6,
+    floor: 100,
+    todos: &[|_| {}],
+    owners: &[COMPLETES, PASSES, Owner::Release],
+    todo_verbs: &[TodoVerb::Retitle],
+    proposed: &[
+        Proposed { number: 1, verb: TodoVerb::Cancel, believes: true },
+        Proposed { number: 1, verb: TodoVerb::Retitle, believes: false },
+    ],
+    words: Word::ALL,
+    before: reject,
+    ..STILL
+};
+
+/// A person rejects what was shown of the first Todo, so that its plan has to change.
+fn reject(node: &mut node::Node) {
+    let add = EvidenceCommand::Add {
+        todo_id: Some(action::todo_id(1)),
+        criterion: None,
+        kind: EvidenceKind::Note,
+        pointer: crate::authority::check::world::text("notes.md"),
+        digest: None,
+        privacy: Privacy::Public,
+        verdict: Some(EvidenceVerdict::Rejected),
+    };
+    node.user(Command::Evidence(add)).unwrap();
+}
+
+/// Something outside that is meant, sent and lost, while others wait to build on it.
+const OUTSIDE: Scope = Scope {
+    name: "effects",
+    depth: 6,
+    floor: 100,
+    todos: &[|_| {}, |_| {}],
+    owners: &[Owner::Intend, COMPLETES, PASSES, Owner::Release],
+    fates: Fate::ALL,
+    goal_verbs: &[GoalVerb::Waive],
+    before: node::Node::show_two,
+    ..STILL
+};
+
 fn explore(scope: &Scope) {
     let found = Search::new(scope).run();
     println!(
@@ -214,6 +265,16 @@ fn an_agent_that_is_busy_with_other_work() {
     explore(&BUSY);
 }
 
+#[test]
+fn what_agents_propose_and_people_answer() {
+    explore(&PROPOSED);
+}
+
+#[test]
+fn what_happens_outside_and_is_told_of() {
+    explore(&OUTSIDE);
+}
+
 /// What is taken for one state goes on as one, or the states are fewer than there are.
 fn compare(scope: &Scope, floor: usize) {
     let (compared, otherwise) = Search::new(scope).compare();
@@ -255,4 +316,14 @@ fn equal_states_of_work_handed_on_go_on_equally() {
 #[test]
 fn equal_states_of_a_busy_agent_go_on_equally() {
     compare(&Scope { depth: 5, ..BUSY }, 50);
+}
+
+#[test]
+fn equal_states_of_proposals_go_on_equally() {
+    compare(&Scope { depth: 4, ..PROPOSED }, 50);
+}
+
+#[test]
+fn equal_states_of_effects_go_on_equally() {
+    compare(&Scope { depth: 5, ..OUTSIDE }, 50);
 }

@@ -2,7 +2,9 @@
 
 use super::{
     action::{Action, Driver, GateVerb, GoalVerb, Owner, TodoVerb, TurnVerb},
-    node::{Node, Seat},
+    node::{Node, Seat, actor},
+    outside::{self, Fate},
+    proposed::{self, Proposed, Word},
 };
 use crate::{
     authority::check::world::{text, validator},
@@ -34,6 +36,13 @@ pub(super) struct Scope {
     pub(super) opens: &'static [(GateKind, Option<u32>)],
     pub(super) gate_verbs: &'static [GateVerb],
     pub(super) goal_verbs: &'static [GoalVerb],
+    /// What agents propose, and how that is answered.
+    pub(super) proposed: &'static [Proposed],
+    pub(super) words: &'static [Word],
+    /// What happens to effects.
+    pub(super) fates: &'static [Fate],
+    /// What was done before the first state.
+    pub(super) before: fn(&mut Node),
 }
 
 /// A scope in which nothing is done.
@@ -53,6 +62,10 @@ pub(super) const STILL: Scope = Scope {
     opens: &[],
     gate_verbs: &[],
     goal_verbs: &[],
+    proposed: &[],
+    words: &[],
+    fates: &[],
+    before: |_| {},
 };
 
 impl Scope {
@@ -77,6 +90,7 @@ impl Scope {
             change(&mut new);
             node.user(Command::Todo(TodoCommand::Add(Box::new(new)))).unwrap();
         }
+        (self.before)(&mut node);
         node
     }
 
@@ -88,7 +102,7 @@ impl Scope {
     /// Every move that is tried in a state.
     pub(super) fn offers(&self, node: &Node, rows: &Rows) -> Vec<Action> {
         let mut offers = Vec::new();
-        if self.owners.contains(&Owner::Drop) {
+        if self.owners.contains(&Owner::Drop) || !self.proposed.is_empty() {
             offers.extend(self.seats.iter().map(|seat| Action::Replan(seat)));
         }
         // What became of a replan is tried no more.
@@ -119,6 +133,19 @@ impl Scope {
             if gate.is_blocking() || place + 1 == rows.gates.len() {
                 offers.extend(self.gate_verbs.iter().map(|verb| Action::Gate(place, *verb)));
             }
+        }
+        // So does one proposal of an agent.
+        let author = |actor: &Actor| actor.agent().map(|(agent_id, _)| agent_id.clone());
+        for seat in self.seats {
+            if !proposed::waiting(rows).any(|proposal| author(&proposal.by) == author(&actor(seat))) {
+                offers.extend(self.proposed.iter().map(|what| Action::Propose(seat, *what)));
+            }
+        }
+        for place in 0..proposed::waiting(rows).count() {
+            offers.extend(self.words.iter().map(|word| Action::Answer(place, *word)));
+        }
+        for place in 0..outside::all(rows).count() {
+            offers.extend(self.fates.iter().map(|what| Action::Effect(place, *what)));
         }
         offers.extend(self.goal_verbs.iter().map(|verb| Action::Goal(*verb)));
         offers.extend(node.next_moment().map(|_| Action::Pass));

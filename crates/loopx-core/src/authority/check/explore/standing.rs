@@ -4,19 +4,27 @@
 use super::{
     super::invariants::{Broken, Promise, keeps},
     action::{Driver, Owner, Token, seat_of},
-    node::{Drivers, Node, Seat, Sight},
+    node::{Drivers, Node, Seat, Sight, actor},
+    outside::{self, Fate},
+    proposed::{self, Word},
     step::{Checked, all, conflicting, refused},
 };
 use crate::{
     authority::check::world::user,
     error::{Code, Result},
-    kernel::{Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, UnresolvedBy},
+    kernel::{
+        Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, Told, UnresolvedBy,
+    },
     model::*,
 };
 
 /// How an owner comes too late: by a door, with a result, with what was said of one.
-const LATE: [Owner; 3] =
-    [Owner::Renew, Owner::Result(ResultKind::ValidatedCompletion), Owner::Verdict(VerdictOutcome::Passed)];
+const LATE: [Owner; 4] = [
+    Owner::Renew,
+    Owner::Result(ResultKind::ValidatedCompletion),
+    Owner::Verdict(VerdictOutcome::Passed),
+    Owner::Intend,
+];
 
 /// How a driver does.
 const LATE_DRIVER: [Driver; 5] = [
@@ -30,7 +38,13 @@ const LATE_DRIVER: [Driver; 5] = [
 /// Checks a state.
 pub(super) fn check(node: &Node, rows: &Rows, seats: &[Seat]) -> Checked<()> {
     let mut fork = node.fork();
-    all([conflicting(&fork), stale_tokens(&mut fork, rows, seats), stale_revisions(&mut fork, rows)])?;
+    all([
+        conflicting(&fork),
+        stale_tokens(&mut fork, rows, seats),
+        stale_revisions(&mut fork, rows),
+        stale_proposals(&mut fork, rows),
+        stale_effects(&mut fork, rows),
+    ])?;
     for seat in seats {
         for sight in sights(rows, seat) {
             all([next_is_admitted(node, rows, seat, &sight)])?;
@@ -112,6 +126,39 @@ fn stale_revisions(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
     Ok(())
 }
 
+/// What was proposed of a state that is gone is not carried out, nor is what was answered.
+fn stale_proposals(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
+    for proposal in proposed::all(rows) {
+        let id = proposal.proposal_id;
+        if !proposal.is_open() {
+            for word in Word::ALL {
+                must_refuse(fork, ("answered", id, word), |fork| fork.answer(proposal, *word))?;
+            }
+        } else if !proposed::is_so(rows, &proposal.expected) {
+            must_refuse(fork, ("stale", id), |fork| fork.answer(proposal, Word::Confirm))?;
+        }
+    }
+    Ok(())
+}
+
+/// What was sent is not sent again, and of what is known nothing else is told.
+fn stale_effects(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
+    let told = |what: &Fate| match what {
+        Fate::Confirm { .. } | Fate::Tell(_) | Fate::WriteOff => true,
+        Fate::Dispatch | Fate::Stop { .. } => false,
+    };
+    for effect in outside::all(rows) {
+        let id = effect.effect_id;
+        if effect.state != EffectState::Intended {
+            must_refuse(fork, ("sent", id), |fork| fork.befall(effect, Fate::Dispatch))?;
+        }
+        for what in Fate::ALL.iter().filter(|what| !effect.is_unresolved() && told(what)) {
+            must_refuse(fork, ("known", id, what), |fork| fork.befall(effect, *what))?;
+        }
+    }
+    Ok(())
+}
+
 /// How an agent may ask: with its token or without, here or elsewhere, with drivers that live, are gone, or unknown.
 fn sights(rows: &Rows, seat: &str) -> Vec<Sight> {
     let own = token(rows, seat).map(|own| own.own_id);
@@ -165,8 +212,10 @@ fn next_is_admitted(node: &Node, rows: &Rows, seat: Seat, sight: &Sight) -> Resu
             let own = rows.todos[todo_id].ownership.as_ref();
             own.is_some_and(|own| fork.use_token(&Token::of(todo_id.number(), own), Owner::Renew).is_ok())
         }
+        Action::Reconcile { of: UnresolvedBy::Effect(id), .. } => {
+            fork.befall_by(actor(seat), *id, Fate::Tell(Told::Unknown)).is_ok()
+        }
         // One of the ways out of it is open, or has its time.
-        Action::Reconcile { of: UnresolvedBy::Effect(id), .. } => unreachable!("no scope has effects: {id}"),
         Action::Reconcile { of: UnresolvedBy::Turn(turn_id), .. } => {
             let turn = &rows.turns[turn_id];
             let ways = [

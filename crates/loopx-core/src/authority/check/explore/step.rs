@@ -87,7 +87,13 @@ fn one_owner(before: &Rows, events: &[Envelope], terms: &crate::kernel::Terms) -
     for envelope in events {
         let Event::Claim(ClaimEvent::Claimed { todo_id, ownership, turn }) = &envelope.body else { continue };
         let todo = before.todos.get(todo_id);
-        let Some(own) = todo.and_then(|todo| todo.ownership.as_ref()) else { continue };
+        let own = todo.and_then(|todo| todo.ownership.as_ref());
+        // Who goes on with a part of it goes on, whatever its effects did.
+        let past = own.is_none() && todo.is_some_and(|todo| !todo.blocking_effects.is_empty());
+        keeps(!past, Promise::NothingPast, || {
+            format!("{todo_id} was claimed past an effect nobody knows of")
+        })?;
+        let Some(own) = own else { continue };
         let goes_on = (&own.agent_id, &own.endpoint) == (&ownership.agent_id, &ownership.endpoint)
             && before.turns[&own.turn_id].epoch == turn.epoch;
         keeps(goes_on || terms.is_expired(own), Promise::OneOwner, || {
