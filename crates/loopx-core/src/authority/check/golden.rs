@@ -312,7 +312,7 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
                 own_id: Some(own_id),
                 candidate: Box::new(candidate()),
                 wake,
-                held_by: None,
+                held_by: None, awake_ms: None,
             },
         ),
         (
@@ -321,10 +321,10 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
         ),
         (
             "end",
-            Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")), held_by: None },
+            Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")), held_by: None, awake_ms: None },
         ),
         ("prove", Step::Prove { turn_id, executor_gone: true, tree }),
-        ("lose", Step::Lose { turn_id, own_id, executor_gone: true, held_by: None }),
+        ("lose", Step::Lose { turn_id, own_id, executor_gone: true, held_by: None, awake_ms: None }),
         (
             "recover",
             Step::Recover {
@@ -332,7 +332,7 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
                 own_id,
                 found: Found::Result(Box::new(candidate())),
                 wake: None,
-                held_by: None,
+                held_by: None, awake_ms: None,
             },
         ),
     ];

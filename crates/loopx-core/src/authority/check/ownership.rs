@@ -38,7 +38,7 @@ fn through(
         "result" => {
             let candidate = Box::new(result(ResultKind::ValidatedProgress));
             world
-                .step(agent(actor), Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None })
+                .step(agent(actor), Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None, awake_ms: None })
         }
         "verdict" => {
             let verdict = Box::new(verdict(VerdictOutcome::Passed));

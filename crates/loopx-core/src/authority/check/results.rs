@@ -20,7 +20,7 @@ fn waiting(world: &mut World, owned: &Outcome, wake: Option<Wake>) -> Result<Rec
         own_id: owned.own_id,
         candidate: Box::new(result(ResultKind::Wait)),
         wake,
-        held_by: None,
+        held_by: None, awake_ms: None,
     };
     world.step(agent("a"), step)
 }

@@ -10,7 +10,7 @@ use crate::{
         ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best, reason,
         reason_reads, room, room_reads, todo_asks,
     },
-    model::{Agent, AgentId, ReplanRef, Timestamp, TodoId},
+    model::{Agent, AgentId, Executor, ReplanRef, Timestamp, TodoId},
 };
 
 /// What some agent can take, or why none can.
@@ -48,6 +48,7 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
                 workspace: None,
             },
             endpoint: &agent.agent_id.default_endpoint(),
+            executor: Executor::Attached,
             machine_id: eyes.machine_id,
             seen: BTreeMap::new(),
             tried: BTreeSet::new(),
