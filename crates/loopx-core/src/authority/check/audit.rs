@@ -122,7 +122,7 @@ fn fault_b12_the_end_of_the_ledgers_own_chain_that_is_cut_off_is_named_by_its_fi
         let world = with_own(3);
         let sql = format!("DELETE FROM events WHERE id>{} AND id<=3", 3 - cut);
         assert_eq!(file(&world).execute(&sql, params![]).unwrap(), cut);
-        let flaw = flaw(&world.ledger).unwrap_or_else(|| panic!("{cut} records are missed by nobody"));
+        let flaw = flaw(&world.ledger).unwrap_or_else(|| panic!("{cut} records are gone, and nobody noticed"));
         let bad = Some(4 - cut as u64);
         assert_eq!((flaw.kind, flaw.goal_id.clone(), flaw.seq), (FlawKind::Chain, None, bad), "{flaw:?}");
     }

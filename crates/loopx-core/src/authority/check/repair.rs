@@ -337,7 +337,7 @@ fn an_own_chain_whose_end_is_cut_off_is_mended_to_where_it_holds_and_nothing_of_
     for (id, turns) in [("limit-2", 101), ("limit-3", 102)] {
         assert_eq!(refused(again(id, turns)), "operation_conflict", "{id}");
     }
-    // The chain goes on from where it holds, and its end is missed again.
+    // The chain goes on from where it holds, and a cut is noticed again.
     again("more", 103).unwrap();
     assert_eq!(flaw(&world.ledger), None);
     change(&world, "DELETE FROM events WHERE id=3");

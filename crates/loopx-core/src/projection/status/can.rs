@@ -79,6 +79,11 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
                 later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
             }
+            Err(error) if error.code() == Code::CeilingRequired => {
+                let command = error.hint_args().unwrap_or_default().to_owned();
+                let (why, about) = (Code::CeilingRequired.as_str(), goal.to_string());
+                rest.asks.push(Ask { why, about, command, question: None });
+            }
             Err(error) => return Err(error),
         }
     }

@@ -58,6 +58,13 @@ fn what_is_used_beyond_the_budget_while_a_host_works_is_kept_and_nothing_more_is
     place.call("user:ana", &run("g.3", "four")).ok();
 }
 
+/// A person, with proof, says what may be used.
+fn set(place: &Place, words: &[&str]) {
+    let token = place.root().join("home/profiles/default/user.token");
+    let proof = ["--token-file", token.to_str().unwrap()];
+    place.call("user:ana", &[&["quota", "set"], words, &proof].concat()).ok();
+}
+
 #[test]
 fn two_meters_of_time_are_kept_and_shown_the_hosts_and_the_drivers() {
     let place = Place::new("test -f answer");
@@ -102,7 +109,7 @@ fn a_recovery_tells_how_long_the_host_was_at_work_by_its_guardians_clock_and_onc
 fn a_driver_is_told_of_work_only_where_all_its_attempts_fit_and_whoever_comes_by_himself_before() {
     let place = Place::new("test -f answer");
     place.host("touch answer");
-    let set = |words: &[&str]| place.call("user:ana", &[&["quota", "set"], words].concat()).ok();
+    let set = |words: &[&str]| set(&place, words);
     set(&["--tokens", "200"]);
     set(&["--ceiling-tokens", "100"]);
     // by himself: one attempt fits
@@ -127,4 +134,13 @@ fn a_driver_is_told_of_work_only_where_all_its_attempts_fit_and_whoever_comes_by
     set(&["--ceiling-tokens", "66"]);
     assert_eq!(place.call("agent:a", &["quota", "should-run", "--driven"]).exit, Some(0));
     place.call("user:ana", &[&["turn", "run"], &run[..]].concat()).ok();
+}
+
+#[test]
+fn regress_a_ceiling_that_is_asked_for_does_not_keep_a_status_from_being_told() {
+    let place = Place::new("test -f answer");
+    set(&place, &["--tokens", "2"]);
+    let status = place.call("user:ana", &["status"]).ok();
+    let told = status.json.to_string();
+    assert!(told.contains("quota set --goal g --ceiling-tokens 2"), "{told}");
 }

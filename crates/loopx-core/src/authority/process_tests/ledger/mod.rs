@@ -46,8 +46,8 @@ pub(super) fn founded(home: &Path) -> Authority {
     authority
 }
 
-/// The ledger's own chain holds, and the end of it is missed once somebody cuts it off; a copy of such a ledger is none.
-fn own_end_is_missed(home: &Path) {
+/// The ledger's own chain holds, and an end that somebody cuts off is noticed; a copy of such a ledger is none.
+fn own_end_is_known(home: &Path) {
     let flaw = || authority(home).unwrap().audit(None, true, &mut |_| {}).unwrap().remove(0).flaw;
     assert_eq!(flaw(), None);
     let file = rusqlite::Connection::open(home.join("profiles/default/authority.db")).unwrap();

@@ -131,7 +131,7 @@ impl State<'_> {
         self.run(sql, [encode(limit)?]).map(drop)
     }
 
-    /// Notes where the ledger's own chain ends, so that an end that is cut off is missed. A file of the first schema has
+    /// Notes where the ledger's own chain ends, so that one notices an end that is cut off. A file of the first schema has
     /// no place for it.
     fn put_own_head(&mut self, head: Head) -> Result<()> {
         if !self.has(2) {
