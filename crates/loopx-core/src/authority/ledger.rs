@@ -79,7 +79,8 @@ pub trait View {
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>>;
     /// Stored events of a Goal by number.
     fn events(&mut self, filter: &EventFilter<'_>, limit: usize) -> Result<Vec<Record>>;
-    /// The end of the ledger's own chain; none before its first event.
+    /// The end of the ledger's own chain, as it was noted with its last event; where nothing is noted, as in a file of the
+    /// first schema, the last event that lies there. None before the first event.
     fn own_head(&mut self) -> Result<Option<Head>>;
     /// Stored events of the ledger itself, by number.
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>>;
@@ -119,8 +120,8 @@ pub trait Tx: View {
     /// Lets a Goal's chain end at a head, and puts rows and meters in the place of those that lie there; a chain
     /// without an event leaves no Goal.
     fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()>;
-    /// Lets the ledger's own chain end after a number.
-    fn cut_own(&mut self, after: u64) -> Result<()>;
+    /// Lets the ledger's own chain end at a head.
+    fn cut_own(&mut self, head: Head) -> Result<()>;
     /// Puts a receipt in the place of what an operation returned before, if it returned anything.
     fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()>;
 }

@@ -53,6 +53,7 @@ mod active {
         SettlesPastRequirements: "A result settles for what is no longer wanted.";
         TwoExecutors: "An agent is admitted beside its own work.";
         ObligesPastQuota: "A decision does not look at the budget.";
+        AsksForOneAttempt: "A decision for a driver looks for the room of one attempt.";
         WritesRefusals: "A claim that the budget refuses has ended what lapsed.";
         ForgetsReceipts: "An operation that is given again is done again.";
         LosesEvents: "The last thing that happened is written, and not told.";

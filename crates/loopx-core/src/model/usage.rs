@@ -32,6 +32,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The one report of a clock about an attempt.
+    pub const fn of_wall(wall_ms: u64) -> Self {
+        Self {
+            seq: 0,
+            tokens_in: None,
+            tokens_out: None,
+            cost_micros: None,
+            currency: None,
+            wall_ms: Some(wall_ms),
+        }
+    }
+
     /// What it says of each dimension; a cost in another currency than the budget's is unknown here.
     pub fn caps(&self, currency: Option<&str>) -> Caps {
         let tokens = match (self.tokens_in, self.tokens_out) {

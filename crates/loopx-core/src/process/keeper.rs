@@ -195,6 +195,7 @@ fn lost(spec: &Spec) -> Outcome {
         outlived,
         survivors,
         containment: Containment::Token,
+        awake_ms: None,
         ..nothing(NotStarted::Other(None))
     }
 }

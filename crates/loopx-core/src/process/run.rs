@@ -20,7 +20,7 @@ use rustix::{
 
 use super::{
     capture::Stream,
-    clock::{boot_ms, timeout},
+    clock::{awake_ms, between, boot_ms, timeout},
     exec::Go,
     guarded::Charge,
     program,
@@ -70,7 +70,7 @@ fn watched(
     launched: Result<Launched, NotStarted>,
     tick: &mut dyn FnMut(Tick) -> Control,
 ) -> Outcome {
-    let started_ms = boot_ms();
+    let (started_ms, awake_from_ms) = (boot_ms(), awake_ms());
     match launched {
         Ok(Launched { tree, stdout, stderr }) => Run {
             spec,
@@ -78,6 +78,7 @@ fn watched(
             stdout,
             stderr,
             started_ms,
+            awake_from_ms,
             heard_ms: started_ms,
             tick_at_ms: started_ms,
             result_at_ms: None,
@@ -104,6 +105,7 @@ pub(super) fn nothing(kind: NotStarted) -> Outcome {
         stderr_seen_bytes: 0,
         result_complete: false,
         wall_ms: 0,
+        awake_ms: Some(0),
         outlived: Vec::new(),
         survivors: Vec::new(),
         containment: Containment::Group,
@@ -199,6 +201,8 @@ struct Run<'a> {
     stdout: Stream,
     stderr: Stream,
     started_ms: u64,
+    /// The same moment, by the clock that stands still while the machine sleeps.
+    awake_from_ms: Option<u64>,
     heard_ms: u64,
     tick_at_ms: u64,
     result_at_ms: Option<u64>,
@@ -380,6 +384,7 @@ impl Run<'_> {
             stderr_seen_bytes,
             result_complete: self.result_at_ms.is_some(),
             wall_ms: now_ms.saturating_sub(self.started_ms),
+            awake_ms: between(self.awake_from_ms, awake_ms()),
             outlived,
             survivors,
             containment,

@@ -288,6 +288,9 @@ pub struct Outcome {
     pub result_complete: bool,
     /// From start to proved end, in milliseconds.
     pub wall_ms: u64,
+    /// Of that, the time in which the machine was awake; none where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake_ms: Option<u64>,
     /// What was still alive when the program itself had exited, and had to be ended.
     pub outlived: Vec<Process>,
     /// What is still alive. Empty unless the system would not let it be killed.

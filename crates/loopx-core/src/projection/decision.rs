@@ -7,7 +7,7 @@ use crate::{
     authority::{self, TurnFilter, View},
     error::{Code, Error, Result},
     kernel::{Asker, Decided, Depth, Facts, Read, Terms, Viewer, across, claim::Sighted},
-    model::{AgentId, EndpointId, Goal, GoalId, GoalState, OwnId, Workspace, gathered},
+    model::{AgentId, EndpointId, Executor, Goal, GoalId, GoalState, OwnId, Workspace, gathered},
 };
 
 /// How many Goals are looked at in one go.
@@ -22,6 +22,8 @@ pub struct Inquiry<'a> {
     pub agent: &'a AgentId,
     /// Through which endpoint it would execute.
     pub endpoint: &'a EndpointId,
+    /// Who would run it.
+    pub executor: Executor,
     /// The token of a Turn that it is at work on.
     pub own_id: Option<OwnId>,
     /// Where it would work, if not in a Goal's own work tree.
@@ -29,9 +31,9 @@ pub struct Inquiry<'a> {
 }
 
 impl<'a> Inquiry<'a> {
-    /// Somebody who presents nothing.
+    /// Somebody who would come by itself, and presents nothing.
     pub const fn new(agent: &'a AgentId, endpoint: &'a EndpointId) -> Self {
-        Self { agent, endpoint, own_id: None, workspace: None }
+        Self { agent, endpoint, executor: Executor::Attached, own_id: None, workspace: None }
     }
 }
 
@@ -58,6 +60,7 @@ pub fn decision(
             workspace: inquiry.workspace,
         },
         endpoint: inquiry.endpoint,
+        executor: inquiry.executor,
         machine_id: eyes.machine_id,
         seen,
         tried,

@@ -18,7 +18,7 @@ use crate::{
         claim::{self, Claim, Sighted, admissible_reads},
         gate_ask, person_ask, reason, reason_reads, todo_ask_reads, todo_asks, waits_for_person,
     },
-    model::{Agent, AgentId, Blocks, GateId, GoalState, Timestamp, Todo, TodoId, TodoState},
+    model::{Agent, AgentId, Blocks, Executor, GateId, GoalState, Timestamp, Todo, TodoId, TodoState},
 };
 
 /// How many agents of a Goal are asked about.
@@ -182,7 +182,14 @@ fn for_agent(
         own_id: None,
         workspace: None,
     };
-    let asker = Asker { viewer, endpoint: &endpoint, machine_id: eyes.machine_id, seen, tried };
+    let asker = Asker {
+        viewer,
+        endpoint: &endpoint,
+        executor: Executor::Attached,
+        machine_id: eyes.machine_id,
+        seen,
+        tried,
+    };
     let claim = Claim::attached(id.clone());
     let mut facts = Facts::new(terms.clone());
     for _ in 0..READ_ROUNDS {

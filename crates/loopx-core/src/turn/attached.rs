@@ -304,6 +304,7 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
         candidate: Box::new(candidate),
         wake: None,
         held_by: None,
+        awake_ms: None,
     })
 }
 

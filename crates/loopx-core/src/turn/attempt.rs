@@ -43,6 +43,7 @@ impl Driver<'_> {
             return self.stop(site, lock, around);
         }
         let Some(host) = self.host else { return Ok(Flow::Rest) };
+        self.awake_ms = None;
         // Those of earlier attempts keep nothing any more.
         self.wards.clear();
         let number = u8::try_from(turn.attempts.len()).unwrap_or(u8::MAX).saturating_add(1);

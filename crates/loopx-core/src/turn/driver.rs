@@ -137,6 +137,7 @@ pub fn drive(
         last: Some(receipt),
         left: Vec::new(),
         held_by: None,
+        awake_ms: None,
         ward,
         wards: Vec::new(),
         keeper: site.machine.keeper(),
@@ -196,6 +197,8 @@ pub(super) struct Driver<'h> {
     pub(super) left: Vec<Process>,
     /// By what the last attempt was held together, where that is less than was recorded.
     pub(super) held_by: Option<Guarantee>,
+    /// How long the last attempt took while the machine was awake, where that is known.
+    pub(super) awake_ms: Option<u64>,
     /// What will guard the next attempt, and gets ready meanwhile.
     pub(super) ward: Option<Ward>,
     /// What guarded the attempts before.

@@ -98,6 +98,7 @@ impl Driver<'_> {
     ) -> Result<Flow> {
         let turn = &around.turn;
         self.held_by = weaker(site, turn, number, &remains);
+        self.awake_ms = awake(&remains);
         if let Remains::Ended(outcome) = &remains {
             spool::keep(site, turn.turn_id, number, outcome)?;
             failpoint::reach!(TurnSpooled);
@@ -157,7 +158,7 @@ impl Driver<'_> {
             return self.end(site, lock, around, closing);
         }
         let (turn_id, own_id, held_by) = (turn.turn_id, turn.own_id, self.held_by.take());
-        let step = Step::Lose { turn_id, own_id, executor_gone: true, held_by };
+        let step = Step::Lose { turn_id, own_id, executor_gone: true, held_by, awake_ms: self.awake_ms };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -171,7 +172,7 @@ impl Driver<'_> {
         number: u8,
     ) -> Result<Flow> {
         let (turn_id, own_id, held_by) = (around.turn.turn_id, around.turn.own_id, self.held_by.take());
-        let step = Step::Lose { turn_id, own_id, executor_gone: false, held_by };
+        let step = Step::Lose { turn_id, own_id, executor_gone: false, held_by, awake_ms: self.awake_ms };
         self.submit(site, lock, around, Commit::End(number), step)?;
         Ok(Flow::Rest)
     }
@@ -201,6 +202,7 @@ impl Driver<'_> {
                     candidate: Box::new(candidate),
                     wake,
                     held_by,
+                    awake_ms: self.awake_ms,
                 };
                 match self.submit(site, lock, around, Commit::Candidate(number), step) {
                     // What a result names is the host's own word: it costs the host its result, and never strands the Turn.
@@ -236,10 +238,20 @@ impl Driver<'_> {
         let Closing { number, failure, retry, note } = closing;
         let held_by = self.held_by.take();
         let note = note.or_else(|| failure.and_then(|failure| failure.as_str().parse().ok()));
-        let step = Step::End { turn_id: turn.turn_id, own_id: turn.own_id, failure, retry, note, held_by };
+        let (turn_id, own_id, awake_ms) = (turn.turn_id, turn.own_id, self.awake_ms);
+        let step = Step::End { turn_id, own_id, failure, retry, note, held_by, awake_ms };
         self.submit(site, lock, around, Commit::End(number), step)?;
         failpoint::reach!(TurnAttemptEnded);
         Ok(Flow::Again)
+    }
+}
+
+/// How long an attempt took while the machine was awake; none where that is not known.
+pub(super) fn awake(remains: &Remains) -> Option<u64> {
+    match remains {
+        Remains::NeverStarted => Some(0),
+        Remains::Ended(outcome) | Remains::Abandoned(outcome) => outcome.awake_ms,
+        Remains::Unkept | Remains::Unknown => None,
     }
 }
 
@@ -349,6 +361,7 @@ mod tests {
             stderr_seen_bytes: 0,
             result_complete: false,
             wall_ms: 0,
+            awake_ms: None,
             outlived: Vec::new(),
             survivors: Vec::new(),
             containment,

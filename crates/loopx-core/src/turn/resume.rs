@@ -12,7 +12,7 @@ use super::{
     guard::{Presence, Remains},
     host::{Host, Hosting, Judged, KeptHost},
     lock::DriverLock,
-    outcome::{Closing, Loss, candidate, remains, unchanged, weaker},
+    outcome::{Closing, Loss, awake, candidate, remains, unchanged, weaker},
     prove::{end_tree, finished, guardian_of, may_live, present_tree, prove_by, take},
     renewal::Renewal,
     site::{Around, Emptied, Site},
@@ -103,6 +103,7 @@ pub(super) fn go_on(
         last: None,
         left: Vec::new(),
         held_by: None,
+        awake_ms: None,
         ward: None,
         wards: Vec::new(),
         keeper: site.machine.keeper(),
@@ -256,12 +257,13 @@ impl Recovery<'_> {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let is_result = matches!(found, Found::Result(_));
         let held_by = self.driver.held_by.take().filter(|_| is_result);
-        let step = Step::Recover { turn_id, own_id, found, wake, held_by };
+        let awake_ms = self.driver.awake_ms;
+        let step = Step::Recover { turn_id, own_id, found, wake, held_by, awake_ms };
         match self.driver.submit(site, &self.lock, around, Commit::Recover, step) {
             // As in a driven end: what a result names costs the host its result, and never strands the Turn.
             Err(error) if is_result && error.code().class() == Class::Usage => {
                 let found = Found::Nothing(HostFailure::ResultInvalid);
-                let step = Step::Recover { turn_id, own_id, found, wake: None, held_by: None };
+                let step = Step::Recover { turn_id, own_id, found, wake: None, held_by: None, awake_ms };
                 self.driver.submit(site, &self.lock, around, Commit::Invalid, step)?;
             }
             submitted => submitted?,
@@ -292,6 +294,7 @@ impl Recovery<'_> {
         // How it ended counts before what it said: the folder stays until the Turn has ended.
         let remains = remains(site, around, host, attempt.number)?;
         self.driver.held_by = weaker(site, turn, attempt.number, &remains);
+        self.driver.awake_ms = awake(&remains);
         if let Remains::Ended(outcome) = remains {
             spool::keep(site, turn.turn_id, attempt.number, &outcome)?;
             return Ok(KeptOf::Said(host.judge(&outcome, &turn.turn_key)));
@@ -355,7 +358,8 @@ fn resume_proving(
         }
         TurnState::Unresolved { why: Unresolved::Inconclusive, .. } => {
             let own_id = around.turn.own_id;
-            let step = Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None };
+            let found = Found::Again;
+            let step = Step::Recover { turn_id, own_id, found, wake: None, held_by: None, awake_ms: None };
             last = Some(site.authority.submit_step(right, around.step(Commit::Recover.of(base)?, step))?);
         }
         TurnState::Unresolved { .. } => return Err(unresolved(&around.turn)),

@@ -179,8 +179,9 @@ pub fn chain_flaw(view: &mut dyn View, goal: &GoalId) -> Result<Option<Flaw>> {
 }
 
 fn own(view: &mut dyn View, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Audited> {
-    let of = view.own_head()?.map_or(0, |head| head.seq);
-    let walked = walk(view, Chain::Own, None, &mut |_, record| {
+    let head = view.own_head()?;
+    let of = head.map_or(0, |head| head.seq);
+    let walked = walk(view, Chain::Own, head, &mut |_, record| {
         sees(Progress { goal_id: None, seen: record.seq, of });
         Ok(())
     })?;

@@ -76,7 +76,7 @@ impl Broken {
 
 /// Walks a chain by number, and hands each record that holds to `each`, with none but one page in memory.
 ///
-/// The chain of the ledger itself has no head apart from its last record: what was cut from its end is not seen.
+/// Without a head nothing is known of an end that is cut off.
 /// Errors: those of `each`; `store_*` where the file itself cannot be read.
 pub(in crate::authority) fn walk(
     view: &mut dyn View,

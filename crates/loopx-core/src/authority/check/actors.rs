@@ -431,18 +431,26 @@ fn steps(turn_id: TurnId, own_id: OwnId) -> [(Step, Verb); 7] {
             Verb::TurnDispatch,
         ),
         (
-            Step::Candidate { turn_id, own_id: None, candidate, wake: None, held_by: None },
+            Step::Candidate { turn_id, own_id: None, candidate, wake: None, held_by: None, awake_ms: None },
             Verb::TurnCandidate,
         ),
         (Step::Verdict { turn_id, own_id, verdict, moved: false, goes_on: false }, Verb::TurnVerdict),
         (
-            Step::End { turn_id, own_id, failure: None, retry: false, note: None, held_by: None },
+            Step::End {
+                turn_id,
+                own_id,
+                failure: None,
+                retry: false,
+                note: None,
+                held_by: None,
+                awake_ms: None,
+            },
             Verb::TurnEnd,
         ),
         (Step::Prove { turn_id, executor_gone: true, tree: None }, Verb::TurnProve),
-        (Step::Lose { turn_id, own_id, executor_gone: true, held_by: None }, Verb::TurnLose),
+        (Step::Lose { turn_id, own_id, executor_gone: true, held_by: None, awake_ms: None }, Verb::TurnLose),
         (
-            Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None },
+            Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None, awake_ms: None },
             Verb::TurnRecover,
         ),
     ]

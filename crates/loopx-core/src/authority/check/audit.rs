@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    super::{Authority, Flaw, FlawKind, conformance::Room as _},
+    super::{Asked, Authority, Flaw, FlawKind, conformance::Room as _},
     Kept,
     world::{World, text, validator},
 };
@@ -100,6 +100,64 @@ fn a_changed_head_is_found_at_the_end_of_the_chain() {
         let flaw = flaw(&world.ledger).unwrap();
         assert_eq!((flaw.kind, flaw.seq), (FlawKind::Chain, Some(seq)), "{sql}: {flaw:?}");
     }
+}
+
+/// A ledger with so many events of its own.
+pub(super) fn with_own(n: u64) -> World {
+    let mut world = played();
+    for turns in 1..=n {
+        let limit = Some(Limit::of_turns(u32::try_from(turns).unwrap() + 99, Duration::from_mins(60)));
+        let provenance = Provenance { door: Door::Library, assurance: Assurance::Proven, contained: None };
+        let operation_id = text(&format!("limit-{turns}"));
+        let asked = Asked { operation_id, actor: super::world::user(), provenance };
+        world.authority.set_limit(&asked, limit).unwrap();
+    }
+    world
+}
+
+#[test]
+fn fault_b12_the_end_of_the_ledgers_own_chain_that_is_cut_off_is_named_by_its_first_number() {
+    assert_eq!(flaw(&with_own(3).ledger), None);
+    for cut in 1..=3 {
+        let world = with_own(3);
+        let sql = format!("DELETE FROM events WHERE id>{} AND id<=3", 3 - cut);
+        assert_eq!(file(&world).execute(&sql, params![]).unwrap(), cut);
+        let flaw =
+            flaw(&world.ledger).unwrap_or_else(|| panic!("{cut} records are gone, and nobody noticed"));
+        let bad = Some(4 - cut as u64);
+        assert_eq!((flaw.kind, flaw.goal_id.clone(), flaw.seq), (FlawKind::Chain, None, bad), "{flaw:?}");
+    }
+}
+
+#[test]
+fn a_changed_note_of_the_end_of_the_own_chain_is_found_at_its_end() {
+    for (sql, seq) in [
+        ("UPDATE settings SET body=replace(body, '\"seq\":3', '\"seq\":4') WHERE name='own_head'", 4),
+        ("UPDATE settings SET body=replace(body, '\"seq\":3', '\"seq\":1') WHERE name='own_head'", 1),
+        ("UPDATE settings SET body='no' WHERE name='own_head'", 3),
+    ] {
+        let world = with_own(3);
+        change(&world, sql);
+        let flaw = flaw(&world.ledger).unwrap();
+        assert_eq!(
+            (flaw.kind, flaw.goal_id.clone(), flaw.seq),
+            (FlawKind::Chain, None, Some(seq)),
+            "{sql}: {flaw:?}"
+        );
+    }
+}
+
+#[test]
+fn an_own_chain_whose_end_nobody_noted_is_read_as_before_and_the_next_event_notes_it() {
+    let mut world = with_own(2);
+    change(&world, "DELETE FROM settings WHERE name='own_head'");
+    assert_eq!(flaw(&world.ledger), None);
+    let provenance = Provenance { door: Door::Library, assurance: Assurance::Proven, contained: None };
+    let asked = Asked { operation_id: text("lift"), actor: super::world::user(), provenance };
+    world.authority.set_limit(&asked, None).unwrap();
+    assert_eq!(flaw(&world.ledger), None);
+    change(&world, "DELETE FROM events WHERE id=3");
+    assert_eq!(flaw(&world.ledger).unwrap().seq, Some(3));
 }
 
 #[test]

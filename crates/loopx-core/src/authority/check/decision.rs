@@ -1,11 +1,11 @@
 //! Owns what `next` answers, rule by rule: which rule matched, what it names, and the commands it gives a person.
 
 use super::{
-    play::{MACHINE, code},
+    play::{MACHINE, code, refused},
     world::{World, text, user},
 };
 use crate::{
-    kernel::{Action, Asker, Decided, Outcome, TodoCommand, decide_next},
+    kernel::{Action, Asker, Command, Decided, Outcome, QuotaCommand, TodoCommand, decide_next},
     model::*,
 };
 
@@ -31,6 +31,15 @@ fn run(decided: &Decided) -> (TodoId, Option<TurnId>) {
     match &decided.action {
         Action::Run { todo_id, turn_id } => (todo_id.clone(), *turn_id),
         other => panic!("{other:?}"),
+    }
+}
+
+impl World {
+    /// What a driver of an agent should run now.
+    fn next_driven(&mut self, name: &str) -> Decided {
+        let goal = self.goal.clone();
+        let driven = |asker: &mut Asker<'_>| asker.executor = Executor::Hosted;
+        self.ask(name, None, driven, |facts, asker| decide_next(facts, &goal, asker)).unwrap()
     }
 }
 
@@ -168,6 +177,50 @@ fn rule_6_what_would_be_fenced_gives_no_slot_back() {
         world.pass(Duration::from_mins(61));
         assert_eq!(rule(&world.next("b", None).unwrap()), expected, "hosted: {hosted}");
     }
+}
+
+#[test]
+fn rule_6_who_asks_for_a_driver_is_told_of_the_room_of_all_its_attempts() {
+    let mut world = World::new();
+    let limit = |tokens| {
+        let limit = Limit { turns: None, ..Limit::of_turns(0, Duration::from_mins(24 * 60)) };
+        Command::Quota(QuotaCommand::Set {
+            agent_id: None,
+            limit: Some(Limit { tokens: Some(tokens), ..limit }),
+        })
+    };
+    let cap = |tokens| {
+        let ceiling = Caps { tokens: Some(tokens), ..Caps::default() };
+        Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id: None, ceiling })
+    };
+    world.user(limit(400)).unwrap();
+    world.user(cap(100)).unwrap();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    assert_eq!(rule(&world.next_driven("b")), (7, "run"));
+    let owned = world.claim("a", &first).unwrap();
+    assert_eq!(rule(&world.next_driven("b")), (7, "run"), "three attempts are left");
+    world.user(limit(399)).unwrap();
+    let decided = world.next_driven("b");
+    assert_eq!((rule(&decided), until(&decided).0), ((6, "wait"), "quota"));
+    assert_eq!(refused(world.hosted("b", &second)), "quota_exhausted");
+    assert_eq!(rule(&world.next("b", None).unwrap()), (7, "run"), "one attempt is");
+    // What no driver can ever be admitted to asks a person, and what it asks for frees it.
+    world.user(limit(200)).unwrap();
+    world.done("a", &owned).unwrap();
+    let decided = world.next_driven("b");
+    assert_eq!(
+        (rule(&decided), commands(&decided)),
+        ((6, "ask_user"), vec!["quota set --goal g --ceiling-tokens 66"])
+    );
+    world.user(limit(300)).unwrap();
+    world.user(cap(66)).unwrap();
+    assert_eq!(rule(&world.next_driven("b")), (7, "run"));
+    world.hosted("b", &second).unwrap();
+    // Two can never be shared out among three.
+    world.user(limit(2)).unwrap();
+    world.user(cap(1)).unwrap();
+    let decided = world.next_driven("a");
+    assert_eq!((rule(&decided), commands(&decided)), ((6, "ask_user"), vec!["quota show --goal g"]));
 }
 
 #[test]

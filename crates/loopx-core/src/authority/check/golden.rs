@@ -314,6 +314,7 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
                 candidate: Box::new(candidate()),
                 wake,
                 held_by: None,
+                awake_ms: None,
             },
         ),
         (
@@ -322,10 +323,18 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
         ),
         (
             "end",
-            Step::End { turn_id, own_id, failure, retry: true, note: Some(text("it fell")), held_by: None },
+            Step::End {
+                turn_id,
+                own_id,
+                failure,
+                retry: true,
+                note: Some(text("it fell")),
+                held_by: None,
+                awake_ms: None,
+            },
         ),
         ("prove", Step::Prove { turn_id, executor_gone: true, tree }),
-        ("lose", Step::Lose { turn_id, own_id, executor_gone: true, held_by: None }),
+        ("lose", Step::Lose { turn_id, own_id, executor_gone: true, held_by: None, awake_ms: None }),
         (
             "recover",
             Step::Recover {
@@ -334,6 +343,7 @@ fn steps() -> Vec<(&'static str, Actor, Step)> {
                 found: Found::Result(Box::new(candidate())),
                 wake: None,
                 held_by: None,
+                awake_ms: None,
             },
         ),
     ];

@@ -318,10 +318,14 @@ fn a_guarantee_that_did_not_hold_is_put_right_where_its_turn_is_lost_and_where_i
     let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
     let recorded = |world: &World| world.ledger.rows().turns[&turn_id].attempts[0].guarantee;
     let held_by = Some(Guarantee::SubReaper);
-    world.step(agent("a"), Step::Lose { turn_id, own_id, executor_gone: true, held_by }).unwrap();
+    world
+        .step(agent("a"), Step::Lose { turn_id, own_id, executor_gone: true, held_by, awake_ms: None })
+        .unwrap();
     assert_eq!(recorded(&world), held_by);
     let (found, held_by) =
         (Found::Result(Box::new(result(ResultKind::ValidatedProgress))), Some(Guarantee::GroupOnly));
-    world.step(agent("a"), Step::Recover { turn_id, own_id, found, wake: None, held_by }).unwrap();
+    world
+        .step(agent("a"), Step::Recover { turn_id, own_id, found, wake: None, held_by, awake_ms: None })
+        .unwrap();
     assert_eq!(recorded(&world), held_by);
 }

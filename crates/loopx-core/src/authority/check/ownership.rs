@@ -37,8 +37,10 @@ fn through(
         "stop" => world.agent(actor, Command::Turn(TurnCommand::Stop { turn_id, own_id, reason: None })),
         "result" => {
             let candidate = Box::new(result(ResultKind::ValidatedProgress));
-            world
-                .step(agent(actor), Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None })
+            world.step(
+                agent(actor),
+                Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None, awake_ms: None },
+            )
         }
         "verdict" => {
             let verdict = Box::new(verdict(VerdictOutcome::Passed));

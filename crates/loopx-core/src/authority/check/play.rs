@@ -202,6 +202,7 @@ impl World {
                 candidate: Box::new(candidate),
                 wake: None,
                 held_by: None,
+                awake_ms: None,
             },
         )
     }
@@ -251,7 +252,10 @@ impl World {
         retry: bool,
     ) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(agent(name), Step::End { turn_id, own_id, failure, retry, note: None, held_by: None })
+        self.step(
+            agent(name),
+            Step::End { turn_id, own_id, failure, retry, note: None, held_by: None, awake_ms: None },
+        )
     }
 
     /// A proof by LoopX itself.
@@ -262,13 +266,16 @@ impl World {
     /// A Turn whose executor nobody can ask.
     pub(super) fn lose(&mut self, name: &str, owned: &Outcome, executor_gone: bool) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(agent(name), Step::Lose { turn_id, own_id, executor_gone, held_by: None })
+        self.step(agent(name), Step::Lose { turn_id, own_id, executor_gone, held_by: None, awake_ms: None })
     }
 
     /// What a recovery found.
     pub(super) fn recover(&mut self, name: &str, owned: &Outcome, found: Found) -> Result<Receipt> {
         let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
-        self.step(agent(name), Step::Recover { turn_id, own_id, found, wake: None, held_by: None })
+        self.step(
+            agent(name),
+            Step::Recover { turn_id, own_id, found, wake: None, held_by: None, awake_ms: None },
+        )
     }
 
     /// A person's command about a Turn.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     super::{Asked, FlawKind, Repair},
     Kept,
-    audit::{change, file, flaw, played},
+    audit::{change, file, flaw, played, with_own},
     play::refused,
     world::{World, agent, text, user},
 };
@@ -241,7 +241,9 @@ fn what_a_repair_took_out_is_kept_by_its_owner_alone_and_can_be_put_back() {
         file.execute_batch(&format!("DELETE FROM {table}")).unwrap();
     }
     let kept = done.mended[0].cut.kept;
+    // Of the repair itself too: its event, and the note of where the own chain ends by it.
     file.execute_batch(&format!("DELETE FROM events WHERE id<=(1<<32) OR id>{G}+{kept}")).unwrap();
+    file.execute_batch("DELETE FROM settings WHERE name='own_head'").unwrap();
     for line in &lines {
         let (table, columns) = match (&line["row"], &line["event"]) {
             (Value::Object(row), _) => {
@@ -314,6 +316,65 @@ fn a_repair_leaves_other_goals_as_they_are_but_for_their_live_turns() {
     let texts = |rows: &crate::kernel::Rows| rows.todos[&todo].title.clone();
     assert_eq!((&now.goals[&other], texts(&now)), (&rows.goals[&other], texts(&rows)));
     assert_eq!(world.turn_state(&owned), "unresolved");
+}
+
+#[test]
+fn an_own_chain_whose_end_is_cut_off_is_mended_to_where_it_holds_and_nothing_of_it_comes_back() {
+    let mut world = with_own(3);
+    let parent = incarnation(&mut world);
+    assert_eq!(file(&world).execute("DELETE FROM events WHERE id IN (2, 3)", []).unwrap(), 2);
+    let done = repair(&mut world);
+    let [mended] = done.mended.as_slice() else { panic!("{:?}", done.mended) };
+    assert_eq!((mended.cut.goal_id.clone(), mended.cut.kept, mended.cut.had), (None, 1, 3));
+    assert_eq!((mended.flaw.seq, flaw(&world.ledger)), (Some(2), None));
+    assert_ne!(incarnation(&mut world), parent);
+    // What was kept is replayed, what was cut is not done again under its id.
+    let mut again = |id: &str, turns| {
+        let limit = Some(Limit::of_turns(turns, Duration::from_mins(60)));
+        world.authority.set_limit(&asked(id, user(), Assurance::Proven), limit)
+    };
+    assert!(again("limit-1", 100).unwrap().is_replayed());
+    for (id, turns) in [("limit-2", 101), ("limit-3", 102)] {
+        assert_eq!(refused(again(id, turns)), "operation_conflict", "{id}");
+    }
+    // The chain goes on from where it holds, and a cut is noticed again.
+    again("more", 103).unwrap();
+    assert_eq!(flaw(&world.ledger), None);
+    change(&world, "DELETE FROM events WHERE id=3");
+    assert_eq!(flaw(&world.ledger).unwrap().seq, Some(3));
+}
+
+#[test]
+fn what_a_repair_took_out_of_the_own_chain_can_be_put_back() {
+    let mut world = with_own(3);
+    change(&world, "UPDATE events SET hash=zeroblob(32) WHERE id=2");
+    let own = |world: &World| {
+        let file = file(world);
+        let sql = "SELECT group_concat(hex(payload) || hex(hash)) FROM (SELECT * FROM events WHERE id<=(1<<32) ORDER BY id)";
+        let events: String = file.query_row(sql, [], |row| row.get(0)).unwrap();
+        let head = "SELECT body FROM settings WHERE name='own_head'";
+        (events, file.query_row(head, [], |row| row.get::<_, String>(0)).unwrap())
+    };
+    let before = own(&world);
+    let done = repair(&mut world);
+    assert_eq!((done.mended[0].cut.kept, flaw(&world.ledger)), (1, None));
+    let text = std::fs::read_to_string(folder(&world).join(&done.archive)).unwrap();
+    let file = file(&world);
+    file.execute("DELETE FROM events WHERE id>1 AND id<=(1<<32)", []).unwrap();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        if let Some(head) = line["own_head"].as_object() {
+            let body = format!("{{\"seq\":{},\"hash\":{}}}", head["seq"], head["hash"]);
+            file.execute("UPDATE settings SET body=?1 WHERE name='own_head'", [body]).unwrap();
+        }
+        let Some(event) = line["event"].as_object() else { continue };
+        let (payload, hash) = (event["payload"].as_str().unwrap(), unhex(event["hash"].as_str().unwrap()));
+        let sql = "INSERT INTO events(id, payload, hash) VALUES(?1, ?2, ?3)";
+        file.execute(sql, rusqlite::params![event["seq"].as_i64().unwrap(), payload.as_bytes(), hash])
+            .unwrap();
+    }
+    assert_eq!(own(&world), before);
+    assert_eq!(flaw(&world.ledger).unwrap().seq, Some(2));
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn waiting(world: &mut World, owned: &Outcome, wake: Option<Wake>) -> Result<Rec
         candidate: Box::new(result(ResultKind::Wait)),
         wake,
         held_by: None,
+        awake_ms: None,
     };
     world.step(agent("a"), step)
 }

@@ -212,8 +212,10 @@ impl Table<'_> {
                 let turns = limit.turns.map_or(4, |turns| u64::from(turns).saturating_sub(slots)).max(1);
                 left.push((most.saturating_sub(used), turns));
             }
-            let share = left.iter().map(|(left, turns)| left / turns).min();
-            let Some(needed) = said.or(share) else { return true };
+            let attempts = if self.asker.executor == Executor::Attached { 1 } else { 3 };
+            let share = left.iter().map(|(left, turns)| left / turns / attempts).min();
+            let Some(each) = said.or(share) else { return true };
+            let needed = each * attempts;
             left.iter().all(|(left, _)| *left > 0 && needed <= *left)
                 && (said.is_some() || needed > 0 || left.is_empty())
         })

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{Action, ClaimCommand, Command, Outcome, QuotaCommand, TurnCommand},
+    kernel::{Action, ClaimCommand, Command, Found, Outcome, QuotaCommand, Step, TurnCommand},
     model::*,
 };
 
@@ -214,6 +214,109 @@ fn fault_g08_of_two_meters_the_larger_counts_and_both_are_kept() {
     let said: Vec<_> = spend.measured.iter().map(|(meter, caps)| (*meter, caps.tokens)).collect();
     assert_eq!(said, [(Meter::Host, Some(5)), (Meter::Account, Some(360))]);
     assert_eq!((spend.counted.tokens, world.metered()), (360, 360));
+}
+
+fn wall(wall_ms: u64) -> Limit {
+    limit(|limit| limit.wall_ms = Some(wall_ms))
+}
+
+impl World {
+    fn cap_wall(&mut self, wall_ms: u64) {
+        let ceiling = Caps { wall_ms: Some(wall_ms), ..Caps::default() };
+        self.user(Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id: None, ceiling })).unwrap();
+    }
+
+    /// What the Goal's meters hold of time.
+    fn metered_wall(&self) -> u64 {
+        let of_goal = |scope: &MeterScope| matches!(scope, MeterScope::Goal(_));
+        self.ledger
+            .amounts()
+            .iter()
+            .filter(|((scope, _), _)| of_goal(scope))
+            .map(|(_, sum)| sum.wall_ms)
+            .sum()
+    }
+
+    /// A result of a host, with what it measured itself and what its driver's clock says.
+    fn result_after(&mut self, owned: &Outcome, host_ms: Option<u64>, awake_ms: Option<u64>) {
+        let usage = host_ms.map(|ms| Usage { wall_ms: Some(ms), tokens_in: None, ..report(0, 0) });
+        let usage = usage.into_iter().collect();
+        let candidate = Candidate { usage, ..result(ResultKind::ValidatedCompletion) };
+        let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id);
+        let candidate = Box::new(candidate);
+        let step = Step::Candidate { turn_id, own_id, candidate, wake: None, held_by: None, awake_ms };
+        self.step(super::world::agent("a"), step).unwrap();
+    }
+
+    /// An attempt that fell, after as long as its driver's clock says.
+    fn fell_after(&mut self, owned: &Outcome, awake_ms: Option<u64>) {
+        let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
+        let (failure, retry) = (Some(HostFailure::Crashed), true);
+        let step = Step::End { turn_id, own_id, failure, retry, note: None, held_by: None, awake_ms };
+        self.step(super::world::agent("a"), step).unwrap();
+    }
+}
+
+#[test]
+fn fault_g08_the_drivers_clock_is_a_meter_beside_the_hosts_and_the_larger_counts() {
+    for (host, driver, counted) in [
+        (Some(5000), Some(7000), 7000),
+        (Some(9000), Some(7000), 9000),
+        (None, Some(7000), 7000),
+        (None, None, 20_000),
+    ] {
+        let mut world = World::new();
+        world.budget(None, wall(100_000)).unwrap();
+        world.cap_wall(20_000);
+        let todo = world.todo("one", |_| {});
+        let owned = world.running("a", &todo);
+        assert_eq!(world.metered_wall(), 60_000, "reserved");
+        world.result_after(&owned, host, driver);
+        world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
+        let spend = world.spend(&owned);
+        let said = |meter| spend.measured.get(&meter).and_then(|caps| caps.wall_ms);
+        assert_eq!((said(Meter::Host), said(Meter::Driver)), (host, driver));
+        assert_eq!((spend.counted.wall_ms, world.metered_wall()), (counted, counted), "{host:?} {driver:?}");
+    }
+}
+
+#[test]
+fn fault_g06_what_a_drivers_clock_said_of_an_attempt_counts_once_whoever_says_it_again() {
+    let mut world = World::new();
+    world.budget(None, wall(100_000)).unwrap();
+    world.cap_wall(20_000);
+    let todo = world.todo("one", |_| {});
+    let owned = world.running("a", &todo);
+    let (turn_id, own_id) = (owned.turn_id.unwrap(), owned.own_id.unwrap());
+    let awake_ms = Some(7000);
+    let lose = Step::Lose { turn_id, own_id, executor_gone: true, held_by: None, awake_ms };
+    world.step(super::world::agent("a"), lose).unwrap();
+    assert_eq!(world.spend(&owned).measured(Dimension::Wall), awake_ms);
+    let found = Found::Nothing(HostFailure::Crashed);
+    let recover = Step::Recover { turn_id, own_id, found, wake: None, held_by: None, awake_ms };
+    world.step(super::world::agent("a"), recover).unwrap();
+    assert_eq!((world.spend(&owned).measured(Dimension::Wall), world.metered_wall()), (awake_ms, 7000));
+}
+
+#[test]
+fn an_attempt_that_no_meter_saw_counts_at_its_ceiling_beside_those_that_one_did() {
+    for (first, second, counted) in [
+        (Some(7000), Some(2000), 9000),
+        (None, Some(2000), 22_000),
+        (Some(7000), None, 27_000),
+        (None, None, 40_000),
+    ] {
+        let mut world = World::new();
+        world.budget(None, wall(100_000)).unwrap();
+        world.cap_wall(20_000);
+        let todo = world.todo("one", |_| {});
+        let owned = world.running("a", &todo);
+        world.fell_after(&owned, first);
+        world.dispatch("a", &owned).unwrap();
+        world.result_after(&owned, None, second);
+        world.verdict("a", &owned, VerdictOutcome::Passed).unwrap();
+        assert_eq!(world.metered_wall(), counted, "{first:?} {second:?}");
+    }
 }
 
 #[test]

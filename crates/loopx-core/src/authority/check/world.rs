@@ -275,6 +275,7 @@ impl World {
         let mut asker = Asker {
             viewer: Viewer { agent_id: &agent_id, capabilities, own_id, workspace: None },
             endpoint: &endpoint,
+            executor: Executor::Attached,
             machine_id: None,
             seen: [].into(),
             tried: [].into(),

@@ -4,7 +4,7 @@ use std::{sync::mpsc, thread, time::Duration};
 
 use super::{
     super::{
-        Authority, EventFilter, GateFilter, Head, MemoryLedger, TodoFilter, TurnFilter, View, chain,
+        Asked, Authority, EventFilter, GateFilter, Head, MemoryLedger, TodoFilter, TurnFilter, View, chain,
         clock::monotonic,
     },
     Room, Twin, ask_everything,
@@ -14,7 +14,10 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     kernel::{Command, Depth, Facts, GateCommand, GoalCommand, NewTodo, Read, Terms, TodoCommand},
-    model::{AgentId, Blocks, CloseKind, GateKind, GoalId, Priority, Timestamp, TodoId, TodoKind},
+    model::{
+        AgentId, Assurance, Blocks, CloseKind, Door, GateKind, GoalId, Limit, Priority, Provenance,
+        Timestamp, TodoId, TodoKind,
+    },
 };
 
 pub(super) fn founding(room: &dyn Room) {
@@ -74,6 +77,34 @@ pub(super) fn a_chain_holds_and_ends_at_its_head(room: &dyn Room) {
         }
     }
     assert_eq!(stage.authority.read(|view| view.head(&text("nowhere"))).unwrap(), None);
+}
+
+pub(super) fn the_own_chain_ends_at_its_head_and_where_it_was_cut(room: &dyn Room) {
+    let mut stage = Stage::set(room.open());
+    let mut own = |n: Option<u32>| {
+        if let Some(n) = n {
+            let provenance =
+                Provenance { door: Door::Library, assurance: Assurance::Proven, contained: None };
+            let (operation_id, actor) = (text(&format!("own-{n}")), text("user:ana"));
+            let limit = Limit::of_turns(n, crate::model::Duration::from_mins(60));
+            stage.authority.set_limit(&Asked { operation_id, actor, provenance }, Some(limit)).unwrap();
+        }
+        let (head, records) =
+            stage.authority.read(|view| Ok((view.own_head()?, view.own_events(0, usize::MAX)?))).unwrap();
+        assert_eq!(chain::verify(Head::START, &records).unwrap(), head.unwrap_or(Head::START));
+        head
+    };
+    let cut = |head| room.open().write(&mut |tx| tx.cut_own(head)).unwrap();
+    assert_eq!(own(None), None);
+    let first = own(Some(1)).unwrap();
+    assert_eq!(own(Some(2)).map(|head| head.seq), Some(2));
+    own(Some(3));
+    cut(first);
+    assert_eq!(own(None), Some(first));
+    assert_eq!(own(Some(4)).map(|head| head.seq), Some(2), "it goes on from there");
+    cut(Head::START);
+    assert_eq!(own(None), None);
+    assert_eq!(own(Some(5)).map(|head| head.seq), Some(1));
 }
 
 pub(super) fn every_answer_is_that_of_the_ledger_in_memory(room: &dyn Room) {

@@ -67,6 +67,7 @@ cases! {
     cases::a_text_is_found_whatever_its_case,
     cases::a_page_of_ready_todos_is_the_best_the_agent_may_take,
     cases::a_gate_on_the_last_of_many_todos_keeps_the_goal_open,
+    cases::the_own_chain_ends_at_its_head_and_where_it_was_cut,
     cases::a_failed_job_leaves_nothing,
     cases::handles_see_each_other_and_a_read_stands_still,
     cases::a_waiter_wakes_with_the_commit_and_not_without,

@@ -235,8 +235,8 @@ impl Tx for Both<'_> {
         same(self.memory.rebuild(goal, head, rows, meters), self.other.rebuild(goal, head, rows, meters))
     }
 
-    fn cut_own(&mut self, after: u64) -> Result<()> {
-        same(self.memory.cut_own(after), self.other.cut_own(after))
+    fn cut_own(&mut self, head: Head) -> Result<()> {
+        same(self.memory.cut_own(head), self.other.cut_own(head))
     }
 
     fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {

@@ -23,6 +23,7 @@ impl MemoryLedger {
             heads: state.heads.clone(),
             events: BTreeMap::new(),
             own_events: Vec::new(),
+            own_head: state.own_head,
             receipts: receipts.map(|(id, receipt)| (id.clone(), receipt.clone())).collect(),
             meters: state.meters.clone(),
             amounts: state.amounts.clone(),

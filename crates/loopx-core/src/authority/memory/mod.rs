@@ -41,6 +41,7 @@ struct State {
     events: BTreeMap<GoalId, Vec<Record>>,
     /// The ledger's own.
     own_events: Vec<Record>,
+    own_head: Option<Head>,
     receipts: BTreeMap<OperationId, StoredReceipt>,
     meters: BTreeMap<(MeterScope, Bucket), u64>,
     amounts: BTreeMap<(MeterScope, Bucket), Amounts>,

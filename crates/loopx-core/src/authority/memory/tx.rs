@@ -17,6 +17,7 @@ impl Tx for State {
     }
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
+        self.own_head = Some(Head { seq: commit.record.seq, hash: commit.record.hash });
         self.own_events.push(commit.record);
         if let Some(limit) = commit.limit {
             self.limit = limit;
@@ -64,8 +65,9 @@ impl Tx for State {
         Ok(())
     }
 
-    fn cut_own(&mut self, after: u64) -> Result<()> {
-        self.own_events.retain(|record| record.seq <= after);
+    fn cut_own(&mut self, head: Head) -> Result<()> {
+        self.own_events.retain(|record| record.seq <= head.seq);
+        self.own_head = (head.seq > 0).then_some(head);
         Ok(())
     }
 

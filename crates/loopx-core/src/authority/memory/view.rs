@@ -138,7 +138,7 @@ impl View for State {
     }
 
     fn own_head(&mut self) -> Result<Option<Head>> {
-        Ok(self.own_events.last().map(|record| Head { seq: record.seq, hash: record.hash }))
+        Ok(self.own_head)
     }
 
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {

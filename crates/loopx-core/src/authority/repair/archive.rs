@@ -1,6 +1,6 @@
 //! Owns the file in which a repair keeps what it takes out: a line of JSON for each thing, as it lay.
 //!
-//! First the repair itself; then of each chain its end and its flaw, its rows column by column, its events from the
+//! First the repair itself; then of each chain its end and its flaw, its rows column by column, the noted end of the own one, its events from the
 //! first that is not kept on, and the receipts of what is cut; last how many lines there are before it. Put back in
 //! their places they are what was there before.
 
@@ -50,8 +50,11 @@ impl Archive<'_> {
         for mended in &plan.mended {
             let goal = mended.cut.goal_id.as_ref();
             line(&json!({"chain": mended}))?;
-            if let Some(goal) = goal {
-                view.raw(goal, &mut |place, row| line(&json!({"row": {"of": place, "columns": row}})))?;
+            match goal {
+                Some(goal) => {
+                    view.raw(goal, &mut |place, row| line(&json!({"row": {"of": place, "columns": row}})))?;
+                }
+                None => line(&json!({"own_head": view.own_head()?}))?,
             }
             let chain = goal.map_or(Chain::Own, Chain::Goal);
             let mut after = mended.cut.kept;

@@ -56,6 +56,8 @@ struct Plan {
     meta: Meta,
     mended: Vec<Mended>,
     heads: BTreeMap<GoalId, Head>,
+    /// As far as the ledger's own chain holds.
+    own: Head,
 }
 
 impl Plan {
@@ -128,10 +130,12 @@ impl Authority {
 
 /// Looks at every chain, and says what is to be kept of those that have a flaw.
 fn plan(view: &mut dyn View, meta: Meta, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Plan> {
-    let mut plan = Plan { meta, mended: Vec::new(), heads: BTreeMap::new() };
-    let own = walk(view, Chain::Own, None, &mut |_, _| Ok(()))?;
+    let mut plan = Plan { meta, mended: Vec::new(), heads: BTreeMap::new(), own: Head::START };
+    let head = view.own_head()?;
+    let own = walk(view, Chain::Own, head, &mut |_, _| Ok(()))?;
+    plan.own = own.whole;
     if let Some(flaw) = Flaw::of_walk(None, &own) {
-        let had = view.own_head()?.map_or(0, |head| head.seq);
+        let had = head.map_or(0, |head| head.seq);
         plan.mended.push(Mended { cut: Cut { goal_id: None, kept: own.whole.seq, had }, flaw });
     }
     let mut after: Option<GoalId> = None;
@@ -164,8 +168,8 @@ fn mend(
 ) -> Result<StoredReceipt> {
     let kept = plan.kept();
     bury(tx, &kept, plan.meta.incarnation)?;
-    if let Some(after) = kept.get(&None) {
-        tx.cut_own(*after)?;
+    if kept.contains_key(&None) {
+        tx.cut_own(plan.own)?;
     }
     for (goal, head) in &plan.heads {
         let folded = Kept::of(tx, goal, *head, Some(head.seq), &mut |_| {})?.folded;

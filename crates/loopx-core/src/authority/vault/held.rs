@@ -69,7 +69,8 @@ pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Re
     let Some(Meta { authority_id, incarnation, stamp, schema: _ }) = view.meta()? else {
         return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
     };
-    let own = walked(view, None, None)?;
+    let end = view.own_head()?;
+    let own = walked(view, None, end)?;
     let mut events = own.seq;
     let mut heads = BTreeMap::new();
     let mut after: Option<GoalId> = None;

@@ -21,7 +21,7 @@ use crate::{
         Action, ClaimCommand, Command, Decided, Depth, Outcome,
         claim::{Claim, Next, Sighted},
     },
-    model::{Actor, AgentId, Duration, EndpointId, GoalId, OwnId, Receipt, Timestamp, Workspace},
+    model::{Actor, AgentId, Duration, EndpointId, Executor, GoalId, OwnId, Receipt, Timestamp, Workspace},
     projection::{self, Inquiry},
 };
 
@@ -45,6 +45,7 @@ pub(in crate::cli) fn next(context: &mut Context<'_, '_>, args: &Args) -> Result
 pub(super) struct Asking {
     pub(super) agent: AgentId,
     endpoint: EndpointId,
+    executor: Executor,
     pub(super) own_id: Option<OwnId>,
     /// The one Goal that is meant; none for all of them.
     pub(super) goal: Option<GoalId>,
@@ -72,7 +73,9 @@ impl Asking {
     fn new(args: &Args, agent: AgentId, endpoint: EndpointId) -> Result<Self> {
         let goal = names::goal_given(args)?;
         let own_id = if takes(args, "own") { given::parsed(args, "own")? } else { None };
-        Ok(Self { agent, endpoint, own_id, goal })
+        let is_driven = takes(args, "driven") && args.switch("driven");
+        let executor = if is_driven { Executor::Hosted } else { Executor::Attached };
+        Ok(Self { agent, endpoint, executor, own_id, goal })
     }
 
     /// For whom a decision was made, in one of the Goals.
@@ -96,8 +99,12 @@ impl Asking {
     }
 
     fn decide_in(&self, desk: &mut Desk, workspace: Option<&Workspace>) -> Result<(GoalId, Decided)> {
-        let inquiry =
-            Inquiry { agent: &self.agent, endpoint: &self.endpoint, own_id: self.own_id, workspace };
+        let inquiry = Inquiry {
+            own_id: self.own_id,
+            workspace,
+            executor: self.executor,
+            ..Inquiry::new(&self.agent, &self.endpoint)
+        };
         with_eyes(desk, |view, terms, eyes| match &self.goal {
             Some(goal) => Ok((goal.clone(), projection::decision(view, terms, goal, &inquiry, eyes)?)),
             None => projection::decisions(view, terms, &inquiry, eyes),

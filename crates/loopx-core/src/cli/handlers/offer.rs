@@ -3,7 +3,10 @@
 //! Invariant: what is named is accepted in the state that the write left. Where no command helps, none is named; a
 //! look that fails costs the line, never the answer of a write that stands.
 
-use super::{desk::Desk, turn_plan};
+use super::{
+    desk::Desk,
+    turn_plan::{self, Asking},
+};
 use crate::{
     authority::View,
     cli::Context,
@@ -12,7 +15,7 @@ use crate::{
         Action, Facts, READ_ROUNDS, Terms,
         claim::{self, Claim, admissible_reads},
     },
-    model::{Agent, AgentId, GoalId, TodoId},
+    model::{Agent, AgentId, Executor, GoalId, TodoId},
 };
 
 /// How many agents are tried for one Todo.
@@ -84,7 +87,9 @@ pub(super) fn for_agent(
     }
     let program = context.program;
     let endpoint = agent.default_endpoint();
-    let decided = turn_plan::decide(context, desk, &turn_plan::Asking::new(goal, agent, &endpoint)).ok()?;
+    // What is offered is a claim of its own.
+    let asking = Asking { executor: Executor::Attached, ..Asking::new(goal, agent, &endpoint) };
+    let decided = turn_plan::decide(context, desk, &asking).ok()?;
     Some(match decided.action {
         Action::Run { todo_id, .. } => {
             format!("it takes work with `{program} todo claim {todo_id} --as agent:{agent}`")

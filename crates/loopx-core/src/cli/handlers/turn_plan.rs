@@ -47,7 +47,9 @@ pub(in crate::cli) fn plan(context: &mut Context<'_, '_>, args: &Args) -> Result
         return shown(&mut desk, context, args, &agent, plan);
     }
     let goal = names::goal(&mut desk, None)?;
-    planned(context, args, &mut desk, &Asking::new(&goal, &agent, &endpoint))
+    let tree = given_tree(context, args, &desk)?;
+    let asking = Asking { workspace: tree.as_ref(), ..Asking::new(&goal, &agent, &endpoint) };
+    planned(context, args, &mut desk, &asking)
 }
 
 /// For whom a decision is asked, and what it presents.
@@ -59,6 +61,8 @@ pub(super) struct Asking<'a> {
     pub(super) agent: &'a AgentId,
     /// Through which endpoint it would execute.
     pub(super) endpoint: &'a EndpointId,
+    /// Who would run it.
+    pub(super) executor: Executor,
     /// The token of the Turn that it has the right to drive.
     pub(super) own_id: Option<OwnId>,
     /// Where it would work; else in the work tree of the present folder.
@@ -66,9 +70,9 @@ pub(super) struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    /// Somebody who presents nothing.
+    /// A driver, who presents nothing.
     pub(super) const fn new(goal: &'a GoalId, agent: &'a AgentId, endpoint: &'a EndpointId) -> Self {
-        Self { goal, agent, endpoint, own_id: None, workspace: None }
+        Self { goal, agent, endpoint, executor: Executor::Hosted, own_id: None, workspace: None }
     }
 }
 
@@ -110,7 +114,9 @@ pub(super) fn todo_of(
         return Ok(todo_id);
     }
     let goal = names::goal(desk, None)?;
-    let decided = decide(context, desk, &Asking::new(&goal, agent, endpoint))?;
+    let tree = given_tree(context, args, desk)?;
+    let asking = Asking { workspace: tree.as_ref(), ..Asking::new(&goal, agent, endpoint) };
+    let decided = decide(context, desk, &asking)?;
     match decided.action {
         Action::Run { todo_id, .. }
         | Action::Repair { todo_id, .. }
@@ -167,12 +173,12 @@ fn admitted_before(args: &Args, desk: &mut Desk) -> Result<Option<TodoId>> {
 
 /// The decision for an agent, as the present folder and this machine have it.
 pub(super) fn decide(context: &Context<'_, '_>, desk: &mut Desk, asking: &Asking<'_>) -> Result<Decided> {
-    let Asking { goal, agent, endpoint, own_id, workspace: given } = *asking;
+    let Asking { goal, agent, endpoint, executor, own_id, workspace: given } = *asking;
     let workspace = match given {
         Some(workspace) => Some(workspace.clone()),
         None => workspace(context, desk)?,
     };
-    let inquiry = Inquiry { agent, endpoint, own_id, workspace: workspace.as_ref() };
+    let inquiry = Inquiry { agent, endpoint, executor, own_id, workspace: workspace.as_ref() };
     with_eyes(desk, |view, terms, eyes| projection::decision(view, terms, goal, &inquiry, eyes))
 }
 
@@ -214,6 +220,14 @@ fn workspace(context: &Context<'_, '_>, desk: &Desk) -> Result<Option<Workspace>
     let Some(folder) = context.env.folder() else { return Ok(None) };
     let tree = tree_of(folder, desk.project.as_ref());
     tree.map(|tree| Ok(goal::work_tree(context, desk, Some(&tree))?.0)).transpose()
+}
+
+/// The work tree that a run is given.
+pub(super) fn given_tree(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Result<Option<Workspace>> {
+    let is_run = args.command().args.iter().any(|arg| arg.id == "workspace");
+    let given = if is_run { args.file("workspace") } else { None };
+    let tree = given.map(|tree| goal::work_tree(context, desk, Some(tree))).transpose()?;
+    Ok(tree.map(|(workspace, _)| workspace))
 }
 
 /// What a run is to be given beside its Todo and its agent, as this call was given it; a place for a host that was not.

@@ -116,9 +116,15 @@ const SHOULD_RUN: Command = Command::verb(
     "The decision of `next`, for a shell loop: 0 there is work, 10 wait, 11 a person has to act, 12 the Goal \
                  is closed.",
 ])
-.args(&[Arg::option("agent", "AGENT", Kind::Id, "For this agent"), OWN, WORKSPACE])
+.args(&[
+    Arg::option("agent", "AGENT", Kind::Id, "For this agent"),
+    Arg::switch("driven", "For a run by LoopX, which reserves for each attempt it may have"),
+    OWN,
+    WORKSPACE,
+])
 .examples(&[
     example("quota should-run --agent coder", "in a loop: `while loopx quota should-run …; do …; done`"),
+    example("quota should-run --agent coder --driven", "before `turn run`, which needs more room"),
     example("quota should-run --agent coder --goal importer --json", "in one Goal, for a program"),
 ])
 .codes(&[Code::Unauthenticated]);

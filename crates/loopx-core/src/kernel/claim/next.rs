@@ -70,6 +70,7 @@ impl Next {
                 workspace: self.workspace.as_ref(),
             },
             endpoint: &endpoint,
+            executor: Executor::Attached,
             machine_id: self.sighted.machine_id.as_ref(),
             seen: self.sighted.seen.clone(),
             tried: self.sighted.tried.clone(),

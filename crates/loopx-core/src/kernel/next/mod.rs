@@ -29,7 +29,9 @@ use super::{
 };
 use crate::{
     error::Result,
-    model::{EndpointId, MachineId, Priority, ReplanRef, ShortText, Timestamp, TodoId, Turn, TurnId},
+    model::{
+        EndpointId, Executor, MachineId, Priority, ReplanRef, ShortText, Timestamp, TodoId, Turn, TurnId,
+    },
 };
 
 impl Decided {
@@ -55,6 +57,8 @@ pub struct Asker<'a> {
     pub viewer: Viewer<'a>,
     /// Through which endpoint it would execute.
     pub endpoint: &'a EndpointId,
+    /// Who would run it: the room that is looked for is what such an admission reserves.
+    pub executor: Executor,
     /// The machine of the asking edge.
     pub machine_id: Option<&'a MachineId>,
     /// What the driver and guardian locks of this machine say of a Turn; absent: unknown.

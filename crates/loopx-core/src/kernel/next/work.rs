@@ -12,7 +12,7 @@ use crate::{
         asks::{ask, may_be_told, unresolved_ask},
         claim, quota, replan, seeded,
     },
-    model::{Agent, Timestamp, Todo, TodoKind, TurnState},
+    model::{Agent, Executor, Timestamp, Todo, TodoKind, TurnState},
 };
 
 /// What could be taken, and whether a slot is left for it.
@@ -32,6 +32,8 @@ impl Room<'_> {
 
 impl<'f> Ground<'f> {
     pub(super) fn room(&self) -> Result<Room<'f>> {
+        // A driver may try more than once, and reserves for each attempt.
+        let is_driven = self.asker.executor != Executor::Attached && !seeded!(AsksForOneAttempt);
         let (facts, goal_id, agent_id) = (self.facts, self.goal_id(), self.asker.viewer.agent_id);
         let (mut admitted, mut lost) = (Vec::new(), Vec::new());
         let mut refused = None;
@@ -47,7 +49,7 @@ impl<'f> Ground<'f> {
             } else {
                 (Some(*todo), claim::would_end(facts, &todo.todo_id, agent_id)?)
             };
-            let wish = quota::Wish { todo: of, ends: &ends, ..quota::Wish::default() };
+            let wish = quota::Wish { todo: of, is_driven, ends: &ends };
             match quota::admit(facts, goal_id, agent_id, &wish) {
                 Ok(_) if derived && !replan::is_indexed(todo, &self.asker.viewer.capabilities) => {
                     lost.push(*todo)
@@ -60,7 +62,8 @@ impl<'f> Ground<'f> {
                 Err(error) => return Err(error),
             }
         }
-        let left = quota::admit(facts, goal_id, agent_id, &quota::Wish::default()).map(drop);
+        let any = quota::Wish { is_driven, ..quota::Wish::default() };
+        let left = quota::admit(facts, goal_id, agent_id, &any).map(drop);
         // Where there is room for some Turn, and for none of those there are, that is what is waited for.
         let left = match refused.filter(|_| admitted.is_empty() && lost.is_empty()) {
             Some(error) => left.and(Err(error)),
@@ -158,6 +161,8 @@ pub(crate) fn would_admit(
     let claim = claim::Claim {
         workspace: asker.viewer.workspace.cloned(),
         replan: replan.cloned(),
+        executor: asker.executor,
+        machine_id: asker.machine_id.cloned(),
         ..claim::Claim::attached(todo_id.clone())
     };
     claim::admissible(facts, &claim, asker.viewer.agent_id, asker.endpoint)

@@ -108,7 +108,8 @@ impl Scope {
     }
 
     /// Refuses an amount that is more than what is left.
-    fn check_amount(&self, facts: &Facts, dimension: Dimension, needed: u64) -> Result<()> {
+    fn check_amount(&self, facts: &Facts, dimension: Dimension, each: u64, attempts: u64) -> Result<()> {
+        let needed = each.saturating_mul(attempts);
         let (Some(left), Some(limit)) = (self.left(dimension), self.limit.caps().of(dimension)) else {
             return Ok(());
         };
@@ -117,7 +118,7 @@ impl Scope {
             let message = format!(
                 "a Turn may use {needed} of {name}, more than all that {whose} may: lower its ceiling"
             );
-            return Err(ceiling_required(facts, dimension, message, &self.meter, limit));
+            return Err(ceiling_required(facts, dimension, message, &self.meter, limit / attempts.max(1)));
         }
         if left > 0 && needed <= left {
             return Ok(());
@@ -146,16 +147,20 @@ fn ceiling_required(
         // Any of its Goals will do; a decision has one loaded.
         MeterScope::Authority => facts.rows().goals.keys().next().cloned(),
     };
-    let most = most.max(1);
+    // Whole seconds are what a ceiling of time is said in.
+    let most = if dimension == Dimension::Wall { most / 1000 } else { most };
     let flag = match dimension {
-        Dimension::Tokens => format!("--ceiling-tokens {most}"),
-        Dimension::Cost => format!("--ceiling-cost {}.{:06}", most / 1_000_000, most % 1_000_000),
-        Dimension::Wall => format!("--ceiling-wall {}s", (most / 1000).max(1)),
+        // Not even the least fits: whoever sees the limit raises it.
+        _ if most == 0 => None,
+        Dimension::Tokens => Some(format!("--ceiling-tokens {most}")),
+        Dimension::Cost => Some(format!("--ceiling-cost {}.{:06}", most / 1_000_000, most % 1_000_000)),
+        Dimension::Wall => Some(format!("--ceiling-wall {most}s")),
     };
     let error = Error::new(Code::CeilingRequired, message).detail("dimension", dimension.as_str());
-    match goal {
-        Some(goal) => error.hint(format!("quota set --goal {goal} {flag}")),
-        None => error,
+    match (goal, flag) {
+        (Some(goal), Some(flag)) => error.hint(format!("quota set --goal {goal} {flag}")),
+        (Some(goal), None) => error.hint(format!("quota show --goal {goal}")),
+        (None, _) => error,
     }
 }
 
@@ -204,9 +209,12 @@ pub(in crate::kernel) fn admit(
             Some(ceiling) => ceiling,
             None => derived(facts, &limited, dimension, attempts)?,
         };
-        let needed = ceiling.saturating_mul(attempts);
-        limited.iter().try_for_each(|scope| scope.check_amount(facts, dimension, needed))?;
+        let check =
+            |each| limited.iter().try_for_each(|scope| scope.check_amount(facts, dimension, each, attempts));
+        check(ceiling)?;
         if ceiling == 0 && said.of(dimension).is_none() {
+            // Where not even the least would fit, no ceiling helps.
+            check(1)?;
             let name = dimension.as_str();
             let message =
                 format!("what is left of {name} is too little to be shared out: say what a Turn may use");
@@ -214,7 +222,7 @@ pub(in crate::kernel) fn admit(
             return Err(ceiling_required(facts, dimension, message, &first.meter, left));
         }
         spend.ceiling.set(dimension, Some(ceiling));
-        *spend.counted.of_mut(dimension) = needed;
+        *spend.counted.of_mut(dimension) = ceiling.saturating_mul(attempts);
     }
     Ok((!spend.ceiling.is_open()).then(|| Box::new(spend)))
 }
@@ -238,7 +246,7 @@ fn derived(facts: &Facts, limited: &[&Scope], dimension: Dimension, attempts: u6
     for scope in limited {
         // Nothing left is no share of anything: it says when some comes back.
         if scope.left(dimension) == Some(0) {
-            scope.check_amount(facts, dimension, 1)?;
+            scope.check_amount(facts, dimension, 1, 1)?;
         }
         let turns = scope.turns_left().unwrap_or(SPREAD).max(1);
         let share = scope.left(dimension).unwrap_or(u64::MAX) / turns / attempts.max(1);

@@ -2,6 +2,8 @@
 //!
 //! Invariant: what the meters hold of a Turn is `Spend::counted`; it moves with that, in the same event.
 
+use std::collections::BTreeMap;
+
 use super::Event;
 use crate::{
     error::Result,
@@ -46,28 +48,37 @@ pub(super) fn attempts_of(is_driven: bool) -> u64 {
 /// What counts of a Turn that lives: what it may still use, or what it used beyond that.
 fn while_live(turn: &Turn, spend: &Spend) -> Amounts {
     let attempts = attempts_of(turn.is_driven());
-    count(spend, |ceiling| ceiling.saturating_mul(attempts), true)
+    count(spend, |dimension| {
+        let reserved = spend.ceiling.of(dimension).map(|ceiling| ceiling.saturating_mul(attempts));
+        spend.measured(dimension).max(reserved)
+    })
 }
 
 /// What counts of a Turn that has ended: what was measured, and what no meter told of at the ceiling of each attempt.
 pub(in crate::kernel) fn once_ended(turn: &Turn, spend: &Spend) -> Amounts {
-    let made = u64::try_from(turn.attempts.len()).unwrap_or(u64::MAX);
-    count(spend, |ceiling| ceiling.saturating_mul(made), false)
+    let made = turn.attempts.len();
+    count(spend, |dimension| {
+        let at_most = |attempts: usize| {
+            let attempts = u64::try_from(attempts).unwrap_or(u64::MAX);
+            spend.ceiling.of(dimension).map(|ceiling| ceiling.saturating_mul(attempts))
+        };
+        let left_out = |meter: &Meter| made.saturating_sub(spend.seen.get(meter).map_or(0, BTreeMap::len));
+        let told = spend.measured.iter();
+        let told = told.filter_map(|(meter, caps)| Some((left_out(meter), caps.of(dimension)?)));
+        let Some(fewest) = told.clone().map(|(left_out, _)| left_out).min() else { return at_most(made) };
+        // An attempt that no meter saw is none that used nothing.
+        let unseen = at_most(fewest).unwrap_or(0);
+        told.map(|(left_out, sum)| if left_out == fewest { sum.saturating_add(unseen) } else { sum }).max()
+    })
 }
 
-fn count(spend: &Spend, at_most: impl Fn(u64) -> u64, reserves: bool) -> Amounts {
+fn count(spend: &Spend, of: impl Fn(Dimension) -> Option<u64>) -> Amounts {
     let mut counted = Amounts::default();
     if spend.void {
         return counted;
     }
     for dimension in Dimension::ALL {
-        let reserved = spend.ceiling.of(dimension).map(&at_most);
-        let amount = match (spend.measured(dimension), reserved) {
-            (Some(measured), Some(reserved)) if reserves => measured.max(reserved),
-            (Some(measured), _) => measured,
-            (None, reserved) => reserved.unwrap_or(0),
-        };
-        *counted.of_mut(dimension) = amount;
+        *counted.of_mut(dimension) = of(dimension).unwrap_or(0);
     }
     counted
 }

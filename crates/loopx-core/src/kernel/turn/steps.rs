@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Concluded, Draft, Read, Verb, Wanted, claim, goal, todo},
+    kernel::{Concluded, Draft, Read, Verb, Wanted, claim, goal, quota, todo},
     model::{
         Actor, Attempt, Candidate, Cause, Digest, Duration, End, FailedBy, GoalId, Guarantee, HostFailure,
-        OwnId, ShortText, Stopped, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Verdict,
-        VerdictOutcome, Wake,
+        Meter, OwnId, ShortText, Stopped, Timestamp, Todo, Turn, TurnId, TurnState, Unresolved, Usage,
+        Verdict, VerdictOutcome, Wake,
     },
 };
 
@@ -57,6 +57,9 @@ pub enum Step {
         /// By what its host was held together, where that is less than was recorded.
         #[serde(skip_serializing_if = "Option::is_none")]
         held_by: Option<Guarantee>,
+        /// How long the attempt took while the machine was awake, by its driver's clock.
+        #[serde(skip_serializing)]
+        awake_ms: Option<u64>,
     },
     /// Records what the validators said, and ends the Turn where nothing holds it.
     Verdict {
@@ -91,6 +94,9 @@ pub enum Step {
         /// By what its host was held together, where that is less than was recorded.
         #[serde(skip_serializing_if = "Option::is_none")]
         held_by: Option<Guarantee>,
+        /// How long the attempt took while the machine was awake, by its driver's clock.
+        #[serde(skip_serializing)]
+        awake_ms: Option<u64>,
     },
     /// Records what can be proved without launching anything.
     Prove {
@@ -113,6 +119,9 @@ pub enum Step {
         /// By what its host was held together, where that is less than was recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_by: Option<Guarantee>,
+        /// How long the attempt took while the machine was awake, by its driver's clock.
+        #[serde(skip_serializing)]
+        awake_ms: Option<u64>,
     },
     /// Leads an unresolved Turn out, by what was found.
     Recover {
@@ -128,6 +137,9 @@ pub enum Step {
         /// By what the host of a result was held together, where that is less than was recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_by: Option<Guarantee>,
+        /// How long the attempt took while the machine was awake, by its driver's clock.
+        #[serde(skip_serializing)]
+        awake_ms: Option<u64>,
     },
 }
 
@@ -247,6 +259,9 @@ impl Step {
         if turn.is_terminal() {
             return Err(no_move(&turn, "go on"));
         }
+        if let (Some(wall_ms), Some(attempt)) = (self.awake_ms(), turn.attempts.last()) {
+            quota::measured(draft, &turn, attempt.number, Meter::Driver, &Usage::of_wall(wall_ms))?;
+        }
         match self {
             Self::Dispatch { attempt, wall_ms, .. } => dispatch(draft, &turn, attempt, *wall_ms)?,
             Self::Candidate { candidate, wake, held_by, .. } => {
@@ -278,6 +293,17 @@ impl Step {
             | Self::Lose { .. }
             | Self::Recover { found: Found::Result(_) | Found::Again, .. } => true,
             Self::Recover { found: Found::Nothing(_), .. } | Self::Prove { .. } => false,
+        }
+    }
+
+    /// What its driver's clock says of the attempt.
+    const fn awake_ms(&self) -> Option<u64> {
+        match self {
+            Self::Candidate { awake_ms, .. }
+            | Self::End { awake_ms, .. }
+            | Self::Lose { awake_ms, .. }
+            | Self::Recover { awake_ms, .. } => *awake_ms,
+            Self::Dispatch { .. } | Self::Verdict { .. } | Self::Prove { .. } => None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
         ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
         reason, reason_reads, room, room_reads, todo_asks,
     },
-    model::{Agent, AgentId, ReplanRef, Timestamp, TodoId},
+    model::{Agent, AgentId, Executor, ReplanRef, Timestamp, TodoId},
 };
 
 /// What some agent can take, or why none can.
@@ -48,6 +48,7 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
                 workspace: None,
             },
             endpoint: &agent.agent_id.default_endpoint(),
+            executor: Executor::Attached,
             machine_id: eyes.machine_id,
             seen: BTreeMap::new(),
             tried: BTreeSet::new(),
@@ -77,6 +78,11 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
             Err(error) if error.code() == Code::QuotaExhausted => {
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
                 later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
+            }
+            Err(error) if error.code() == Code::CeilingRequired => {
+                let command = error.hint_args().unwrap_or_default().to_owned();
+                let (why, about) = (Code::CeilingRequired.as_str(), goal.to_string());
+                rest.asks.push(Ask { why, about, command, question: None });
             }
             Err(error) => return Err(error),
         }

@@ -366,7 +366,7 @@ fn regress_a_host_is_not_tried_past_what_is_declared_by_whoever_brings_its_turn_
     let todo_id = bench.todo(|_| {});
     let (turn_id, own_id) = dispatched(&mut bench, &todo_id, "touch ran");
     let failure = Some(HostFailure::RateLimited);
-    let step = Step::End { turn_id, own_id, failure, retry: true, note: None, held_by: None };
+    let step = Step::End { turn_id, own_id, failure, retry: true, note: None, held_by: None, awake_ms: None };
     bench.step("agent:a", step).unwrap();
     let host = bench.host("touch ran", |hosting| hosting.attempts_max = 1);
     let id = bench.id();

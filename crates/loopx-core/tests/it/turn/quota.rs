@@ -57,3 +57,90 @@ fn what_is_used_beyond_the_budget_while_a_host_works_is_kept_and_nothing_more_is
     limit(&place, 9);
     place.call("user:ana", &run("g.3", "four")).ok();
 }
+
+/// A person, with proof, says what may be used.
+fn set(place: &Place, words: &[&str]) {
+    let token = place.root().join("home/profiles/default/user.token");
+    let proof = ["--token-file", token.to_str().unwrap()];
+    place.call("user:ana", &[&["quota", "set"], words, &proof].concat()).ok();
+}
+
+#[test]
+fn two_meters_of_time_are_kept_and_shown_the_hosts_and_the_drivers() {
+    let place = Place::new("test -f answer");
+    let usage =
+        REPORT.replace(r#""path_delta_mode":"""#, r#""path_delta_mode":"","usage":[{"seq":0,"wall_ms":7}]"#);
+    let twice = "[ -e ../once ] || { touch ../once; sleep 0.2; exit 9; }";
+    place.script("host.sh", &format!("cat > /dev/null\n{twice}\nsleep 0.3\ntouch answer\n{usage}\n"));
+    let done = place.call("user:ana", &place.run("one")).ok();
+    let shown = place.call("user:ana", &["turn", "show", done.text("/turn/turn_id")]).ok();
+    let said = |meter: &str| shown.json.pointer(&format!("/turn/spend/measured/{meter}/wall_ms")).cloned();
+    assert_eq!(said("host"), Some(7.into()), "{}", shown.json);
+    // of both attempts, also the one that left no result
+    let driver = said("driver").unwrap().as_u64().unwrap();
+    assert!((500..60_000).contains(&driver), "{driver}");
+    assert_eq!(place.events("quota.used").len(), 3);
+    let budget = place.call("user:ana", &["quota", "show"]).ok();
+    let rows = budget.json["quota"]["rows"].as_array().unwrap();
+    let wall = rows.iter().find(|row| row["dimension"] == "wall" && row["scope"] == "goal").unwrap();
+    assert_eq!((&wall["meters"]["host"], &wall["meters"]["driver"]), (&7.into(), &driver.into()));
+    let log = place.plain("user:ana", &["turn", "show", done.text("/turn/turn_id")]).output().unwrap();
+    let log = String::from_utf8(log.stdout).unwrap();
+    assert!(log.contains("by the meter of the driver") && log.contains("by the meter of the host"), "{log}");
+}
+
+#[test]
+fn a_recovery_tells_how_long_the_host_was_at_work_by_its_guardians_clock_and_once() {
+    for point in ["turn.host_ended", "turn.candidate"] {
+        let place = Place::new("test -f answer");
+        place.host("sleep 0.3; touch answer");
+        let killed =
+            place.call_with("user:ana", &place.run("one"), &[("LOOPX_FAILPOINT", &format!("{point}=kill"))]);
+        assert_eq!(killed.exit, None, "{point}: {}", killed.json);
+        place.call("user:ana", &place.run("one")).ok();
+        let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+        let driver = shown.json.pointer("/turn/spend/measured/driver/wall_ms").and_then(|ms| ms.as_u64());
+        assert!(driver.is_some_and(|ms| (300..60_000).contains(&ms)), "{point}: {}", shown.json);
+        assert_eq!(place.events("quota.used").len(), 1, "{point}");
+    }
+}
+
+#[test]
+fn a_driver_is_told_of_work_only_where_all_its_attempts_fit_and_whoever_comes_by_himself_before() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    let set = |words: &[&str]| set(&place, words);
+    set(&["--tokens", "200"]);
+    set(&["--ceiling-tokens", "100"]);
+    // by himself: one attempt fits
+    let next = place.call("agent:a", &["next"]);
+    assert_eq!((next.exit, next.text("/decision/action")), (Some(0), "run"), "{}", next.json);
+    assert_eq!(place.call("agent:a", &["quota", "should-run"]).exit, Some(0));
+    // driven: three do not, and every door that leads to a run says so, with what helps
+    let should = place.call("agent:a", &["quota", "should-run", "--driven"]);
+    assert_eq!((should.exit, should.text("/decision/action")), (Some(11), "ask_user"), "{}", should.json);
+    let plan = place.call("user:ana", &["turn", "plan", "--agent", "a"]).ok();
+    assert_eq!(plan.text("/plan/action"), "ask_user", "{}", plan.json);
+    let head = place.head();
+    let run = ["--agent", "a", "--host", "sh host.sh"];
+    let refused = place.call("user:ana", &[&["turn", "run"], &run[..]].concat());
+    assert_eq!((refused.exit, refused.code()), (Some(1), "not_ready"), "{}", refused.json);
+    let hint = refused.text("/error/hint").to_owned();
+    assert!(hint.contains("quota set --goal g --ceiling-tokens 66"), "{hint}");
+    let looped = place.call("user:ana", &[&["loop", "run", "--no-wait"], &run[..]].concat());
+    assert_eq!(looped.exit, Some(11), "{}", looped.json);
+    assert_eq!(place.head(), head, "nothing was written");
+    // what is asked for frees it
+    set(&["--ceiling-tokens", "66"]);
+    assert_eq!(place.call("agent:a", &["quota", "should-run", "--driven"]).exit, Some(0));
+    place.call("user:ana", &[&["turn", "run"], &run[..]].concat()).ok();
+}
+
+#[test]
+fn regress_a_ceiling_that_is_asked_for_does_not_keep_a_status_from_being_told() {
+    let place = Place::new("test -f answer");
+    set(&place, &["--tokens", "2"]);
+    let status = place.call("user:ana", &["status"]).ok();
+    let told = status.json.to_string();
+    assert!(told.contains("quota set --goal g --ceiling-tokens 2"), "{told}");
+}

@@ -161,7 +161,7 @@ impl Node {
             Action::Replan(seat) => {
                 let rows = self.rows();
                 let decided = self.next(&rows, seat, &Sight::default()).ok()?;
-                Some(self.replan(seat, decided.action.replan()?))
+                Some(self.replan(seat, decided.action.replan()?, Executor::Attached))
             }
             Action::Own(number, what) => self.own(number, what),
             Action::Drive(number, what) => self.drive(number, what),
@@ -200,14 +200,18 @@ impl Node {
 
     /// A claim, with nothing but what its kind of executor needs.
     pub(super) fn claim(&mut self, seat: &str, number: u32, executor: Executor) -> Result<Receipt> {
-        let machine_id = (executor != Executor::Attached).then(|| text(MACHINE));
-        let claim = Claim { executor, machine_id, ..attached(&todo_id(number)) };
-        self.agent(seat, Command::Claim(ClaimCommand::Claim(Box::new(claim))))
+        self.claim_by(seat, attached(&todo_id(number)), executor)
     }
 
     /// A claim of a replan by its name.
-    pub(super) fn replan(&mut self, seat: &str, of: &ReplanRef) -> Result<Receipt> {
-        self.agent(seat, Command::Claim(ClaimCommand::Claim(Box::new(Claim::replanning(of.clone())))))
+    pub(super) fn replan(&mut self, seat: &str, of: &ReplanRef, executor: Executor) -> Result<Receipt> {
+        self.claim_by(seat, Claim::replanning(of.clone()), executor)
+    }
+
+    fn claim_by(&mut self, seat: &str, claim: Claim, executor: Executor) -> Result<Receipt> {
+        let machine_id = (executor != Executor::Attached).then(|| text(MACHINE));
+        let claim = Claim { executor, machine_id, ..claim };
+        self.agent(seat, Command::Claim(ClaimCommand::Claim(Box::new(claim))))
     }
 
     fn own(&mut self, number: u32, what: Owner) -> Option<Result<Receipt>> {
@@ -263,15 +267,26 @@ impl Node {
     pub(super) fn drive_turn(&mut self, turn: &Turn, what: Driver) -> Result<Receipt> {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let by = Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone());
-        let recover = |found| Step::Recover { turn_id, own_id, found, wake: None, held_by: None };
-        let end = |failure, retry| Step::End { turn_id, own_id, failure, retry, note: None, held_by: None };
+        let recover =
+            |found| Step::Recover { turn_id, own_id, found, wake: None, held_by: None, awake_ms: None };
+        let end = |failure, retry| Step::End {
+            turn_id,
+            own_id,
+            failure,
+            retry,
+            note: None,
+            held_by: None,
+            awake_ms: None,
+        };
         let step = match what {
             Driver::Dispatch => {
                 Step::Dispatch { turn_id, own_id, attempt: Box::new(attempt()), wall_ms: WALL }
             }
             Driver::Crashed { retry } => end(Some(HostFailure::Crashed), retry),
             Driver::Ended => end(None, false),
-            Driver::Lose { gone } => Step::Lose { turn_id, own_id, executor_gone: gone, held_by: None },
+            Driver::Lose { gone } => {
+                Step::Lose { turn_id, own_id, executor_gone: gone, held_by: None, awake_ms: None }
+            }
             Driver::Prove { gone } => {
                 let prove = Step::Prove { turn_id, executor_gone: gone, tree: None };
                 return self.step(Actor::System, prove);
@@ -383,6 +398,7 @@ fn step_of(turn_id: TurnId, own_id: OwnId, what: Owner) -> Step {
         candidate: Box::new(candidate),
         wake: None,
         held_by: None,
+        awake_ms: None,
     };
     let said = |outcome, moved| Step::Verdict {
         turn_id,

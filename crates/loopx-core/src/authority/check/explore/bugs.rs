@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, HOSTED, OUTSIDE, PASSES, PEOPLE, PLANNED,
-    PROPOSED, STILL, Scope, action::Owner, search::Search,
+    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, HOSTED, METERED, OUTSIDE, PASSES, PEOPLE,
+    PLANNED, PROPOSED, STILL, Scope, action::Owner, search::Search,
 };
 use crate::kernel::seeded::Bug;
 
@@ -57,6 +57,7 @@ found! {
     a_settlement_of_what_is_no_longer_wanted_is_found: SettlesPastRequirements in PEOPLE breaks NothingPast;
     an_agent_that_executes_twice_is_found: TwoExecutors in ATTACHED breaks OneExecutor;
     an_obligation_past_the_quota_is_found: ObligesPastQuota in NARROW breaks NextIsAdmitted;
+    an_obligation_of_a_driver_past_the_quota_is_found: AsksForOneAttempt in METERED breaks NextIsAdmitted;
     a_refusal_that_is_written_is_found: WritesRefusals in NARROW breaks RefusalsWriteNothing;
     a_receipt_that_is_forgotten_is_found: ForgetsReceipts in ATTACHED breaks SameReceipt;
     an_event_that_is_lost_is_found: LosesEvents in ATTACHED breaks Fold;

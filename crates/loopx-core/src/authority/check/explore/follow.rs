@@ -113,7 +113,8 @@ impl Way<'_> {
         for seat in self.scope.seats.iter().copied() {
             let own = token(rows, seat).filter(|own| !self.lost.contains(&own.turn_id));
             let drivers = if self.lost.is_empty() { Drivers::AtWork } else { Drivers::Gone };
-            let sight = Sight { own_id: own.map(|own| own.own_id), here: true, drivers };
+            let own_id = own.map(|own| own.own_id);
+            let sight = Sight { own_id, here: true, drivers, ..Sight::default() };
             let decided = self.node.next(rows, seat, &sight).map_err(|error| refused(seat, &error))?;
             self.note(format!("{seat}: {:?}", decided.action));
             match decided.action {
@@ -123,7 +124,7 @@ impl Way<'_> {
                     return Ok(Moved::On);
                 }
                 kernel::Action::Replan { replan: Some(of), .. } => {
-                    self.node.replan(seat, &of).map_err(|error| refused(seat, &error))?;
+                    self.node.replan(seat, &of, Executor::Attached).map_err(|error| refused(seat, &error))?;
                     return Ok(Moved::On);
                 }
                 kernel::Action::Run { todo_id, turn_id: None }

@@ -255,8 +255,8 @@ impl Ink {
             requirement_revision,
             bucket,
             slot,
-            // No scope limits anything but Turns, and none measures anything.
-            spend: _,
+            // Nothing is measured, so that what counts of a Turn follows from its state.
+            spend,
             state,
             attempts,
             candidate,
@@ -268,6 +268,7 @@ impl Ink {
         } = turn;
         self.put((agent_id.as_str(), endpoint.as_str(), executor, *incarnation == self.incarnation));
         self.put((*requirement_revision == todo.requirement_revision, slot, moved, stop_wish.is_some()));
+        self.put(spend.as_ref().map(|spend| spend.counted.tokens));
         if !limits(rows).is_empty() {
             self.put(bucket.number() - Bucket::of(self.now).number());
         }
@@ -386,13 +387,19 @@ impl Ink {
 
     /// What is left of each budget, and where in its bucket the moment is.
     fn meters(&mut self, node: &Node, rows: &Rows) {
-        let meters = node.ledger.meters();
+        let (meters, amounts) = (node.ledger.meters(), node.ledger.amounts());
         for (scope, limit) in limits(rows) {
             let since = Bucket::window_start(self.now, limit.window_ms);
             for ((_, bucket), slots) in
                 meters.iter().filter(|((held, bucket), _)| *held == scope && *bucket >= since)
             {
                 self.put((bucket.number() - since.number(), slots));
+                self.off(bucket.leaves(limit.window_ms), 0);
+            }
+            for ((_, bucket), sum) in
+                amounts.iter().filter(|((held, bucket), _)| *held == scope && *bucket >= since)
+            {
+                self.put((bucket.number() - since.number(), sum.tokens));
                 self.off(bucket.leaves(limit.window_ms), 0);
             }
             self.put(u8::MAX);

@@ -214,6 +214,20 @@ const OUTSIDE: Scope = Scope {
     ..STILL
 };
 
+/// Driven and attached Turns under a budget that one attempt fits in more often than three do.
+const METERED: Scope = Scope {
+    name: "metered, driven and attached",
+    depth: 5,
+    floor: 400,
+    tokens: Some((40, 10)),
+    todos: &[|_| {}, |_| {}],
+    executors: &[Executor::Attached, Executor::Hosted],
+    owners: &[Owner::Release, COMPLETES, PASSES],
+    drivers: &[Driver::Dispatch, Driver::Crashed { retry: false }],
+    todo_verbs: &[TodoVerb::Hold, TodoVerb::Unhold],
+    ..STILL
+};
+
 fn explore(scope: &Scope) {
     let found = Search::new(scope).run();
     println!(
@@ -275,6 +289,11 @@ fn what_happens_outside_and_is_told_of() {
     explore(&OUTSIDE);
 }
 
+#[test]
+fn driven_and_attached_turns_under_a_budget_of_tokens() {
+    explore(&METERED);
+}
+
 /// What is taken for one state goes on as one, or the states are fewer than there are.
 fn compare(scope: &Scope, floor: usize) {
     let (compared, otherwise) = Search::new(scope).compare();
@@ -311,6 +330,11 @@ fn equal_states_of_accepted_results_go_on_equally() {
 #[test]
 fn equal_states_of_work_handed_on_go_on_equally() {
     compare(&Scope { depth: 4, ..HANDED }, 15);
+}
+
+#[test]
+fn equal_states_under_a_budget_of_tokens_go_on_equally() {
+    compare(&Scope { depth: 4, ..METERED }, 20);
 }
 
 #[test]

@@ -203,6 +203,7 @@ impl Node {
                 workspace: None,
             },
             endpoint: &endpoint,
+            executor: sight.executor,
             machine_id: sight.here.then_some(&machine),
             seen: driven.filter_map(|turn| Some((turn.turn_id, sight.drivers.of(turn)?))).collect(),
             tried: [].into(),
@@ -216,14 +217,23 @@ impl Node {
 }
 
 /// What an edge knows when an agent asks what to do.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Sight {
+    /// Who would run what it is told.
+    pub(super) executor: Executor,
     /// The token that the agent presents.
     pub(super) own_id: Option<OwnId>,
     /// Whether it asks on the machine of the drivers.
     pub(super) here: bool,
     /// What the locks there say of every driver.
     pub(super) drivers: Drivers,
+}
+
+impl Default for Sight {
+    fn default() -> Self {
+        let executor = Executor::Attached;
+        Self { executor, own_id: None, here: false, drivers: Drivers::Unknown }
+    }
 }
 
 /// What an edge sees of drivers.

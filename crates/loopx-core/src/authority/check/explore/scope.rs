@@ -25,6 +25,8 @@ pub(super) struct Scope {
     pub(super) proved: bool,
     /// How many Turns the Goal may have in a day.
     pub(super) turns: Option<u32>,
+    /// How many tokens it may use in a day, and one attempt.
+    pub(super) tokens: Option<(u64, u64)>,
     /// Its Todos.
     pub(super) todos: &'static [fn(&mut NewTodo)],
     pub(super) executors: &'static [Executor],
@@ -53,6 +55,7 @@ pub(super) const STILL: Scope = Scope {
     seats: &["a@a.cli", "b@b.cli"],
     proved: true,
     turns: None,
+    tokens: None,
     todos: &[|_| {}],
     executors: &[Executor::Attached],
     owners: &[],
@@ -84,6 +87,13 @@ impl Scope {
         if let Some(turns) = self.turns {
             let limit = Some(Limit::of_turns(turns, Duration::from_mins(24 * 60)));
             node.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit })).unwrap();
+        }
+        if let Some((tokens, each)) = self.tokens {
+            let limit = Limit { turns: None, ..Limit::of_turns(0, Duration::from_mins(24 * 60)) };
+            let limit = Some(Limit { tokens: Some(tokens), ..limit });
+            node.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit })).unwrap();
+            let ceiling = Caps { tokens: Some(each), ..Caps::default() };
+            node.user(Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id: None, ceiling })).unwrap();
         }
         for change in self.todos {
             let mut new = NewTodo::titled(text("work"), TodoKind::Advance);

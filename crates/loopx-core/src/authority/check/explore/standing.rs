@@ -159,16 +159,16 @@ fn stale_effects(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
     Ok(())
 }
 
-/// How an agent may ask: with its token or without, here or elsewhere, with drivers that live, are gone, or unknown.
+/// How an agent may ask: by itself or for a driver, with its token or without, here or elsewhere, with drivers that live, are gone, or unknown.
 fn sights(rows: &Rows, seat: &str) -> Vec<Sight> {
     let own = token(rows, seat).map(|own| own.own_id);
-    let mut sights = vec![Sight::default()];
+    let mut sights = vec![Sight::default(), Sight { executor: Executor::Hosted, ..Sight::default() }];
     if own.is_some() {
         sights.push(Sight { own_id: own, ..Sight::default() });
     }
     if rows.turns.values().any(|turn| turn.is_driven() && !turn.is_terminal()) {
         for drivers in [Drivers::Unknown, Drivers::Alive, Drivers::Gone] {
-            sights.push(Sight { own_id: None, here: true, drivers });
+            sights.push(Sight { here: true, drivers, ..Sight::default() });
         }
     }
     sights
@@ -200,12 +200,12 @@ fn next_is_admitted(node: &Node, rows: &Rows, seat: Seat, sight: &Sight) -> Resu
     let mut fork = node.fork();
     let taken = match action {
         Action::Replan { replan: Some(of), .. } => {
-            fork.replan(seat, of).is_ok_and(|receipt| receipt.negative().is_none())
+            fork.replan(seat, of, sight.executor).is_ok_and(|receipt| receipt.negative().is_none())
         }
         Action::Run { todo_id, turn_id: None }
         | Action::Repair { todo_id, .. }
         | Action::Replan { todo_id, replan: None } => {
-            let answer = fork.claim(seat, todo_id.number(), Executor::Attached);
+            let answer = fork.claim(seat, todo_id.number(), sight.executor);
             answer.is_ok_and(|receipt| receipt.negative().is_none())
         }
         Action::Run { todo_id, .. } => {

@@ -51,6 +51,7 @@ impl Player {
             candidate: Box::new(candidate),
             wake: None,
             held_by: None,
+            awake_ms: None,
         };
         self.step(&turn, step);
     }
@@ -119,19 +120,39 @@ impl Player {
         let (turn_id, own_id) = (turn.turn_id, turn.own_id);
         let failure = Some([HostFailure::Crashed, HostFailure::Timeout][usize::from(y) % 2]);
         let step = match x % 6 {
-            0 => {
-                Step::End { turn_id, own_id, failure, retry: y.is_multiple_of(2), note: None, held_by: None }
-            }
+            0 => Step::End {
+                turn_id,
+                own_id,
+                failure,
+                retry: y.is_multiple_of(2),
+                note: None,
+                held_by: None,
+                awake_ms: None,
+            },
             1 => Step::Prove { turn_id, executor_gone: y.is_multiple_of(2), tree: None },
-            2 => Step::Lose { turn_id, own_id, executor_gone: y.is_multiple_of(2), held_by: None },
+            2 => Step::Lose {
+                turn_id,
+                own_id,
+                executor_gone: y.is_multiple_of(2),
+                held_by: None,
+                awake_ms: None,
+            },
             3 => Step::Recover {
                 turn_id,
                 own_id,
                 found: Found::Nothing(HostFailure::Crashed),
                 wake: None,
                 held_by: None,
+                awake_ms: None,
             },
-            4 => Step::Recover { turn_id, own_id, found: Found::Again, wake: None, held_by: None },
+            4 => Step::Recover {
+                turn_id,
+                own_id,
+                found: Found::Again,
+                wake: None,
+                held_by: None,
+                awake_ms: None,
+            },
             _ => {
                 let command = match y % 3 {
                     0 => TurnCommand::Stop { turn_id, own_id: None, reason: None },

@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     error::Code,
-    kernel::{Action, Asker, Decided, Outcome, UnresolvedBy, decide_next, would_admit},
+    kernel::{
+        Action, Asker, Command, Decided, Outcome, QuotaCommand, UnresolvedBy, decide_next, would_admit,
+    },
     model::*,
 };
 
@@ -63,6 +65,8 @@ impl Walk {
         let mut world = World::empty();
         let (proved, exclusive, needs) = (dice.once_in(2), dice.once_in(5), dice.once_in(3));
         let (trusts, limited) = (dice.once_in(3), dice.once_in(4));
+        // Beside a limit of Turns, or alone.
+        let metered = dice.once_in(4);
         world.start(|goal| {
             goal.workspace = Some(text("0123456789abcdef"));
             goal.boundary.exclusive_workspace = exclusive;
@@ -83,11 +87,20 @@ impl Walk {
             world.limit(None, Some(4)).unwrap();
             world.limit(Some("a"), Some(2)).unwrap();
         }
+        if metered {
+            meter(&mut world);
+        }
         Self { world, dice, tokens: Vec::new(), log: Vec::new() }
     }
 
-    /// What an agent should do, on the machine of the drivers if it is `b`; and the two promises of that answer.
+    /// What an agent should do that came by itself, and what a driver of it should.
     fn next(&mut self, name: &str, own_id: Option<OwnId>) -> Decided {
+        self.asked(name, own_id, Executor::Hosted);
+        self.asked(name, own_id, Executor::Attached)
+    }
+
+    /// What an agent should do, on the machine of the drivers if it is `b`; and the two promises of that answer.
+    fn asked(&mut self, name: &str, own_id: Option<OwnId>, executor: Executor) -> Decided {
         let machine: MachineId = text(MACHINE);
         let goal = self.world.goal.clone();
         let here = name == "b";
@@ -96,7 +109,7 @@ impl Walk {
             .ask(
                 name,
                 own_id,
-                |_| {},
+                |asker| asker.executor = executor,
                 |facts, asker| {
                     let mut asker: Asker<'_> = asker.clone();
                     asker.machine_id = here.then_some(&machine);
@@ -236,6 +249,15 @@ impl Walk {
         );
         "bell"
     }
+}
+
+/// A budget of tokens that one attempt fits in more often than three do.
+fn meter(world: &mut World) {
+    let limit = Limit { turns: None, ..Limit::of_turns(0, Duration::from_mins(24 * 60)) };
+    let limit = Some(Limit { tokens: Some(400), ..limit });
+    world.user(Command::Quota(QuotaCommand::Set { agent_id: Some(text("b")), limit })).unwrap();
+    let ceiling = Caps { tokens: Some(60), ..Caps::default() };
+    world.user(Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id: None, ceiling })).unwrap();
 }
 
 /// Whether a Todo waits for another, or for an answer, that can still come: a change that rings.

@@ -159,6 +159,7 @@ fn a_ledger_is_copied_as_it_was_and_brought_on_with_an_event_of_its_own() {
         code(vault::migrate(&profile, &roles::env(home), &taken, &mut |_| {})),
         Code::OperationConflict
     );
+    own_end_is_known(home);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    authority::{Authority, TodoFilter, TurnFilter},
+    authority::{Authority, TodoFilter, TurnFilter, vault},
     kernel::{
         AgentCommand, BatchItem, ClaimCommand, Command as Wish, GoalCommand, NewGoal, NewTodo, Outcome,
         TodoCommand, claim::Claim,
@@ -44,6 +44,20 @@ pub(super) fn founded(home: &Path) -> Authority {
     let start = Wish::Goal(GoalCommand::Start(Box::new(start)));
     authority.submit(operation("start", "user:ana", start)).unwrap();
     authority
+}
+
+/// The ledger's own chain holds, and an end that somebody cuts off is noticed; a copy of such a ledger is none.
+fn own_end_is_known(home: &Path) {
+    let flaw = || authority(home).unwrap().audit(None, true, &mut |_| {}).unwrap().remove(0).flaw;
+    assert_eq!(flaw(), None);
+    let file = rusqlite::Connection::open(home.join("profiles/default/authority.db")).unwrap();
+    let last: i64 =
+        file.query_row("SELECT max(id) FROM events WHERE id<(1<<32)", [], |row| row.get(0)).unwrap();
+    file.execute("DELETE FROM events WHERE id=?1", [last]).unwrap();
+    assert_eq!(flaw().unwrap().seq, u64::try_from(last).ok());
+    let wanted = vault::Wanted { path: Some(&home.join("cut.db")), ..vault::Wanted::default() };
+    let refused = vault::backup(&roles::profile(home).unwrap(), &roles::env(home), wanted, &mut |_| {});
+    assert_eq!(refused.map(drop).unwrap_err().code(), Code::StoreCorrupt);
 }
 
 /// How many Todos the Goal has.

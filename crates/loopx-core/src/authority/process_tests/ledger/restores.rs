@@ -151,6 +151,7 @@ fn a_restore_begins_another_life_that_knows_no_ownership_of_the_one_before() {
     let third = open.read(|view| Ok(view.meta()?.unwrap())).unwrap();
     assert!(![before.incarnation, meta.incarnation].contains(&third.incarnation));
     open.submit(claim("third", "agent:a", 3)).unwrap();
+    own_end_is_known(home);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     kernel::{Facts, Read},
     model::{
-        Agent, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, MeterScope, Noun, NounKind,
+        Agent, Bucket, Digest, Evidence, EvidenceId, Gate, GateId, Goal, GoalId, MeterScope, Noun, NounKind,
         OperationId, Todo, TodoId, Turn, TurnId, Workspace,
     },
 };
@@ -207,9 +207,19 @@ impl View for State<'_> {
 
     fn own_head(&mut self) -> Result<Option<Head>> {
         let sql = sql!("SELECT id, hash FROM events WHERE id>?1 AND id<=?2 ORDER BY id DESC LIMIT 1");
-        self.one(sql, params![row_id(OWN, 0), row_id(OWN, u32::MAX)], |row| {
+        let last = self.one(sql, params![row_id(OWN, 0), row_id(OWN, u32::MAX)], |row| {
             Ok(Head { seq: number(column(row, 0)?).into(), hash: hash(row, 1)? })
-        })
+        })?;
+        if !self.has(2) {
+            return Ok(last);
+        }
+        // What cannot be read fits no record, and keeps nobody from reading what is whole.
+        let unreadable = Head { seq: last.map_or(1, |last| last.seq), hash: Digest::ZERO };
+        let noted = self.one(sql!("SELECT body FROM settings WHERE name='own_head'"), [], |row| {
+            let text: String = column(row, 0)?;
+            Ok(serde_json::from_str(&text).unwrap_or(unreadable))
+        })?;
+        Ok(noted.or(last))
     }
 
     fn own_events(&mut self, after: u64, limit: usize) -> Result<Vec<Record>> {

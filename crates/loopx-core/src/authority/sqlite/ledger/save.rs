@@ -89,6 +89,7 @@ impl Tx for State<'_> {
 
     fn store_own(&mut self, commit: OwnCommit<'_>) -> Result<()> {
         self.put_event(OWN, &commit.record)?;
+        self.put_own_head(Head { seq: commit.record.seq, hash: commit.record.hash })?;
         if let Some(limit) = &commit.limit {
             self.check_schema(2)?;
             self.put_limit(limit.as_ref())?;
@@ -104,8 +105,9 @@ impl Tx for State<'_> {
         self.replace_goal(goal, head, rows, meters)
     }
 
-    fn cut_own(&mut self, after: u64) -> Result<()> {
-        self.cut_events(OWN, after)
+    fn cut_own(&mut self, head: Head) -> Result<()> {
+        self.cut_events(OWN, head.seq)?;
+        self.put_own_head(head)
     }
 
     fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {
@@ -127,6 +129,22 @@ impl State<'_> {
              ON CONFLICT(name) DO UPDATE SET body=excluded.body"
         );
         self.run(sql, [encode(limit)?]).map(drop)
+    }
+
+    /// Notes where the ledger's own chain ends, so that one notices an end that is cut off. A file of the first schema has
+    /// no place for it.
+    fn put_own_head(&mut self, head: Head) -> Result<()> {
+        if !self.has(2) {
+            return Ok(());
+        }
+        if head.seq == 0 {
+            return self.run(sql!("DELETE FROM settings WHERE name='own_head'"), []).map(drop);
+        }
+        let sql = sql!(
+            "INSERT INTO settings(name, body) VALUES('own_head', ?1)
+             ON CONFLICT(name) DO UPDATE SET body=excluded.body"
+        );
+        self.run(sql, [encode(&head)?]).map(drop)
     }
 
     fn insert_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::{
         ASKS_MAX, Ask, Asker, Facts, READ_ROUNDS, Read, Reason, UnresolvedBy, Viewer, reason, reason_reads,
         recover_command, todo_ask_reads, todo_asks,
     },
-    model::{FailedBy, TodoId, json_value},
+    model::{Executor, FailedBy, TodoId, json_value},
     projection::{asked, plain, word},
     turn::controller::{Broken, Disposition, Ended, FAILURES_MAX, Meter, Refusal, ReplanWhy, StopWhy},
 };
@@ -291,6 +291,7 @@ impl Loop<'_, '_, '_> {
             let asker = Asker {
                 viewer,
                 endpoint,
+                executor: Executor::Hosted,
                 machine_id: Some(machine_id),
                 seen: BTreeMap::new(),
                 tried: tried.clone(),

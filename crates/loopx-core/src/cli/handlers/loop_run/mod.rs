@@ -45,7 +45,9 @@ pub(in crate::cli) fn run(context: &mut Context<'_, '_>, args: &Args) -> Result<
     let (agent, endpoint) = given::executor(args)?;
     let goal = names::goal(&mut desk, None)?;
     if args.switch("dry-run") {
-        return turn_plan::planned(context, args, &mut desk, &Asking::new(&goal, &agent, &endpoint));
+        let tree = turn_plan::given_tree(context, args, &desk)?;
+        let asking = Asking { workspace: tree.as_ref(), ..Asking::new(&goal, &agent, &endpoint) };
+        return turn_plan::planned(context, args, &mut desk, &asking);
     }
     let who = caller(context, args, &mut desk)?;
     if who.provenance.contained.is_some() {
