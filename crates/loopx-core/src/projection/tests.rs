@@ -312,7 +312,9 @@ fn attention_leaves_out_closed_goals_and_says_when_it_leaves_out_others() {
     for n in 0..300 {
         let goal = format!("a{n}");
         start(&mut world, &goal);
-        let close = GoalCommand::Close { kind: CloseKind::Abandoned, reason: Some(text("enough")) };
+        let reason = Some(text("enough"));
+        let (waive, waive_effects) = (Vec::new(), Vec::new());
+        let close = GoalCommand::Close { kind: CloseKind::Abandoned, reason, waive, waive_effects };
         world.submit_to(&goal, "user:ana", Command::Goal(close));
     }
     let list = |world: &mut World, limit| {
