@@ -14,8 +14,8 @@ use super::{
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
-        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, ReplanCause, Stopped,
-        Todo, TodoId, TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, ProposalId,
+        ReplanCause, Stopped, Todo, TodoId, TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
     },
 };
 
@@ -41,6 +41,8 @@ impl Ask {
     pub const READY_TO_CLOSE: &str = "ready_to_close";
     /// Why somebody is asked who can find out, or give up finding out, what an outside effect did.
     pub const EFFECT: &str = "effect";
+    /// Why a person is asked who has to say yes or no to what was proposed.
+    pub const PROPOSAL: &str = "proposal";
     /// Why a person is asked who has to say first what there is to do.
     pub const NO_TODO: &str = "no_todo";
 }
@@ -48,6 +50,16 @@ impl Ask {
 /// One thing a person has to do, beside questions that were asked in words.
 pub(super) fn ask(why: &'static str, about: &impl ToString, command: String) -> Ask {
     Ask { why, about: about.to_string(), command, question: None }
+}
+
+/// What gives the command that a proposal holds.
+pub fn confirm_command(id: ProposalId) -> String {
+    format!("proposal confirm {id}")
+}
+
+/// A proposal that a person has to answer, where nothing else is left to be done.
+pub fn proposal_ask(id: ProposalId) -> Ask {
+    ask(Ask::PROPOSAL, &id, confirm_command(id))
 }
 
 /// What answers a gate that blocks.
@@ -259,7 +271,7 @@ pub fn held_asks(facts: &Facts, turn: &Turn, sight: &Sight<'_>) -> Result<Vec<(O
             (Cause::Proposal, Some(todo_id)) => {
                 let covering = facts.todo(todo_id)?.and_then(|todo| todo.covering.as_ref());
                 let proposed = covering.into_iter().flat_map(|covering| &covering.proposed);
-                proposed.map(|id| held(format!("proposal confirm {id}"))).collect()
+                proposed.map(|id| held(confirm_command(*id))).collect()
             }
             (Cause::Hold | Cause::Deps | Cause::Proposal | Cause::Effect, None) => Vec::new(),
         };

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::{Concluded, Context, Draft, Facts, Outcome, Read, Wanted, event_kinds};
 use crate::{
     error::{Code, Error, Result},
-    model::{About, Effect, GoalId, GoalState, Label, NounKey, NounKind, OneNoun as _, Sighting, Turn},
+    model::{
+        About, Effect, GoalId, GoalState, Label, NounKey, NounKind, OneNoun as _, Proposal, ProposalState,
+        Sighting, Turn, TurnState, Unresolved,
+    },
 };
 
 /// The most rows that are seen at once.
@@ -71,6 +74,7 @@ pub fn version_read(about: &About) -> Read {
         About::Turn(id) => Read::Turn(*id),
         About::Gate(id) => Read::Gate(*id),
         About::Effect(id) => Read::Noun(NounKey { kind: Effect::KIND, id: *id.as_bytes() }),
+        About::Proposal(id) => Read::Noun(NounKey { kind: Proposal::KIND, id: *id.as_bytes() }),
     }
 }
 
@@ -106,13 +110,37 @@ pub fn version(facts: &Facts, goal: &GoalId, about: &About) -> Result<Option<Lab
             let row = row.filter(|row| row.goal_id == *goal).ok_or_else(missing)?;
             revision(row.revision, row.is_open())
         }
+        About::Proposal(id) => {
+            let row = facts.noun::<Proposal>(*id.as_bytes())?;
+            let row = row.filter(|row| row.goal_id == *goal).ok_or_else(missing)?;
+            row.is_open().then(|| waiting(&row.state))
+        }
     };
     found.map(|text| text.parse()).transpose()
 }
 
-/// A Turn has no revision: its state and its attempts tell whether it stands as it did.
+/// A Turn has no revision: its state, why that is so and its attempts tell whether it stands as it did.
 fn standing(turn: &Turn) -> String {
-    format!("{}.{}", turn.state.as_str(), turn.attempts.len())
+    let state = turn.state.as_str();
+    let attempts = turn.attempts.len();
+    let TurnState::Unresolved { why, executor_gone } = turn.state else {
+        return format!("{state}.{attempts}");
+    };
+    let why = match why {
+        Unresolved::Lost => "lost",
+        Unresolved::Inconclusive => "inconclusive",
+        Unresolved::Incarnation => "incarnation",
+    };
+    let gone = if executor_gone { ".gone" } else { "" };
+    format!("{state}.{why}{gone}.{attempts}")
+}
+
+/// A proposal has no revision: it is what was proposed, and only until when it was put off can change.
+fn waiting(state: &ProposalState) -> String {
+    match state {
+        ProposalState::Deferred { until } => format!("{}.{}", state.as_str(), until.as_ms()),
+        _ => state.as_str().to_owned(), // the others say all by their name
+    }
 }
 
 impl Command {

@@ -40,9 +40,9 @@ pub(crate) use actors::authorize;
 pub use actors::{Person, Rights, Verb};
 pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
-    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, consumed_ask, effect_ask, effect_command,
-    end_asks, gate_ask, held_asks, held_reads, may_be_told, onward_command, person_ask, recover_command,
-    todo_ask_reads, todo_asks, unresolved_ask,
+    ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, confirm_command, consumed_ask,
+    effect_ask, effect_command, end_asks, gate_ask, held_asks, held_reads, may_be_told, onward_command,
+    person_ask, proposal_ask, recover_command, todo_ask_reads, todo_asks, unresolved_ask,
 };
 pub use attention::{
     Command as AttentionCommand, Event as AttentionEvent, SeenAs, SeenRow, sighting_key,

@@ -7,7 +7,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, Digest, EffectId, GateId, GoalId, Label, SightingId, Timestamp, TodoId, TurnId, text::string_serde,
+    Actor, Digest, EffectId, GateId, GoalId, Label, ProposalId, SightingId, Timestamp, TodoId, TurnId,
+    text::string_serde,
 };
 use crate::error::Error;
 
@@ -45,6 +46,8 @@ pub enum About {
     Gate(GateId),
     /// A change outside.
     Effect(EffectId),
+    /// A command that waits for a person's word.
+    Proposal(ProposalId),
 }
 
 impl About {
@@ -62,7 +65,7 @@ impl About {
     pub const fn todo_id(&self) -> Option<&TodoId> {
         match self {
             Self::Todo(id) => Some(id),
-            Self::Goal(_) | Self::Turn(_) | Self::Gate(_) | Self::Effect(_) => None,
+            Self::Goal(_) | Self::Turn(_) | Self::Gate(_) | Self::Effect(_) | Self::Proposal(_) => None,
         }
     }
 }
@@ -78,6 +81,8 @@ impl FromStr for About {
             text.parse().map(Self::Turn)
         } else if text.starts_with(EffectId::PREFIX) {
             text.parse().map(Self::Effect)
+        } else if text.starts_with(ProposalId::PREFIX) {
+            text.parse().map(Self::Proposal)
         } else if text.contains('.') {
             text.parse().map(Self::Todo)
         } else {
@@ -94,6 +99,7 @@ impl fmt::Display for About {
             Self::Turn(id) => write!(f, "{id}"),
             Self::Gate(id) => write!(f, "{id}"),
             Self::Effect(id) => write!(f, "{id}"),
+            Self::Proposal(id) => write!(f, "{id}"),
         }
     }
 }
@@ -102,21 +108,36 @@ string_serde!(About);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::error::Code;
 
-    #[test]
-    fn what_was_seen_is_read_as_it_is_written() {
+    fn things() -> [About; 6] {
         let bytes = [7; 16];
-        for about in [
+        [
             About::Goal("g-1".parse().unwrap()),
             About::Todo("g-1.3".parse().unwrap()),
             About::Turn(TurnId::from_bytes(bytes)),
             About::Gate(GateId::from_bytes(bytes)),
             About::Effect(EffectId::from_bytes(bytes)),
-        ] {
+            About::Proposal(ProposalId::from_bytes(bytes)),
+        ]
+    }
+
+    #[test]
+    fn one_thing_has_one_sighting_and_two_have_two() {
+        let ids: BTreeSet<_> = things().iter().map(|about| about.sighting_id().to_string()).collect();
+        assert_eq!(ids.len(), things().len());
+        // Ledgers hold it.
+        let goal: About = "g-1".parse().unwrap();
+        assert_eq!(goal.sighting_id().to_string(), "see_5sg5tmkk2mdc7eajd45abvjj0h");
+    }
+
+    #[test]
+    fn what_was_seen_is_read_as_it_is_written() {
+        for about in things() {
             assert_eq!(about.to_string().parse::<About>().unwrap(), about);
-            assert_eq!(about.sighting_id(), about.sighting_id());
         }
         for bad in ["", "gate_1", "evd_00000000000000000000000000", "g.0", "A"] {
             assert_eq!(bad.parse::<About>().unwrap_err().code(), Code::InvalidId, "{bad}");

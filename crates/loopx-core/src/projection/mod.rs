@@ -45,8 +45,8 @@ pub use proof::{
 };
 pub use quota::{Budget, BudgetRow, CeilingRow, SpendBy, SpendRow, budget, spending};
 pub use status::{
-    Attention, AttentionRow, Eyes, GoalStatus, LastRun, Next, Owned, Rank, Saw, Status, Stuck, WaitingOn,
-    Which, attention, status,
+    Attention, AttentionPage, AttentionRow, Eyes, GoalStatus, LastRun, Next, Owned, Rank, Saw, Status, Stuck,
+    WaitingOn, Which, attention, status,
 };
 pub use timeline::{History, LogQuery, LogRow, log};
 pub use todo::{OwnerRow, TodoPage, TodoQuery, TodoRow, todo, todos};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, status, todos};
+use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, attention, status, todos};
 use crate::{
     authority::{
         Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, NounFilter, Record,
@@ -43,9 +43,13 @@ impl World {
     }
 
     fn submit(&mut self, actor: &str, command: Command) -> Receipt {
+        self.submit_to("g", actor, command)
+    }
+
+    fn submit_to(&mut self, goal: &str, actor: &str, command: Command) -> Receipt {
         self.calls += 1;
         let id = text(&format!("op-{}", self.calls));
-        self.authority.submit(Operation::embedded(id, text(actor), text("g"), command)).unwrap()
+        self.authority.submit(Operation::embedded(id, text(actor), text(goal), command)).unwrap()
     }
 
     fn user(&mut self, command: Command) -> Receipt {
@@ -296,6 +300,39 @@ impl View for Counting<'_> {
         let rows = self.view.tails(prefix, tail, limit);
         self.count(rows)
     }
+}
+
+#[test]
+fn attention_leaves_out_closed_goals_and_says_when_it_leaves_out_others() {
+    let mut world = World::new();
+    let start = |world: &mut World, goal: &str| {
+        let new = NewGoal::wanting(text("ship it"));
+        world.submit_to(goal, "user:ana", Command::Goal(GoalCommand::Start(Box::new(new))));
+    };
+    for n in 0..300 {
+        let goal = format!("a{n}");
+        start(&mut world, &goal);
+        let reason = Some(text("enough"));
+        let (waive, waive_effects) = (Vec::new(), Vec::new());
+        let close = GoalCommand::Close { kind: CloseKind::Abandoned, reason, waive, waive_effects };
+        world.submit_to(&goal, "user:ana", Command::Goal(close));
+    }
+    let list = |world: &mut World, limit| {
+        let slice = Slice { after: None, limit };
+        world.authority.look(|view, terms| attention(view, terms, None, &blind(), slice)).unwrap()
+    };
+    for n in 0..999 {
+        start(&mut world, &format!("b{n}"));
+    }
+    // A thousand that are not closed, each without a Todo.
+    let whole = list(&mut world, None);
+    assert_eq!((whole.page.items.len(), whole.more), (1000, false));
+    let first = list(&mut world, Some(2));
+    assert_eq!(first.page.items, whole.page.items[..2]);
+    assert!(first.page.next_cursor.is_some());
+    start(&mut world, "z");
+    let whole = list(&mut world, None);
+    assert_eq!((whole.page.items.len(), whole.more), (1000, true));
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn line(event: &Event, subject: &mut Subject) -> String {
                     About::Turn(id) => subject.turn_id = subject.turn_id.or(Some(*id)),
                     About::Gate(id) => subject.gate_id = subject.gate_id.or(Some(*id)),
                     About::Effect(id) => subject.effect_id = subject.effect_id.or(Some(*id)),
-                    About::Goal(_) => {}
+                    About::Goal(_) | About::Proposal(_) => {}
                 }
             }
             let named: Vec<_> = rows.iter().take(SEEN_NAMED).map(|row| row.about.to_string()).collect();

@@ -36,6 +36,33 @@ fn a_row_is_listed_seen_once_and_listed_as_seen() {
 }
 
 #[test]
+fn what_an_agent_proposed_is_listed_with_its_command_and_seen_by_a_short_id() {
+    let desk = Desk::with_work();
+    let cancel = ["todo", "cancel", "ship-it.1", "--reason", "done by 2"];
+    let add = ["proposal", "add", "--reason", "it is needed", "--as", "agent:coder"];
+    let dream = desk.ok(&[&add[..], &["--dream", "--"], &cancel].concat());
+    let change = desk.ok(&[&add[..], &["--"], &cancel].concat());
+    let id = change["proposal"]["proposal_id"].as_str().unwrap();
+    let listed = desk.ok(&["attention", "list"]);
+    let rows = listed["items"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["kind"] == "proposal").unwrap();
+    assert_eq!(
+        (&row["about"], &row["version"], &listed["more"]),
+        (&id.into(), &"open".into(), &false.into())
+    );
+    assert_eq!(row["command"], format!("proposal confirm {id}"));
+    assert!(row["text"].as_str().unwrap().contains("agent:coder proposes `todo cancel`"), "{row}");
+    assert!(!listed.to_string().contains(dream["proposal"]["proposal_id"].as_str().unwrap()), "a dream");
+    let short = id.rsplit('_').next().unwrap().get(10..18).unwrap();
+    assert_eq!(desk.call(&["attention", "seen", short]).exit, 0);
+    assert!(desk.call(&["attention", "list"]).out.contains("seen by user:ana"));
+    // A program writes whole ids, and is told which one it meant.
+    let start = format!("prp_{short}");
+    let refused = desk.refused(&["attention", "seen", &start], "invalid_id", 2);
+    assert_eq!(refused["details"]["id"], id);
+}
+
+#[test]
 fn what_cannot_be_seen_is_refused_typed() {
     let desk = Desk::with_work();
     let opened = desk.ok(&["gate", "open", "Which?", "--blocks", "ship-it.1"]);

@@ -1,6 +1,7 @@
 //! Owns what may be proposed, what a person's word does with it, and what it never does.
 
 use super::{
+    attention::status,
     play::code,
     world::{World, agent, text, user},
 };
@@ -8,6 +9,7 @@ use crate::{
     error::Result,
     kernel::{Command, GoalCommand, Outcome, ProposalCommand, RewardCommand, TodoCommand},
     model::*,
+    projection::{Rank, WaitingOn},
 };
 
 fn cancel(todo_id: &TodoId) -> Command {
@@ -207,6 +209,7 @@ fn sixty_four_of_an_agent_wait_and_no_more() {
 fn a_dream_is_never_due() {
     let mut world = World::new();
     let todo = world.todo("one", |_| {});
+    let other = world.todo("two", |_| {});
     world.hold(&todo).unwrap();
     let before = world.next("a", None).unwrap();
     let dream = Command::Proposal(ProposalCommand::Add {
@@ -217,8 +220,76 @@ fn a_dream_is_never_due() {
     });
     let receipt = world.agent("a", dream).unwrap();
     assert_eq!(world.next("a", None).unwrap(), before);
+    assert_eq!(shown(&mut world), Vec::<String>::new());
+    // A change is, beside what is to be done.
+    let id = world.propose("b", cancel(&other), Expected::default());
+    assert_eq!(shown(&mut world), [format!("proposal confirm {id}")]);
+    assert_eq!(world.next("a", None).unwrap(), before);
     // A person may take it up all the same.
     world.confirm(receipt.outcome::<Outcome>().unwrap().proposal_id.unwrap()).unwrap();
+}
+
+/// The commands that status names for proposals.
+fn shown(world: &mut World) -> Vec<String> {
+    let rows = status(world, None).attention.into_iter();
+    rows.filter(|row| row.kind == "proposal").map(|row| row.command).collect()
+}
+
+#[test]
+fn a_change_that_waits_is_shown_and_work_goes_on_beside_it() {
+    let mut world = World::new();
+    let todo = world.todo("one", |_| {});
+    let before = status(&mut world, None);
+    let id = world.propose("a", cancel(&todo), Expected::default());
+    let after = status(&mut world, None);
+    let command = format!("proposal confirm {id}");
+    let row = after.attention.iter().find(|row| row.kind == "proposal").unwrap();
+    assert_eq!((row.rank, &row.command, &row.about), (Rank::Person, &command, &id.to_string()));
+    assert!(row.text.starts_with("agent:a proposes `todo cancel`: it is in the way"), "{}", row.text);
+    assert_eq!(
+        (after.waiting_on, after.because, after.first.unwrap().command),
+        (before.waiting_on, before.because, before.first.unwrap().command)
+    );
+    // With nothing else to do it is what the Goal waits for.
+    world.user(cancel(&todo)).unwrap();
+    let alone = status(&mut world, None);
+    assert_eq!((alone.waiting_on, &*alone.because), (WaitingOn::User, "what was proposed is not answered"));
+    assert_eq!(alone.first.unwrap().command, command);
+    world.user(Command::Proposal(ProposalCommand::Reject { proposal_id: id, reason: None })).unwrap();
+    let answered = status(&mut world, None);
+    assert_eq!((&*answered.because, shown(&mut world)), ("nothing is left to do", Vec::new()));
+}
+
+#[test]
+fn a_change_that_was_put_off_is_shown_once_its_time_has_come() {
+    let mut world = World::new();
+    let todo = world.todo("one", |_| {});
+    let id = world.propose("a", cancel(&todo), Expected::default());
+    let until = world.now().plus(Duration::from_mins(60));
+    world.user(Command::Proposal(ProposalCommand::Defer { proposal_id: id, until })).unwrap();
+    assert_eq!(shown(&mut world), Vec::<String>::new());
+    assert_eq!(status(&mut world, None).changes_at, Some(until), "who watches is told");
+    world.pass(Duration::from_mins(59));
+    assert_eq!(shown(&mut world), Vec::<String>::new());
+    world.pass(Duration::from_mins(1));
+    assert_eq!(shown(&mut world), [format!("proposal confirm {id}")]);
+}
+
+#[test]
+fn a_change_is_found_behind_more_dreams_than_a_screen_holds() {
+    let mut world = World::new();
+    let todo = world.todo("one", |_| {});
+    for _ in 0..40 {
+        let dream = Command::Proposal(ProposalCommand::Add {
+            kind: ProposalKind::Dream,
+            command: Box::new(cancel(&todo)),
+            expected: Expected::default(),
+            reason: text("it could go"),
+        });
+        world.agent("a", dream).unwrap();
+    }
+    let id = world.propose("a", cancel(&todo), Expected::default());
+    assert_eq!(shown(&mut world), [format!("proposal confirm {id}")]);
 }
 
 #[test]

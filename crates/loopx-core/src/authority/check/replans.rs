@@ -1,6 +1,7 @@
 //! Owns the obligation to change a plan: what causes one, who may claim it, what ends it, and that it comes once.
 
 use super::{
+    attention::status,
     play::{code, refused, result},
     world::{World, agent, text, user, validator},
 };
@@ -11,6 +12,7 @@ use crate::{
         TodoCommand, UserWhy, claim::Claim,
     },
     model::*,
+    projection::Rank,
 };
 
 /// A world in which the plan of `g.1` has to change for a cause, and the name of the obligation.
@@ -297,14 +299,21 @@ fn a_replan_comes_before_work_of_its_priority_and_no_other() {
     world.todo("also", |_| {});
     let action = |world: &mut World| world.next("b", None).unwrap().action;
     assert_eq!(action(&mut world), Action::Replan { todo_id: of.todo_id.clone(), replan: Some(of.clone()) });
+    let ranked = |world: &mut World| {
+        let rows = status(world, None).attention.into_iter().map(|row| (row.rank, row.kind));
+        rows.filter(|(rank, _)| *rank > Rank::Person).collect::<Vec<_>>()
+    };
+    assert_eq!(ranked(&mut world), [(Rank::Replan, "replan")], "by its name");
     let urgent = world.todo("urgent", |new| new.priority = Priority::P1);
     assert_eq!(action(&mut world), Action::Run { todo_id: urgent.clone(), turn_id: None });
+    assert_eq!(ranked(&mut world), [(Rank::Work, "due")]);
     let (owned, replan) = claimed(&mut world, "a", &of);
     world.stop(owned.turn_id.unwrap()).unwrap();
     assert_eq!(world.row(&replan).priority, Priority::P2);
     assert_eq!(action(&mut world), Action::Run { todo_id: urgent.clone(), turn_id: None });
     cancel(&mut world, &urgent);
     assert_eq!(action(&mut world), Action::Replan { todo_id: replan, replan: None });
+    assert_eq!(ranked(&mut world), [(Rank::Replan, "replan")], "written");
 }
 
 #[test]

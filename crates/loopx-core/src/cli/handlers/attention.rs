@@ -15,12 +15,9 @@ use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::{Code, Error, Result, echo},
     kernel::{AttentionCommand, Command, SeenRow},
-    model::{About, Effect, EffectId, GateId, GoalId, NounKey, OneNoun as _, Timestamp, TurnId},
-    projection::{self, AttentionRow, Listed, Rank, Slice},
+    model::{About, Effect, EffectId, GateId, GoalId, NounKey, OneNoun as _, ProposalId, Timestamp, TurnId},
+    projection::{self, AttentionPage, AttentionRow, Rank, Slice},
 };
-
-/// How many ids an ambiguous start shows.
-const SEVERAL: usize = 8;
 
 /// `attention list`.
 pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
@@ -31,22 +28,27 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         Ok((projection::attention(view, terms, goal.as_ref(), eyes, slice)?, terms.now))
     })?;
     let reader = Reader::of(context, args, &desk);
-    show::paged(schema::ATTENTION_LIST, &page, document(&page, now, &reader))
+    let rendered = Rendered::new(schema::ATTENTION_LIST, &page, document(&page, now, &reader))?;
+    Ok(show::more(rendered, page.page.next_cursor.as_deref()))
 }
 
-fn document(page: &Listed<OwnerView<AttentionRow>>, now: Timestamp, reader: &Reader) -> Document {
+fn document(page: &AttentionPage, now: Timestamp, reader: &Reader) -> Document {
     let mut document = Document::new();
-    if page.items.is_empty() {
-        return document.para("Nothing needs anybody.");
+    if page.page.items.is_empty() {
+        document = document.para("Nothing needs anybody.");
     }
-    let mut rows = page.items.iter().map(OwnerView::for_owner).peekable();
+    let mut rows = page.page.items.iter().map(OwnerView::for_owner).peekable();
     while let Some(rank) = rows.peek().map(|item| item.row.rank) {
         let mut lines = Vec::new();
         while let Some(item) = rows.next_if(|item| item.row.rank == rank) {
-            lines.push(format!("{}: {}{}", item.goal_id, item.row.text, aside(item, now)));
+            let goal = item.goal_id.as_ref().map(|goal| format!("{goal}: ")).unwrap_or_default();
+            lines.push(format!("{goal}{}{}", item.row.text, aside(item, now)));
             lines.push(format!("    {}", reader.command(&names::commanded(&item.row.command))));
         }
         document = document.with(Block::Heading(2, title(rank).to_owned())).code(lines);
+    }
+    if page.more {
+        document = document.para("There are more Goals than were looked at; `--goal` looks at one.");
     }
     document
 }
@@ -67,6 +69,7 @@ const fn title(rank: Rank) -> &'static str {
         Rank::Lost => "Not known, or left behind",
         Rank::Gate => "Questions",
         Rank::Person => "A person's",
+        Rank::Replan => "Plans that have to change",
         Rank::Work => "Work",
     }
 }
@@ -105,40 +108,33 @@ pub(in crate::cli) fn seen(context: &mut Context<'_, '_>, args: &Args) -> Result
 ///
 /// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
 fn about(desk: &mut Desk, word: &str) -> Result<About> {
-    let exact = word.parse::<About>();
-    let is_start = word.len() <= 16 && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let may_be_short = !desk.exact && !word.is_empty() && (is_start || word.starts_with('#'));
-    match &exact {
-        // What is short can be a slug all the same.
-        Ok(About::Goal(goal)) if may_be_short => {
-            if desk.look(|view, _| Ok(view.head(goal)?.is_some()))? {
-                return exact;
+    let error = match word.parse::<About>() {
+        Ok(About::Goal(goal)) => {
+            // What is short can be a slug all the same; a program writes whole ids.
+            if desk.exact || desk.look(|view, _| Ok(view.head(&goal)?.is_some()))? {
+                return Ok(About::Goal(goal));
             }
+            nothing(word)
         }
-        Ok(_) => return exact,
-        Err(_) if !may_be_short => return exact.map_err(|error| error.hint("attention list")),
-        Err(_) => {}
-    }
+        Ok(about) => return Ok(about),
+        Err(error) => error,
+    };
     let number = word.strip_prefix('#').unwrap_or(word);
-    if number.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
         return names::todo(desk, word).map(About::Todo);
     }
-    let found = desk.look(|view, _| {
-        let mut found = Vec::new();
-        for prefix in [GateId::PREFIX, EffectId::PREFIX, TurnId::PREFIX] {
-            found.extend(view.tails(prefix, word, SEVERAL)?);
-        }
-        Ok(found)
-    })?;
-    match found.as_slice() {
-        [only] => only.parse(),
-        [] => Err(Error::new(Code::NotFound, format!("nothing is called {}", echo(word)))
-            .hint("attention list")
-            .detail("id", echo(word))),
-        _ => Err(Error::new(Code::AmbiguousId, format!("several ids start with {}", echo(word)))
-            .hint("attention list")
-            .detail("ids", found)),
+    let prefixes = [GateId::PREFIX, EffectId::PREFIX, TurnId::PREFIX, ProposalId::PREFIX];
+    match names::started(desk, word, &prefixes, "attention", error) {
+        Ok(id) => id.parse(),
+        Err(error) if error.code() == Code::NotFound => Err(nothing(word)),
+        Err(error) => Err(error),
     }
+}
+
+fn nothing(word: &str) -> Error {
+    Error::new(Code::NotFound, format!("nothing is called {}", echo(word)))
+        .hint("attention list")
+        .detail("id", echo(word))
 }
 
 /// The Goal of what is named.
@@ -148,6 +144,7 @@ fn goal_of(desk: &mut Desk, about: &About) -> Result<GoalId> {
         About::Todo(id) => Ok(id.goal().clone()),
         About::Gate(id) => names::gate_row(desk, *id).map(|gate| gate.goal_id),
         About::Turn(id) => names::turn_row(desk, *id).map(|turn| turn.goal_id),
+        About::Proposal(id) => names::proposal_row(desk, *id).map(|proposal| proposal.goal_id),
         About::Effect(id) => {
             let key = NounKey { kind: Effect::KIND, id: *id.as_bytes() };
             desk.look(|view, terms| {

@@ -197,19 +197,45 @@ fn none(noun: &str, id: &str) -> Error {
 }
 
 fn minted<T: FromStr<Err = Error>>(desk: &mut Desk, word: &str, prefix: &str, noun: &str) -> Result<T> {
-    let exact = word.parse::<T>();
-    if exact.is_ok() {
-        return exact;
+    match word.parse::<T>() {
+        Ok(id) => Ok(id),
+        Err(error) => started(desk, word, &[prefix], noun, error)?.parse(),
     }
-    let tail = word.strip_prefix(prefix).unwrap_or(word);
+}
+
+/// The one minted id that a word starts, of any of some kinds; `error` is why the word is no whole one.
+///
+/// Errors: `invalid_id`, `not_found`, `ambiguous_id`.
+pub(super) fn started(
+    desk: &mut Desk,
+    word: &str,
+    prefixes: &[&str],
+    noun: &str,
+    error: Error,
+) -> Result<String> {
+    let whole = prefixes.iter().find_map(|prefix| Some((*prefix, word.strip_prefix(*prefix)?)));
+    let tail = whole.map_or(word, |(_, tail)| tail);
+    let kinds: Vec<_> = match whole {
+        Some((prefix, _)) => vec![prefix],
+        None => prefixes.to_vec(),
+    };
     let is_plain = tail.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let is_start = (1..=TAIL).contains(&tail.len()) && is_plain;
-    let starting = |desk: &mut Desk| desk.look(|view, _| view.tails(prefix, tail, SEVERAL));
+    let starting = |desk: &mut Desk| {
+        desk.look(|view, _| {
+            let mut found = Vec::new();
+            for prefix in &kinds {
+                found.extend(view.tails(prefix, tail, SEVERAL)?);
+            }
+            found.truncate(SEVERAL);
+            Ok(found)
+        })
+    };
     if desk.exact || !is_start {
         let meant = |desk: &mut Desk| starting(desk).ok().and_then(only);
-        return exact.map_err(|error| refused(desk, error, word, noun, meant));
+        return Err(refused(desk, error, word, noun, meant));
     }
-    one(starting(desk)?, tail, noun)?.parse()
+    one(starting(desk)?, tail, noun)
 }
 
 /// The only one of several ids.

@@ -9,8 +9,9 @@ use crate::error::Code;
 const LIST: Command = Command::verb("list", Access::Reads, "Lists what needs somebody, most urgent first.")
     .aliases(&["ls"])
     .long(&[
-        "First what is not known or was left behind, then questions by age, then what else a person has to move, then work \
-         that an agent can take. Each row names the command that moves it. Over all Goals; `--goal` narrows. To list is not \
+        "First what is not known or was left behind, then questions by age, then what else a person has to move, such as \
+         what was proposed to him, then a plan that has to change, then work that an agent can take: the first of each Goal. \
+         Each row names the command that moves it. Over all Goals; `--goal` narrows. To list is not \
          to have seen.",
     ])
     .args(&[LIMIT, CURSOR, ALL])
@@ -29,7 +30,7 @@ const SEEN: Command = Command::verb("seen", Access::Writes, "Records that you sa
         "id",
         "ID[@VERSION]",
         Kind::Text,
-        "A gate, an effect, a Turn, a Todo or a Goal, as the list names it; at most 32 of one Goal",
+        "A gate, an effect, a proposal, a Turn, a Todo or a Goal, as the list names it; at most 32 of one Goal",
     )
     .many()])
     .examples(&[

@@ -188,7 +188,7 @@ impl Tally {
     fn of_seen(&mut self, about: &About, at: Timestamp) {
         match about {
             About::Gate(gate_id) => self.gate_seen(*gate_id, at),
-            About::Goal(_) | About::Todo(_) | About::Turn(_) | About::Effect(_) => {}
+            About::Goal(_) | About::Todo(_) | About::Turn(_) | About::Effect(_) | About::Proposal(_) => {}
         }
     }
 

@@ -6,10 +6,12 @@ use super::{Attention, Eyes, Rank, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, UserWhy, consumed, consumed_ask, effect_command, gate_ask, held_asks, person_ask,
-        recover_command, turn, unresolved_ask, waits_for, waits_for_person,
+        Ask, Terms, UserWhy, confirm_command, consumed, consumed_ask, effect_command, gate_ask, held_asks,
+        person_ask, recover_command, turn, unresolved_ask, waits_for, waits_for_person,
     },
-    model::{Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Todo, Turn, TurnState},
+    model::{
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Proposal, Todo, Turn, TurnState,
+    },
     projection::{
         todo::{consumed_text, persons_text},
         turn::left,
@@ -17,14 +19,17 @@ use crate::{
     },
 };
 
+/// The kind of the row that says that the clock jumped.
+pub(super) const CLOCK_JUMP: &str = "clock_jump";
+
 /// The rows of one Goal: a jump of the clock, what is unresolved or lost, gates by age, what else a person has to move,
-/// work that is due.
+/// a plan that has to change, work that is due.
 pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<Attention>> {
     if matches!(seen.goal.state, GoalState::Closed { .. }) {
         return Ok(Vec::new());
     }
     let mut rows = Vec::new();
-    rows.extend(clock(seen));
+    rows.extend(clock(seen.terms, &seen.goal.goal_id));
     rows.extend(seen.effects.iter().map(effect_row));
     rows.extend(seen.live.iter().filter_map(|turn| unresolved_row(seen, turn)));
     rows.extend(
@@ -42,11 +47,13 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<
     rows.extend(lapsed(seen));
     if matches!(seen.goal.state, GoalState::Stopped) {
         let id = &seen.goal.goal_id;
-        rows.push(row(Rank::Gate, "goal", id, format!("{id} is stopped"), format!("goal resume {id}")));
+        let stopped = row(Rank::Gate, "goal", id, format!("{id} is stopped"), format!("goal resume {id}"));
+        rows.push(Attention { stands: true, ..stopped });
     }
     rows.extend(seen.gates.iter().map(gate_row));
     rows.extend(no_agent(seen));
     rows.extend(seen.persons.iter().chain(&seen.open).filter_map(|todo| todo_row(seen, todo)));
+    rows.extend(seen.proposals.iter().map(proposal_row));
     rows.extend(due(wait));
     rows.extend(wait.asks.iter().map(|ask| asked_row(seen, ask)));
     // What two rules find is said once.
@@ -70,7 +77,7 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
         return rows.iter().find(|row| row.command == *command).or_else(|| rows.first());
     }
     if wait.may_continue {
-        return rows.iter().find(|row| row.kind == "due");
+        return rows.iter().find(|row| matches!(row.rank, Rank::Replan | Rank::Work));
     }
     // Of several things that hold one result, what is asked first leads on; the others are only ranked.
     let asked = |row: &&Attention| wait.asks.iter().any(|ask| ask.command == row.command);
@@ -79,15 +86,14 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
 }
 
 fn row(rank: Rank, kind: &'static str, about: &dyn ToString, text: String, command: String) -> Attention {
-    Attention { rank, kind, about: about.to_string(), text, command, since_ms: None }
+    Attention { rank, kind, about: about.to_string(), text, command, since_ms: None, stands: false }
 }
 
 /// While nobody has accepted a jump nothing expires, so nothing that waits for a time ever moves.
-fn clock(seen: &Seen<'_>) -> Option<Attention> {
+pub(super) fn clock(terms: &Terms, about: &dyn ToString) -> Option<Attention> {
     let text = || "the clock jumped; nothing expires until a person accepts it".to_owned();
-    seen.terms.clock_jump.then(|| {
-        row(Rank::Lost, "clock_jump", &seen.goal.goal_id, text(), "doctor --accept-clock".to_owned())
-    })
+    let row = || row(Rank::Lost, CLOCK_JUMP, about, text(), "doctor --accept-clock".to_owned());
+    terms.clock_jump.then(row)
 }
 
 fn effect_row(effect: &Effect) -> Attention {
@@ -97,7 +103,7 @@ fn effect_row(effect: &Effect) -> Attention {
         _ => format!("it is not known whether it happened: {what}"), // the others that are unresolved may have been
     };
     let row = row(Rank::Lost, Code::EffectUnresolved.as_str(), id, text, effect_command(effect));
-    Attention { since_ms: Some(effect.at), ..row }
+    Attention { since_ms: Some(effect.at), stands: true, ..row }
 }
 
 fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
@@ -105,9 +111,11 @@ fn unresolved_row(seen: &Seen<'_>, turn: &Turn) -> Option<Attention> {
         return None;
     }
     let text = left(&seen.facts, turn);
-    let command = unresolved_ask(turn, seen.told.contains(&turn.turn_id)).command;
+    let may_be_told = seen.told.contains(&turn.turn_id);
+    let command = unresolved_ask(turn, may_be_told).command;
     let row = row(Rank::Lost, Code::TurnUnresolved.as_str(), &turn.turn_id, text, command);
-    Some(Attention { since_ms: Some(turn.admitted_at), ..row })
+    // While a look from here may still tell something, a person is not who is asked.
+    Some(Attention { since_ms: Some(turn.admitted_at), stands: !may_be_told, ..row })
 }
 
 /// A Turn at work that nobody brings on.
@@ -190,6 +198,7 @@ fn gate_row(gate: &Gate) -> Attention {
     };
     Attention {
         since_ms: Some(gate.opened_at),
+        stands: true,
         ..row(Rank::Gate, "gate", &gate.gate_id, text, gate_ask(gate).command)
     }
 }
@@ -217,14 +226,24 @@ fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
     }
     let ask = person_ask(&seen.facts, why, todo);
     let row = row(Rank::Person, "todo", &todo.todo_id, persons_text(todo, why), ask.command);
-    Some(Attention { since_ms: Some(todo.made_at), ..row })
+    Some(Attention { since_ms: Some(todo.made_at), stands: true, ..row })
 }
 
+fn proposal_row(proposal: &Proposal) -> Attention {
+    let id = proposal.proposal_id;
+    let (verb, reason) = (&proposal.verb, echo(proposal.reason.as_str()));
+    let text = format!("{} proposes `{verb}`: {reason}", proposal.by);
+    let row = row(Rank::Person, "proposal", &id, text, confirm_command(id));
+    Attention { since_ms: Some(proposal.at), stands: true, ..row }
+}
+
+/// What an agent can take first: one row a Goal.
 fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
+    let (rank, kind) = if wait.replans { (Rank::Replan, "replan") } else { (Rank::Work, "due") };
     let word = wait.replan.as_ref().map_or_else(|| todo.to_string(), ToString::to_string);
     let command = format!("todo claim {word} --as agent:{agent}");
-    Some(row(Rank::Work, "due", todo, wait.because.clone(), command))
+    Some(row(rank, kind, todo, wait.because.clone(), command))
 }
 
 /// What was found to be a person's, once nothing can be taken.

@@ -10,14 +10,23 @@ use crate::{
         ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
         reason, reason_reads, room, room_reads, todo_asks,
     },
-    model::{Agent, AgentId, Executor, ReplanRef, Timestamp, TodoId},
+    model::{Agent, AgentId, Executor, ReplanRef, Timestamp, TodoId, TodoKind},
 };
 
 /// What some agent can take, or why none can.
 #[derive(Debug)]
 pub(super) enum Can {
-    /// This agent can take this Todo, or the replan of it that has this name.
-    Take(AgentId, TodoId, Option<ReplanRef>),
+    /// An agent can take a Todo, or a replan of it.
+    Take {
+        /// Who.
+        agent: AgentId,
+        /// What.
+        todo: TodoId,
+        /// The name of the replan, where it is one to be claimed by its name.
+        replan: Option<ReplanRef>,
+        /// Whether it is a replan, by name or written.
+        replans: bool,
+    },
     /// Something can be taken, once the budget has room again.
     Later(Option<Timestamp>),
     /// Nothing can be taken.
@@ -71,9 +80,11 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
             Ok(()) => {
                 let todo = facts.todo(&todo_id)?;
                 let why = todo.map(|todo| reason(&facts, todo, &asker.viewer)).transpose()?;
+                let is_written = todo.is_some_and(|todo| todo.kind == TodoKind::Replan);
                 let replan =
                     if let Some(Reason::Replan(Covered::Derived(of))) = why { Some(of) } else { None };
-                return Ok(Can::Take(agent.agent_id.clone(), todo_id, replan));
+                let (agent, replans) = (agent.agent_id.clone(), is_written || replan.is_some());
+                return Ok(Can::Take { agent, todo: todo_id, replan, replans });
             }
             Err(error) if error.code() == Code::QuotaExhausted => {
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);

@@ -26,7 +26,7 @@ use crate::{
     kernel::{Decided, Seen as Sighted, Sight, Terms},
     model::{AgentId, Cause, Goal, GoalId, GoalState, MachineId, Timestamp, TodoId, Turn, TurnId, TurnState},
 };
-pub use list::{AttentionRow, Saw, attention};
+pub use list::{AttentionPage, AttentionRow, Saw, attention};
 use seen::{Reach, Seen};
 
 /// How many Goals that are not closed are shown whole.
@@ -113,30 +113,36 @@ pub struct Stuck {
     pub causes: Vec<Cause>,
 }
 
-/// How urgent something is. Source: the kernel's "Status, attention, metrics".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rank {
-    /// What happened is not known, or whoever was at it is gone.
-    Lost,
-    /// A question blocks, or the whole Goal is stopped; the oldest first.
-    Gate,
-    /// A person has to move it.
-    Person,
-    /// An agent can take it.
-    Work,
+macro_rules! ranks {
+    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
+        /// How urgent something is. Source: the kernel's "Status, attention, metrics".
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Rank { $($(#[$doc])* $name,)* }
+
+        impl Rank {
+            /// All ranks, the most urgent first.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The stable spelling.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
 }
 
-impl Rank {
-    /// The stable spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Lost => "lost",
-            Self::Gate => "gate",
-            Self::Person => "person",
-            Self::Work => "work",
-        }
-    }
+ranks! {
+    /// What happened is not known, or whoever was at it is gone.
+    Lost "lost";
+    /// A question blocks, or the whole Goal is stopped; the oldest first.
+    Gate "gate";
+    /// A person has to move it.
+    Person "person";
+    /// An agent can take a plan that has to change.
+    Replan "replan";
+    /// An agent can take it.
+    Work "work";
 }
 
 /// Something that needs somebody, and the command that moves it.
@@ -144,7 +150,8 @@ impl Rank {
 pub struct Attention {
     /// How urgent it is.
     pub rank: Rank,
-    /// What it is: `turn_unresolved`, `driver_gone`, `turn_unproved`, `turn_held`, `gate`, `todo`, `agent`, `goal`, `clock_jump`.
+    /// What it is: `clock_jump`, `effect_unresolved`, `turn_unresolved`, `driver_gone`, `turn_unproved`, `turn_held`,
+    /// `ownership_expired`, `gate`, `todo`, `proposal`, `agent`, `goal`, `effect`, `replan`, `due`.
     pub kind: &'static str,
     /// The id it is about.
     pub about: String,
@@ -155,6 +162,10 @@ pub struct Attention {
     /// Since when, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<Timestamp>,
+    /// Whether it is said by what it is about alone, and so stands as that stands. What is derived from more, a time,
+    /// another row, what this machine sees, can be new though that has not changed.
+    #[serde(skip)]
+    stands: bool,
 }
 
 /// The status of one Goal.

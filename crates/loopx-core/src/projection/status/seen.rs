@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use super::{Eyes, LastRun, Left, Owned, Stuck, is_running};
 use crate::{
-    authority::{Count, GateFilter, TodoFilter, TurnFilter, View},
+    authority::{Count, GateFilter, NounFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
     kernel::{
         Facts, GRACE, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn,
         waits_for_person,
     },
     model::{
-        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, Ownership, Stopped, Timestamp, Todo, TodoState,
-        Turn, TurnId, TurnKind, TurnState, VerdictOutcome, Wake, Workspace, gathered,
+        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, OneNoun as _, Ownership, Proposal,
+        ProposalKind, ProposalState, Stopped, Timestamp, Todo, TodoState, Turn, TurnId, TurnKind, TurnState,
+        VerdictOutcome, Wake, Workspace, gathered,
     },
     projection::{
         gate,
@@ -74,6 +75,8 @@ pub(super) struct Seen<'a> {
     pub(super) open: Vec<Todo>,
     /// The effects that are not resolved and that nobody is at work on, oldest first.
     pub(super) effects: Vec<Effect>,
+    /// The changes that were proposed and that a person may be reminded of, oldest first.
+    pub(super) proposals: Vec<Proposal>,
     /// When what is put off, or looked at now and then, is due.
     due: Vec<Timestamp>,
     /// The unresolved Turns of which a look from here may still tell something.
@@ -108,7 +111,19 @@ impl<'a> Seen<'a> {
         let deferred = some("deferred", page)?;
         let mut open = some("open", page)?;
         open.extend(some("monitor", few)?);
-        let due = deferred.iter().chain(&open).filter_map(due_at).collect();
+        let mut due: Vec<_> = deferred.iter().chain(&open).filter_map(due_at).collect();
+        let agents = view.agents(id)?;
+        // Who made one counts it, so that nothing is looked for where none is.
+        let proposed = if agents.iter().any(|agent| agent.proposals > 0) {
+            changes(view, id, page)?
+        } else {
+            Vec::new()
+        };
+        due.extend(proposed.iter().filter_map(put_off));
+        let proposals = proposed
+            .into_iter()
+            .filter(|proposal| put_off(proposal).is_none_or(|until| until <= terms.now))
+            .collect();
         let facts = load(view, terms, id, &live, deferred.iter().chain(&open), few)?;
         let effects = idle_effects(&facts, id)?;
         // What was put off may be a person's too: his own work, or what can no longer come true.
@@ -136,7 +151,8 @@ impl<'a> Seen<'a> {
             effects,
             told,
             tried,
-            agents: view.agents(id)?.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
+            proposals,
+            agents: agents.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
             beside: beside(
                 view,
                 goal,
@@ -336,6 +352,38 @@ fn idle_effects(facts: &Facts, goal: &GoalId) -> Result<Vec<Effect>> {
     let idle =
         |effect: &&&Effect| effect.is_unresolved() && effect_in_hand(facts, effect.effect_id).is_none();
     Ok(open.iter().filter(idle).map(|effect| (*effect).clone()).collect())
+}
+
+/// The first changes that wait for a person's word; a dream waits for nobody's.
+fn changes(view: &mut dyn View, goal: &GoalId, wanted: usize) -> Result<Vec<Proposal>> {
+    let filter = NounFilter { kind: NounKind::Proposal, goal, todo: None, open: true };
+    let mut found: Vec<Proposal> = Vec::new();
+    let mut after: Option<String> = None;
+    // Bounded, however many dreams there are.
+    for _ in 0..STEPS {
+        let page = view.nouns(&filter, after.as_deref(), wanted)?;
+        let is_last = page.len() < wanted;
+        after = page.last().map(|noun| noun.key().kind.id(noun.key().id));
+        let changes = page.iter().filter_map(Proposal::of).filter(|one| one.kind == ProposalKind::Change);
+        found.extend(changes.cloned());
+        if is_last || found.len() >= wanted {
+            break;
+        }
+    }
+    found.truncate(wanted);
+    Ok(found)
+}
+
+/// Until when nobody wants to be reminded of a proposal.
+const fn put_off(proposal: &Proposal) -> Option<Timestamp> {
+    match proposal.state {
+        ProposalState::Deferred { until } => Some(until),
+        ProposalState::Open
+        | ProposalState::Confirmed { .. }
+        | ProposalState::Rejected { .. }
+        | ProposalState::Stale { .. }
+        | ProposalState::Withdrawn { .. } => None,
+    }
 }
 
 fn has_something_to_say(turn: &Turn) -> bool {

@@ -10,7 +10,7 @@ use crate::{
     error::{Code, Result},
     kernel::{
         Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
-        recover_command, waits_for_person,
+        proposal_ask, recover_command, waits_for_person,
     },
     model::{AgentId, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
     projection::turn::left,
@@ -32,6 +32,8 @@ pub(super) struct Wait {
     pub(super) take: Option<(AgentId, TodoId)>,
     /// The name of the replan that covers that, where it is one to be claimed by its name.
     pub(super) replan: Option<ReplanRef>,
+    /// Whether what can be taken is a replan, by name or written.
+    pub(super) replans: bool,
     /// What a person can do, where nothing can be taken.
     pub(super) asks: Vec<Ask>,
 }
@@ -46,6 +48,7 @@ impl Wait {
             recover: None,
             take: None,
             replan: None,
+            replans: false,
             asks: Vec::new(),
         }
     }
@@ -79,10 +82,11 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
         return Ok(Wait { recover, ..Wait::new(WaitingOn::User, left(&seen.facts, turn)) });
     }
     let (until, waits, asks) = match can(view, seen, eyes)? {
-        Can::Take(agent, todo, replan) => {
+        Can::Take { agent, todo, replan, replans } => {
             let because = format!("{agent} can take {todo}");
             let take = Some((agent, todo));
-            return Ok(Wait { may_continue: true, take, replan, ..Wait::new(WaitingOn::Agent, because) });
+            let wait = Wait::new(WaitingOn::Agent, because);
+            return Ok(Wait { may_continue: true, take, replan, replans, ..wait });
         }
         Can::Later(until) => {
             return Ok(Wait { until, ..Wait::new(WaitingOn::Quota, "the budget of Turns is used up") });
@@ -107,8 +111,10 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
     if waits || seen.count("deferred") > 0 || seen.count("monitor") > 0 {
         return Ok(Wait { until, ..Wait::new(WaitingOn::Time, "everything left waits for its time") });
     }
-    let asks = at_end(view, seen)?;
-    Ok(Wait { asks, ..Wait::new(WaitingOn::User, over(seen)) })
+    let proposed = seen.proposals.first().map(|proposal| proposal_ask(proposal.proposal_id));
+    let because = if proposed.is_some() { "what was proposed is not answered" } else { over(seen) };
+    let asks = proposed.into_iter().chain(at_end(view, seen)?).collect();
+    Ok(Wait { asks, ..Wait::new(WaitingOn::User, because) })
 }
 
 /// What is left of a Goal that has nothing to do.
@@ -179,6 +185,7 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             may_continue: true,
             take: Some((agent.clone(), todo_id.clone())),
             replan: replan.clone(),
+            replans: true,
             ..Wait::new(WaitingOn::Agent, format!("the plan of {todo_id} has to change"))
         },
         Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {

@@ -141,6 +141,7 @@ impl Player {
                     self.todo(y).map(About::Todo),
                     self.turn(y).map(|turn| About::Turn(turn.turn_id)),
                     self.gate(y).map(About::Gate),
+                    self.proposal(y).map(|proposal| About::Proposal(proposal.proposal_id)),
                     Some(About::Goal(self.world.goal.clone())),
                 ];
                 let rows =
