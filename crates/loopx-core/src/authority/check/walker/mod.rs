@@ -254,7 +254,7 @@ impl Walk {
 /// A budget of tokens that one attempt fits in more often than three do.
 fn meter(world: &mut World) {
     let limit = Limit { turns: None, ..Limit::of_turns(0, Duration::from_mins(24 * 60)) };
-    let limit = Some(Limit { tokens: Some(400), ..limit });
+    let limit = Some(Limit { tokens: Some(250), ..limit });
     world.user(Command::Quota(QuotaCommand::Set { agent_id: Some(text("b")), limit })).unwrap();
     let ceiling = Caps { tokens: Some(60), ..Caps::default() };
     world.user(Command::Quota(QuotaCommand::Cap { agent_id: None, todo_id: None, ceiling })).unwrap();
