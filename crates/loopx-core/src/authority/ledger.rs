@@ -75,6 +75,8 @@ pub trait View {
     ) -> Result<Vec<Evidence>>;
     /// Nouns of a kind, by id, which is by age.
     fn nouns(&mut self, filter: &NounFilter<'_>, after: Option<&str>, limit: usize) -> Result<Vec<Noun>>;
+    /// The last noun of a kind about a Todo, by id.
+    fn last_noun(&mut self, kind: NounKind, todo: &TodoId) -> Result<Option<Noun>>;
     /// Turns of a Goal, newest first.
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>>;
     /// Stored events of a Goal by number.

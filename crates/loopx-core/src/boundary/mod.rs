@@ -11,6 +11,7 @@ mod forms;
 mod harmless;
 mod inspect;
 mod place;
+mod said;
 mod screen;
 mod visible;
 
@@ -20,5 +21,6 @@ mod tests;
 pub use class::{OwnerView, Private, Public};
 pub use credential::Credential;
 pub use inspect::{Leak, Leaked, inspect};
+pub use said::{SAID_MAX_BYTES, said};
 pub use screen::{Refused, Screened, screen};
 pub use visible::is_hostile;

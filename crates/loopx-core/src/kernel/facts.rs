@@ -12,8 +12,8 @@ use super::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Agent, AgentId, Amounts, AuthorityId, Bucket, Evidence, EvidenceId, Gate, GateId, Goal, GoalId,
-        IncarnationId, Limit, MeterScope, Noun, NounKey, OneNoun, Ownership, Timestamp, Todo, TodoId,
+        Agent, AgentId, Amounts, AuthorityId, Blocks, Bucket, Evidence, EvidenceId, Gate, GateId, Goal,
+        GoalId, IncarnationId, Limit, MeterScope, Noun, NounKey, OneNoun, Ownership, Timestamp, Todo, TodoId,
         TodoText, Turn, TurnId, Wake, Workspace,
     },
 };
@@ -521,14 +521,29 @@ impl Facts {
         Ok(proven.max_by_key(|turn| turn.turn_no))
     }
 
-    /// The gates that block a Todo by name.
+    /// The gates that block a Todo by name; none that asks for its result to be accepted.
     pub fn todo_gates(&self, todo: &TodoId) -> Result<Vec<&Gate>> {
         self.asked(&Read::TodoGates(todo.clone()))?;
-        let names = |g: &&Gate| match &g.blocks {
-            crate::model::Blocks::Todos(ids) => ids.contains(todo) && g.is_blocking() && g.accepts.is_none(),
-            crate::model::Blocks::Goal => false,
-        };
-        Ok(self.rows.gates.values().filter(names).collect())
+        let by_name = |gate: &&Gate| gate.blocks != Blocks::Goal && gate.accepts.is_none();
+        Ok(self.blocking(todo).filter(by_name).collect())
+    }
+
+    /// All gates that block a Todo, oldest first: of its Goal, by name, and those that ask for its result to be accepted.
+    pub fn gates_before(&self, todo: &TodoId) -> Result<Vec<&Gate>> {
+        self.asked(&Read::TodoGates(todo.clone()))?;
+        self.asked(&Read::GoalGates(todo.goal().clone()))?;
+        Ok(self.blocking(todo).collect())
+    }
+
+    /// What of the loaded gates blocks a Todo, whatever it asks for.
+    fn blocking(&self, todo: &TodoId) -> impl Iterator<Item = &Gate> {
+        self.rows.gates.values().filter(move |gate| {
+            let names = match &gate.blocks {
+                Blocks::Todos(ids) => ids.contains(todo),
+                Blocks::Goal => gate.goal_id == *todo.goal(),
+            };
+            names && gate.is_blocking()
+        })
     }
 
     /// Whether a deferred Todo's wake has come.

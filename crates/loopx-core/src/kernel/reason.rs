@@ -164,10 +164,7 @@ pub fn reason_reads<'i>(
 pub(super) fn reads(todo: &Todo, agent: &AgentId, workspace: Option<&Workspace>, wanted: &mut Wanted<'_>) {
     let goal_id = todo.todo_id.goal();
     let Some(goal) = wanted.rows().goals.get(goal_id) else { return };
-    if let Some(reviewed) = &todo.reviews {
-        wanted.want(Read::Author(reviewed.clone()));
-        wanted.want_agent_turns(goal_id, agent);
-    }
+    kept_reads(todo, agent, wanted);
     let writes = !claim::declared_scopes(goal, todo).is_empty();
     if let Some(workspace) = workspace.or(goal.workspace.as_ref()).filter(|_| writes) {
         wanted.want(Read::Writers(workspace.tree()));
@@ -176,6 +173,14 @@ pub(super) fn reads(todo: &Todo, agent: &AgentId, workspace: Option<&Workspace>,
         wanted.want(Read::Approvals(goal_id.clone()));
     }
     effect::want(todo, wanted);
+}
+
+/// Asks for what [`kept_from`] looks at, beside the Todo and its Turn.
+pub(super) fn kept_reads(todo: &Todo, agent: &AgentId, wanted: &mut Wanted<'_>) {
+    if let Some(reviewed) = &todo.reviews {
+        wanted.want(Read::Author(reviewed.clone()));
+        wanted.want_agent_turns(todo.todo_id.goal(), agent);
+    }
     // What holds its Turn is part of the answer.
     let turn = todo.turn_id.and_then(|turn_id| wanted.rows().turns.get(&turn_id));
     if let Some(turn) = turn.filter(|turn| matches!(turn.state, TurnState::Held { .. })) {
@@ -217,6 +222,20 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
         return Ok(Reason::Capability);
     }
     Ok(Reason::Claimable)
+}
+
+/// Who keeps a Todo from the viewer, whatever else is open about it: a person, its live Turn, a transfer or a replan.
+///
+/// Invariant: it looks at each of them itself. [`reason`] names what comes first, and a moment or an effect that does
+/// hides whoever keeps the Todo.
+pub(super) fn kept_from(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
+    if let Some(why) = persons(facts, todo, viewer)? {
+        return Ok(Some(Reason::User(why)));
+    }
+    if let Some(reason) = of_holder(facts, todo, viewer)? {
+        return Ok(Some(reason));
+    }
+    Ok(replan::covered(facts, todo).map(Reason::Replan))
 }
 
 /// What a person has to do about a Todo before any agent can take it, whoever asks; none where nothing is.
@@ -310,7 +329,12 @@ fn of_turn(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Rea
     if let (false, Some(effect_id)) = (passed, todo.blocking_effects.first()) {
         return Ok(Some(Reason::Unresolved(UnresolvedBy::Effect(*effect_id))));
     }
-    if let Some(turn) = live {
+    of_holder(facts, todo, viewer)
+}
+
+/// The reason of a live Turn, else of a transfer.
+fn of_holder(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Option<Reason>> {
+    if let Some(turn) = facts.live_turn(todo)? {
         return of_live(facts, todo, turn, viewer);
     }
     if todo.turn_id.is_some() {

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use super::{moments, page::STEP};
+use super::moments;
 use crate::{
-    authority::{NounFilter, View},
+    authority::View,
     boundary::OwnerView,
     error::{Code, Error, Result},
     kernel::{Facts, Packet, READ_ROUNDS, Terms, packet, packet_reads},
@@ -52,22 +52,8 @@ pub fn handoff(view: &mut dyn View, terms: &Terms, todo_id: &TodoId) -> Result<O
     }))
 }
 
-/// The last handoff of a Todo that was accepted; a Todo has few of them.
+/// The last handoff of a Todo that was accepted.
 fn last(view: &mut dyn View, todo_id: &TodoId) -> Result<Option<Handoff>> {
-    let kind = NounKind::Handoff;
-    let filter = NounFilter { kind, goal: todo_id.goal(), todo: Some(todo_id), open: false };
-    let (mut last, mut after): (Option<Handoff>, Option<String>) = (None, None);
-    loop {
-        let page = view.nouns(&filter, after.as_deref(), STEP)?;
-        after = page.last().map(|noun| kind.id(noun.key().id));
-        for noun in &page {
-            let found = Handoff::of(noun).ok_or_else(|| Error::from(Code::Internal))?;
-            if last.as_ref().is_none_or(|last| last.at <= found.at) {
-                last = Some(found.clone());
-            }
-        }
-        if page.len() < STEP {
-            return Ok(last);
-        }
-    }
+    let Some(noun) = view.last_noun(NounKind::Handoff, todo_id)? else { return Ok(None) };
+    Handoff::of(&noun).cloned().map(Some).ok_or_else(|| Error::from(Code::Internal))
 }

@@ -257,6 +257,11 @@ impl View for Counting<'_> {
         let rows = self.view.nouns(filter, after, limit);
         self.count(rows)
     }
+    fn last_noun(&mut self, kind: NounKind, todo: &TodoId) -> Result<Option<Noun>> {
+        let found = self.view.last_noun(kind, todo)?;
+        self.rows += usize::from(found.is_some());
+        Ok(found)
+    }
     fn own_head(&mut self) -> Result<Option<Head>> {
         self.view.own_head()
     }

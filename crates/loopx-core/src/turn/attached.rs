@@ -23,7 +23,7 @@ use crate::{
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step},
     model::{
         Actor, Candidate, Continuation, Digest, Expected, GoalId, Operation, OperationId, OwnId, Pointer,
-        Provenance, Receipt, ResultKind, ShortText, Timestamp, TodoId, Turn, TurnId, TurnState, Workspace,
+        Provenance, Receipt, ResultKind, Timestamp, TodoId, Turn, TurnId, TurnState, Workspace,
     },
     process::Process,
 };
@@ -277,7 +277,9 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
     };
     let (outside, shared) =
         if validates { Opening::outside(site, around, tree.as_ref())? } else { Outside::default() };
-    let summary = wish.summary.as_deref().map(screened).transpose()?;
+    let summary = wish.summary.as_deref();
+    let summary =
+        summary.map(|text| boundary::said("summary", text, boundary::SAID_MAX_BYTES)).transpose()?;
     let said = serde_json::json!({
         "kind": wish.kind, "continuation": wish.continuation, "goes_on": wish.goes_on,
         "summary": summary, "evidence": wish.evidence,
@@ -306,18 +308,4 @@ pub(super) fn candidate_step(site: &mut Site<'_>, wish: &Wish, around: &Around) 
         held_by: None,
         awake_ms: None,
     })
-}
-
-/// A summary as a fact may hold it.
-fn screened(text: &str) -> Result<ShortText> {
-    const SUMMARY_MAX_BYTES: usize = 400;
-    if text.len() > SUMMARY_MAX_BYTES {
-        let message = format!("the summary has {} bytes, the limit is {SUMMARY_MAX_BYTES}", text.len());
-        return Err(Error::new(Code::PayloadTooLarge, message).detail("limit_bytes", SUMMARY_MAX_BYTES));
-    }
-    let screened = boundary::screen(text).map_err(|refused| {
-        Error::new(Code::InvalidArgument, format!("the summary holds a credential ({})", refused.kind))
-            .detail("argument", "--summary")
-    })?;
-    super::validate::cut(&screened.text, 512).parse()
 }

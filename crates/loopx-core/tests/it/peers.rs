@@ -112,7 +112,7 @@ fn what_cannot_be_returned_or_decided_is_refused_and_does_nothing() {
     assert_eq!(desk.ok(&["todo", "show", "ship-it.2"])["todo"].get("coordinates"), None);
     desk.refused(&give("x", &evidence, &["--own", &own]), "invalid_argument", 2);
     desk.ok(&["todo", "cancel", "ship-it.1", "--reason", "no"]);
-    desk.refused(&["todo", "update", "ship-it.2", "--coordinates", "ship-it.1"], "invalid_argument", 2);
+    desk.refused(&["todo", "update", "ship-it.2", "--coordinates", "ship-it.1"], "invalid_transition", 4);
     desk.ok(&["peer", "reject", id, "--reason", "nobody puts it together"]);
     desk.proven(&["goal", "close", "ship-it", "--abandoned", "--reason", "no"]);
     desk.refused(&give("x", &evidence, &[]), "goal_closed", 6);

@@ -75,6 +75,15 @@ fn what_cannot_be_proposed_is_refused_and_does_nothing() {
         desk.refused(&[&add, words].concat(), code, exit);
     };
     add("agent:coder", &["todo", "claim", "ship-it.1"], "invalid_argument", 2);
+    let because = |reason: &str| -> Vec<String> {
+        let words =
+            ["proposal", "add", "--reason", reason, "--as", "agent:coder", "--", "todo", "hold", "ship-it.1"];
+        words.map(str::to_owned).to_vec()
+    };
+    let secret = because(&format!("the key is {}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"));
+    desk.refused(&secret.iter().map(String::as_str).collect::<Vec<_>>(), "invalid_argument", 2);
+    let long = because(&"x".repeat(513));
+    desk.refused(&long.iter().map(String::as_str).collect::<Vec<_>>(), "payload_too_large", 2);
     add("agent:coder", &["turn", "run"], "invalid_argument", 2);
     add("agent:coder", &["proposal", "list"], "invalid_argument", 2);
     add("agent:coder", &["no", "such"], "invalid_argument", 2);

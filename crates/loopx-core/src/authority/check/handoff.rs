@@ -74,7 +74,11 @@ pub(super) fn parts(rows: &Rows, todo_id: &TodoId) -> String {
     let effects = effects.filter(|effect| effect.is_unresolved() && effect.blocks.todos.contains(todo_id));
     let effects: Vec<_> = effects.map(|effect| (effect.effect_id, effect.revision)).collect();
     let repair = todo.last_end.as_ref().filter(|end| end.repair && todo.is_live()).map(|end| &end.note);
-    let validators = if todo.validators.is_empty() { &goal.validators } else { &todo.validators };
+    let validators = match todo.kind {
+        TodoKind::Replan => None,
+        _ if todo.validators.is_empty() => Some(&goal.validators),
+        _ => Some(&todo.validators),
+    };
     let of_goal = (&goal.objective, &goal.boundary, &goal.authority_sources, validators);
     let of_todo = (
         (&todo.title, rows.texts.get(todo_id), todo.kind, todo.priority, &todo.state, todo.hold),
@@ -193,6 +197,68 @@ fn what_is_open_about_the_work_is_taken_over_with_it() {
         "effect_unresolved",
         "a claim is still refused"
     );
+}
+
+#[test]
+fn an_open_effect_or_a_moment_hides_nobody_who_keeps_the_work() {
+    let mut world = World::empty();
+    world.start(|_| {});
+    world.register("c", &[]);
+    // Owned, and then kept for another.
+    let todo = world.todo("owned", |_| {});
+    let owned = world.claim("a", &todo).unwrap();
+    world.sent("a", &owned, "one");
+    for name in ["a", "b"] {
+        assert_eq!(code(&world.take_over(name, &todo)), "already_claimed", "{name}: it is owned");
+    }
+    world.transfer(&todo, "b");
+    assert_eq!(code(&world.take_over("c", &todo)), "already_claimed", "it is kept for b");
+    world.take_over("b", &todo).unwrap();
+    // It waits for a moment.
+    let wake = Wake::After(world.now().plus(Duration::from_mins(60)));
+    world.todo_cmd(TodoCommand::Defer { todo_id: todo.clone(), own_id: None, wake: wake.clone() }).unwrap();
+    assert_eq!(code(&world.take_over("c", &todo)), "already_claimed", "and still is, deferred");
+    let later = world.todo("later", |_| {});
+    world.transfer(&later, "b");
+    world.todo_cmd(TodoCommand::Defer { todo_id: later.clone(), own_id: None, wake }).unwrap();
+    assert_eq!(code(&world.take_over("c", &later)), "already_claimed", "a moment alone hides nobody either");
+    world.take_over("b", &later).unwrap();
+    // Held: by its Turn.
+    let held = world.todo("held", |_| {});
+    let owned = world.claim("a", &held).unwrap();
+    world.sent("a", &owned, "two");
+    world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
+    world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();
+    assert_eq!(world.turn_state(&owned), "held");
+    assert_eq!(code(&world.take_over("b", &held)), "held");
+    // Its plan has to change.
+    let covered = world.todo("covered", |_| {});
+    let owned = world.claim("c", &covered).unwrap();
+    world.sent("c", &owned, "three");
+    let let_go = ClaimCommand::Release { todo_id: covered.clone(), own_id: owned.own_id };
+    world.agent("c", Command::Claim(let_go)).unwrap();
+    world.take_over("b", &covered).unwrap();
+    world.evidence(user(), Some(&covered), Some(EvidenceVerdict::Rejected));
+    let refused = world.take_over("b", &covered).unwrap_err();
+    assert_eq!(
+        (refused.code().as_str(), refused.details()["reason"].as_str()),
+        ("not_claimable", Some("replan"))
+    );
+    assert_eq!(refused.hint_args().map(str::to_owned), Some(format!("todo show {covered}")));
+}
+
+#[test]
+fn a_replan_is_handed_over_without_the_goals_validators() {
+    let mut world = World::empty();
+    world.start(|goal| goal.validators = vec![validator()]);
+    let todo = world.todo("it", |_| {});
+    world.evidence(user(), Some(&todo), Some(EvidenceVerdict::Rejected));
+    assert_eq!(world.handoff(&todo).packet.todo.validators, [validator()]);
+    let of = ReplanRef { cause: ReplanCause::EvidenceRejected, todo_id: todo, ordinal: 1 };
+    let claim = Command::Claim(ClaimCommand::Claim(Box::new(crate::kernel::claim::Claim::replanning(of))));
+    let owned = world.agent("a", claim).unwrap().outcome::<Outcome>().unwrap();
+    let replan = world.handoff(&owned.todo_ids[0]).packet.todo;
+    assert_eq!((replan.kind, replan.validators), (TodoKind::Replan, vec![]));
 }
 
 #[test]

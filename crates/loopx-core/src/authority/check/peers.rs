@@ -230,9 +230,32 @@ fn a_return_is_of_a_turn_of_its_own_agent_and_rests_on_evidence() {
     let by_user = Command::Peer(PeerCommand::Return(Box::new(given(&peer, [shown]))));
     assert_eq!(code(&world.user(by_user)), "actor_not_allowed");
     world.give("b", of(works.turn_id)).unwrap();
-    // After its Turn there is no token to present.
+    // After its Turn there is no token to present, and the Turn is named.
     world.done("b", &works).unwrap();
-    world.give("b", given(&peer, [shown])).unwrap();
+    let unnamed = world.give("b", given(&peer, [shown])).unwrap_err();
+    assert_eq!(unnamed.code().as_str(), "invalid_argument");
+    assert_eq!(unnamed.hint_args().map(str::to_owned), Some(format!("turn list --todo {peer}")));
+    world.give("b", Given { turn_id: works.turn_id, ..given(&peer, [shown]) }).unwrap();
+}
+
+#[test]
+fn what_is_found_in_a_turn_that_only_stopped_is_returned_of_that_turn() {
+    let mut world = World::new();
+    let (_, peer) = world.peers();
+    let early = world.claim("a", &peer).unwrap();
+    world.candidate("a", &early, ResultKind::ValidatedCompletion).unwrap();
+    world.verdict("a", &early, VerdictOutcome::Failed).unwrap();
+    let late = world.claim("b", &peer).unwrap();
+    let release = ClaimCommand::Release { todo_id: peer.clone(), own_id: late.own_id };
+    world.agent("b", Command::Claim(release)).unwrap();
+    let shown = world.evidence(agent("b"), None, None);
+    for name in ["a", "b"] {
+        assert_eq!(code(&world.give(name, given(&peer, [shown]))), "invalid_argument", "{name}: of which?");
+    }
+    let named = Given { turn_id: late.turn_id, ..given(&peer, [shown]) };
+    let receipt = world.give("b", named).unwrap();
+    let row = world.return_row(receipt.outcome::<Outcome>().unwrap().return_id.unwrap());
+    assert_eq!(row.turn_id, late.turn_id.unwrap());
 }
 
 #[test]
@@ -275,7 +298,8 @@ fn a_return_moves_no_todo_and_nothing_that_anybody_should_do() {
     let (rows, next) = (world.ledger.rows().todos, world.next("a", None).unwrap());
     let shown = world.evidence(agent("b"), None, None);
     let events = world.envelopes().len();
-    let receipt = world.give("b", given(&peer, [shown])).unwrap();
+    let named = Given { turn_id: works.turn_id, ..given(&peer, [shown]) };
+    let receipt = world.give("b", named).unwrap();
     let return_id = receipt.outcome::<Outcome>().unwrap().return_id.unwrap();
     world.user(adopting(world.return_row(return_id), None)).unwrap();
     assert_eq!(world.kinds_after(events), ["peer.returned", "peer.adopted"]);
@@ -316,7 +340,7 @@ fn a_todo_returns_to_another_of_its_goal_that_was_not_cancelled() {
     let to = |id: &TodoId| Coordinator::Todo(id.clone());
     for (coordinator, expected) in [
         (to(&one), "invalid_argument"),
-        (to(&gone), "invalid_argument"),
+        (to(&gone), "invalid_transition"),
         (to(&text("g.99")), "not_found"),
         (to(&text("h.1")), "invalid_argument"),
     ] {
@@ -337,5 +361,5 @@ fn a_todo_returns_to_another_of_its_goal_that_was_not_cancelled() {
         new.coordinates = Some(coordinator.clone());
         code(&world.todo_cmd(TodoCommand::Add(Box::new(new))))
     };
-    assert_eq!((add(&gone), add(&two)), ("invalid_argument", "ok"));
+    assert_eq!((add(&gone), add(&two)), ("invalid_transition", "ok"));
 }

@@ -185,6 +185,9 @@ fn nouns(
     all: &Whole,
 ) -> Result<()> {
     for kind in NounKind::ALL.iter().copied() {
+        if let Some(todo) = todo {
+            view.last_noun(kind, todo)?;
+        }
         let first = all.rows.nouns.keys().find(|key| key.kind == kind).map(|key| kind.id(key.id));
         for after in [None, first.as_deref()] {
             view.nouns(&NounFilter { kind, goal, todo, open }, after, limit)?;

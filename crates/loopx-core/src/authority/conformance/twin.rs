@@ -13,7 +13,9 @@ use super::super::{
 use crate::{
     error::Result,
     kernel::{Facts, Read, Rows},
-    model::{Agent, Evidence, Gate, Goal, GoalId, Noun, OperationId, Todo, TodoId, Turn, Workspace},
+    model::{
+        Agent, Evidence, Gate, Goal, GoalId, Noun, NounKind, OperationId, Todo, TodoId, Turn, Workspace,
+    },
 };
 
 /// The ledger in memory and another, as one.
@@ -125,6 +127,10 @@ macro_rules! ask_both {
                 limit: usize,
             ) -> Result<Vec<Noun>> {
                 same(self.memory.nouns(filter, after, limit), self.other.nouns(filter, after, limit))
+            }
+
+            fn last_noun(&mut self, kind: NounKind, todo: &TodoId) -> Result<Option<Noun>> {
+                same(self.memory.last_noun(kind, todo), self.other.last_noun(kind, todo))
             }
 
             fn agents(&mut self, goal: &GoalId) -> Result<Vec<Agent>> {

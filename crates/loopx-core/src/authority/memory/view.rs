@@ -16,8 +16,8 @@ use crate::{
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Amounts, Bucket, Effect, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId,
-        MeterScope, Noun, NounKey, OneNoun as _, OperationId, Timestamp, Todo, TodoId, TodoKind, TodoState,
-        Turn, TurnId, Workspace,
+        MeterScope, Noun, NounKey, NounKind, OneNoun as _, OperationId, Timestamp, Todo, TodoId, TodoKind,
+        TodoState, Turn, TurnId, Workspace,
     },
 };
 
@@ -118,6 +118,11 @@ impl View for State {
                 && after.is_none_or(|after| key.id > after)
         };
         Ok(self.rows.nouns.iter().filter(wanted).take(limit).map(|(_, noun)| noun.clone()).collect())
+    }
+
+    fn last_noun(&mut self, kind: NounKind, todo: &TodoId) -> Result<Option<Noun>> {
+        let its = |(key, noun): &(&NounKey, &Noun)| key.kind == kind && noun.todo_id() == Some(todo);
+        Ok(self.rows.nouns.iter().rev().find(its).map(|(_, noun)| noun.clone()))
     }
 
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {

@@ -32,7 +32,7 @@ pub(in crate::cli) fn give(context: &mut Context<'_, '_>, args: &Args) -> Result
         own_id: given::parsed(args, "own")?,
         turn_id: args.text("turn").map(|word| names::turn(&mut desk, word)).transpose()?,
         evidence: evidence?,
-        summary: screened("summary", args.needed("summary")?)?,
+        summary: boundary::said("summary", args.needed("summary")?, boundary::SAID_MAX_BYTES)?,
     };
     let command = Command::Peer(PeerCommand::Return(Box::new(given)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
@@ -45,26 +45,9 @@ pub(in crate::cli) fn give(context: &mut Context<'_, '_>, args: &Args) -> Result
     answer(id, &done, document)
 }
 
-/// A text of an agent as a fact may hold it.
-///
-/// Errors: `payload_too_large`; `invalid_argument` for one that holds a credential.
-fn screened(argument: &str, text: &str) -> Result<ShortText> {
-    const MAX_BYTES: usize = 400;
-    if text.len() > MAX_BYTES {
-        let message = format!("the {argument} has {} bytes, the limit is {MAX_BYTES}", text.len());
-        return Err(Error::new(Code::PayloadTooLarge, message)
-            .detail("limit_bytes", MAX_BYTES)
-            .detail("argument", argument));
-    }
-    let screened = boundary::screen(text).map_err(|refused| {
-        Error::new(Code::InvalidArgument, format!("the {argument} holds a credential ({})", refused.kind))
-            .detail("argument", argument)
-    })?;
-    screened.text.parse().map_err(|error: Error| error.detail("argument", argument))
-}
-
 fn reason(args: &Args) -> Result<Option<ShortText>> {
-    args.text("reason").map(|text| screened("reason", text)).transpose()
+    let said = |text| boundary::said("reason", text, boundary::SAID_MAX_BYTES);
+    args.text("reason").map(said).transpose()
 }
 
 /// `peer adopt`.

@@ -16,6 +16,7 @@ use super::{
     submit::{Wish, Written, operation_id, submit, submit_as, written},
 };
 use crate::{
+    boundary,
     cli::{
         Args, Context, Document, Origin, Rendered,
         context::Noted,
@@ -56,6 +57,9 @@ const PROPOSABLE: &[&str] = &[
     "evidence add",
 ];
 
+/// How long the reason of a proposal may be.
+const REASON_MAX_BYTES: usize = 512;
+
 /// `proposal add`.
 pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let Wish { goal_id, command, expected } = meant(context, args)?;
@@ -64,7 +68,7 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
         kind: if args.switch("dream") { ProposalKind::Dream } else { ProposalKind::Change },
         command: Box::new(command),
         expected,
-        reason: given::needed(args, "reason")?,
+        reason: boundary::said("reason", args.needed("reason")?, REASON_MAX_BYTES)?,
     };
     let done = submit(context, args, &mut desk, Wish::new(goal_id, Command::Proposal(command)))?;
     let id = done.outcome.proposal_id.ok_or_else(|| Error::from(Code::Internal))?;

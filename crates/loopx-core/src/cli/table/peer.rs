@@ -45,12 +45,12 @@ const RETURN: Command = Command::verb("return", Access::Writes, "Gives a result 
         )
         .many()
         .required(),
-        Arg::option("turn", "TURN", Kind::Id, "The Turn in which it was found; else the Todo's, or its last"),
+        Arg::option("turn", "TURN", Kind::Id, "The Turn in which it was found, from `turn list --todo TODO`; else the one at work"),
         OWN,
     ])
     .examples(&[
         example("peer return importer.3 'two hold' --evidence evd_0v7k --own own_0v7k", "at work"),
-        example("peer return importer.3 'all hold' --evidence evd_0v7k", "after its Turn"),
+        example("peer return importer.3 'all hold' --evidence evd_0v7k --turn trn_0v7k", "after its Turn"),
     ])
     .codes(&[
         Code::OwnRequired,

@@ -21,7 +21,7 @@ const ADD: Command = Command::verb("add", Access::Writes, "Proposes a command th
     ])
     .args(&[
         Arg::positional("command", "COMMAND", Kind::Text, "The command, word by word, after `--`").many(),
-        Arg::option("reason", "TEXT", Kind::Text, "Why, at most 512 bytes").required(),
+        Arg::option("reason", "TEXT", Kind::Text, "Why, at most 512 bytes; paths are taken out").required(),
         Arg::switch("dream", "It is an idea: nobody waits for it, and it is never shown as due"),
     ])
     .examples(&[

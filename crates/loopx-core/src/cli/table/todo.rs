@@ -78,6 +78,7 @@ const ADD: Command = Command::verb("add", Access::Writes, "Adds a Todo to a Goal
         Code::BoundaryViolation,
         Code::DependencyCycle,
         Code::DependencyGraphTooLarge,
+        Code::InvalidTransition,
         Code::GoalClosed,
         Code::ActorNotAllowed,
     ]);

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 pub use packet::{Next, NextStep, OpenEffect, OpenGate, Packet, Standing, packet, packet_reads};
 
 use super::{
-    Concluded, Context, Draft, Facts, Outcome, Read, Reason, UnresolvedBy, Viewer, Wanted, agent, claim,
-    event_kinds, reason, reason::PeerBy, todo,
+    Concluded, Context, Covered, Draft, Facts, Outcome, Read, Reason, Viewer, Wanted, agent, claim,
+    event_kinds,
+    reason::{kept_from, kept_reads},
+    todo,
 };
 use crate::{
     error::{Code, Error, Result},
@@ -51,7 +53,7 @@ impl Command {
         let Some((agent, _)) = actor.agent() else { return };
         wanted.want(Read::Agent(goal.clone(), agent.clone()));
         if let Some(todo) = wanted.rows().todos.get(todo_id) {
-            reason::reads(todo, agent, None, wanted);
+            kept_reads(todo, agent, wanted);
         }
     }
 
@@ -91,31 +93,19 @@ fn check_may_take_over(draft: &Draft<'_>, todo_id: &TodoId) -> Result<()> {
     let row = agent::registered(facts, &(draft.goal_id().clone(), agent_id.clone()))?;
     let todo = todo::named(draft, todo_id)?;
     let capabilities = row.capabilities.clone();
-    let is_able = todo.requires.capabilities.is_subset(&capabilities);
     let viewer = Viewer { agent_id, capabilities, own_id: None, workspace: None };
-    let refuse = |reason: &Reason| Err(claim::refusal(facts, todo, agent_id, reason));
-    match reason(facts, todo, &viewer)? {
-        of @ (Reason::User(_)
-        | Reason::Held(..)
-        | Reason::Mine(_)
-        | Reason::Replan(_)
-        | Reason::Unresolved(UnresolvedBy::Turn(_))
-        | Reason::Peer { by: PeerBy::Owner(_) | PeerBy::Reserved(_), .. }) => refuse(&of),
-        Reason::Time(_)
-        | Reason::Unresolved(UnresolvedBy::Effect(_))
-        | Reason::Peer { by: PeerBy::Scope(_), .. }
-        | Reason::Deps
-        | Reason::Gate
-        | Reason::Approval(_)
-        | Reason::Capability
-        | Reason::Claimable => {
-            if is_able {
-                Ok(())
-            } else {
-                refuse(&Reason::Capability)
-            }
-        }
-    }
+    let kept = match kept_from(facts, todo, &viewer)? {
+        Some(kept) => kept,
+        None if todo.requires.capabilities.is_subset(&viewer.capabilities) => return Ok(()),
+        None => Reason::Capability,
+    };
+    let refusal = claim::refusal(facts, todo, agent_id, &kept);
+    // What is open about the work may keep its replan from being claimed too.
+    Err(if let Reason::Replan(Covered::Derived(_)) = kept {
+        refusal.hint(format!("todo show {todo_id}"))
+    } else {
+        refusal
+    })
 }
 
 impl Event {

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Wanted, effect},
+    kernel::{Facts, Read, Wanted, effect, goal::validators},
     model::{
-        AgentId, Blocks, Boundary, Covering, Digest, Effect, EffectId, GateId, GateKind, Priority, Requires,
+        AgentId, Boundary, Covering, Digest, Effect, EffectId, GateId, GateKind, Goal, Priority, Requires,
         ShortText, Text, Title, Todo, TodoId, TodoKind, TodoState, TurnId, Validator, Verdict,
     },
 };
@@ -62,7 +62,7 @@ pub struct Work {
     pub requires: Requires,
     /// Who may not take it.
     pub excluded_agents: BTreeSet<AgentId>,
-    /// What proves it; the Goal's where it names none.
+    /// What proves it; the Goal's where it names none, and none where the plan itself shows it.
     pub validators: Vec<Validator>,
     /// The Todo it reviews.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ pub fn packet(facts: &Facts, todo_id: &TodoId) -> Result<Packet> {
     Ok(Packet {
         objective: goal.objective.clone(),
         boundary: goal.boundary.clone(),
-        todo: work(facts, todo)?,
+        todo: work(facts, goal, todo)?,
         last_validated,
         open_gates: gates(facts, todo_id)?,
         unresolved_effects: effects(facts, todo)?,
@@ -223,12 +223,7 @@ pub fn packet(facts: &Facts, todo_id: &TodoId) -> Result<Packet> {
     })
 }
 
-fn work(facts: &Facts, todo: &Todo) -> Result<Work> {
-    let goal = facts.goal(todo.todo_id.goal())?;
-    let validators = match goal {
-        Some(goal) if todo.validators.is_empty() => &goal.validators,
-        Some(_) | None => &todo.validators,
-    };
+fn work(facts: &Facts, goal: &Goal, todo: &Todo) -> Result<Work> {
     Ok(Work {
         todo_id: todo.todo_id.clone(),
         title: todo.title.clone(),
@@ -240,7 +235,7 @@ fn work(facts: &Facts, todo: &Todo) -> Result<Work> {
         depends_on: todo.depends_on.clone(),
         requires: todo.requires.clone(),
         excluded_agents: todo.excluded_agents.clone(),
-        validators: validators.clone(),
+        validators: validators(goal, todo).to_vec(),
         reviews: todo.reviews.clone(),
         coordinates: todo.coordinates.clone(),
         covering: todo.covering.clone(),
@@ -248,17 +243,8 @@ fn work(facts: &Facts, todo: &Todo) -> Result<Work> {
     })
 }
 
-/// The gates that block it, those that ask for a result to be accepted among them.
 fn gates(facts: &Facts, todo_id: &TodoId) -> Result<Vec<OpenGate>> {
-    facts.asked(&Read::TodoGates(todo_id.clone()))?;
-    facts.asked(&Read::GoalGates(todo_id.goal().clone()))?;
-    let all = facts.rows().gates.values().filter(|gate| {
-        let is_its = match &gate.blocks {
-            Blocks::Goal => gate.goal_id == *todo_id.goal(),
-            Blocks::Todos(ids) => ids.contains(todo_id),
-        };
-        is_its && gate.is_blocking()
-    });
+    let all = facts.gates_before(todo_id)?.into_iter();
     let all = all.map(|gate| OpenGate {
         gate_id: gate.gate_id,
         kind: gate.kind,

@@ -4,9 +4,7 @@ use super::{Event, Given, outcome};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Concluded, Draft, Read, Wanted, agent, claim, evidence, todo, turn},
-    model::{
-        Actor, GoalId, PeerReturn, ReturnId, ReturnState, Todo, TodoId, TodoState, Turn, TurnId, TurnState,
-    },
+    model::{Actor, GoalId, PeerReturn, ReturnId, ReturnState, Todo, TodoId, Turn, TurnState},
 };
 
 pub(super) fn reads(given: &Given, goal: &GoalId, actor: &Actor, wanted: &mut Wanted<'_>) {
@@ -19,18 +17,9 @@ pub(super) fn reads(given: &Given, goal: &GoalId, actor: &Actor, wanted: &mut Wa
         wanted.want(Read::Turn(turn_id));
     }
     let Some(todo) = wanted.rows().todos.get(&given.todo_id) else { return };
-    let (coordinator, turn_id) = (todo.coordinates.clone(), worked(todo));
-    if let Some(coordinator) = coordinator {
+    if let Some(coordinator) = todo.coordinates.clone() {
         wanted.want(Read::Todo(coordinator));
     }
-    if let Some(turn_id) = turn_id {
-        wanted.want(Read::Turn(turn_id));
-    }
-}
-
-/// The Turn that works on a Todo, else the last that did.
-fn worked(todo: &Todo) -> Option<TurnId> {
-    todo.turn_id.or_else(|| todo.last_end.as_ref().map(|end| end.turn_id))
 }
 
 /// Gives a result to the coordinator of a peer's Todo.
@@ -79,23 +68,19 @@ fn coordinator(draft: &Draft<'_>, from: &Todo) -> Result<TodoId> {
             .detail("todo_id", id.to_string())
             .hint(format!("todo update {id} --coordinates TODO")));
     };
-    let row = todo::named(draft, coordinator)?;
-    if let TodoState::Cancelled { .. } = row.state {
-        let message = format!("the coordinator {coordinator} is cancelled; nothing is returned to it");
-        return Err(Error::new(Code::InvalidTransition, message)
-            .detail("todo_id", coordinator.to_string())
-            .detail("state", row.state.as_str())
-            .hint(format!("todo reopen {coordinator}")));
-    }
+    todo::check_coordinator(draft, coordinator)?;
     Ok(coordinator.clone())
 }
 
 /// The Turn in which it was found: one of the peer's own on its Todo, over which no other ownership went.
 fn found_in<'d>(draft: &'d Draft<'_>, from: &Todo, given: &Given) -> Result<&'d Turn> {
     let id = &from.todo_id;
-    let Some(turn_id) = given.turn_id.or_else(|| worked(from)) else {
-        return Err(Error::new(Code::InvalidArgument, format!("no Turn worked on the Todo {id}"))
+    // Of a Todo nobody works on, no Turn is the one that is meant: another may have worked on it since.
+    let Some(turn_id) = given.turn_id.or(from.turn_id) else {
+        let message = format!("nobody works on the Todo {id}; `--turn` says in which Turn it was found");
+        return Err(Error::new(Code::InvalidArgument, message)
             .detail("todo_id", id.to_string())
+            .detail("argument", "turn")
             .hint(format!("turn list --todo {id}")));
     };
     let turn = turn::named(draft, turn_id)?;
@@ -109,7 +94,7 @@ fn found_in<'d>(draft: &'d Draft<'_>, from: &Todo, given: &Given) -> Result<&'d 
             format!("the Turn {turn_id} is one of {}; only that agent returns its result", turn.agent_id);
         return Err(Error::new(Code::ActorNotAllowed, message)
             .detail("turn_id", turn_id.to_string())
-            .hint(format!("turn show {turn_id}")));
+            .hint(format!("turn list --todo {id}")));
     }
     if turn.state == TurnState::Fenced {
         let message = format!("another ownership went over the Turn {turn_id}; nothing of it counts");

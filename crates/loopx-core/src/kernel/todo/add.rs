@@ -202,15 +202,18 @@ pub(in crate::kernel) fn update(draft: &mut Draft<'_>, todo_id: &TodoId, change:
     draft.emit(Event::Updated { todo_id: todo_id.clone(), change: Box::new(change.clone()) })
 }
 
-/// A coordinator takes returns in; one that was cancelled does not. Nothing waits along this, so it may go round.
-fn check_coordinator(draft: &Draft<'_>, coordinator: &TodoId) -> Result<()> {
-    match named(draft, coordinator)?.state {
-        TodoState::Cancelled { .. } => Err(Error::new(
-            Code::InvalidArgument,
-            format!("the Todo {coordinator} is cancelled; nothing is returned to it"),
-        )
-        .detail("todo_id", coordinator.to_string())
-        .hint(format!("todo reopen {coordinator}"))),
+/// A coordinator takes returns in; one that was cancelled does not, whoever names it or returns to it. Nothing waits
+/// along this, so it may go round.
+pub(in crate::kernel) fn check_coordinator(draft: &Draft<'_>, coordinator: &TodoId) -> Result<()> {
+    let row = named(draft, coordinator)?;
+    match row.state {
+        TodoState::Cancelled { .. } => {
+            let message = format!("the coordinator {coordinator} is cancelled; nothing is returned to it");
+            Err(Error::new(Code::InvalidTransition, message)
+                .detail("todo_id", coordinator.to_string())
+                .detail("state", row.state.as_str())
+                .hint(format!("todo reopen {coordinator}")))
+        }
         TodoState::Open | TodoState::Deferred { .. } | TodoState::Blocked { .. } | TodoState::Done { .. } => {
             Ok(())
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use add::NewTodo;
-pub(super) use add::{add, check_wake, update, wake_reads};
+pub(super) use add::{add, check_coordinator, check_wake, update, wake_reads};
 pub(super) use complete::{check_continuation, complete, continuation_reads, finish};
 pub use event::Event;
 pub(super) use links::{link, unlink};

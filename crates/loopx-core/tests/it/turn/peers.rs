@@ -76,7 +76,14 @@ fn v07_a_return_outlives_its_coordinator_that_was_killed_and_whoever_takes_it_up
     let (known, more) = (shown(&place, "measured again"), shown(&place, "the third was measured"));
     place.call("agent:b", &["todo", "done", "g.2", "--own", &own]).ok();
     let give = ["peer", "return", "g.2", "all three hold", "--evidence", &known, "--evidence", &more];
-    let better = place.call("agent:b", &give).ok().text("/return/return_id").to_owned();
+    assert_eq!(place.call("agent:b", &give).code(), "invalid_argument", "its Turn is over, and to be named");
+    let listed = place.call("agent:b", &["turn", "list", "--todo", "g.2"]).ok();
+    let turn = listed.text("/items/0/turn_id").to_owned();
+    let better = place
+        .call("agent:b", &[&give[..], &["--turn", &turn]].concat())
+        .ok()
+        .text("/return/return_id")
+        .to_owned();
     let instead = ["peer", "reject", &early, "--superseded-by", &better, "--reason", "measured since"];
     let stranger = place.call("agent:b", &[&instead[..], &["--own", &own]].concat());
     assert_eq!(stranger.code(), "ownership_superseded", "{}", stranger.json);

@@ -175,6 +175,10 @@ impl View for State<'_> {
         self.some_nouns(filter, after, limit)
     }
 
+    fn last_noun(&mut self, kind: NounKind, todo: &TodoId) -> Result<Option<Noun>> {
+        self.last_noun_of(kind, todo)
+    }
+
     fn turns(&mut self, filter: &TurnFilter<'_>, before: Option<&str>, limit: usize) -> Result<Vec<Turn>> {
         let before = cursor::<TurnId>(before)?;
         // Every id is less than a longer text of the greatest byte.

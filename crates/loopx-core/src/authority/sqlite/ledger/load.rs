@@ -291,13 +291,18 @@ impl State<'_> {
         self.with_todos(turns, found)
     }
 
-    /// The last Turn on a Todo whose result is proven; a Todo has few Turns, and their ids do not order those of one moment.
+    /// The last Turn on a Todo whose result is proven, back from the newest. Ids order Turns by the moment of their
+    /// admission, and not those of one moment: those are all looked at.
     fn proven_turn(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
         let Some(key) = self.todo_key(id)? else { return Ok(()) };
-        let sql = sql!("SELECT turn_id, body FROM turns INDEXED BY turn_todos WHERE todo=?1");
+        let sql =
+            sql!("SELECT turn_id, body FROM turns INDEXED BY turn_todos WHERE todo=?1 ORDER BY turn_id DESC");
         let mut last: Option<Turn> = None;
         self.each(sql, [key], |row| {
             let turn = turn(row)?;
+            if last.as_ref().is_some_and(|last| turn.admitted_at < last.admitted_at) {
+                return Ok(false);
+            }
             if turn.is_proven() && last.as_ref().is_none_or(|last| last.turn_no < turn.turn_no) {
                 last = Some(turn);
             }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     authority::NounFilter,
     error::{Code, Error, Result},
-    model::{EffectKey, GoalId, Noun, NounKey, NounKind},
+    model::{EffectKey, GoalId, Noun, NounKey, NounKind, TodoId},
 };
 
 /// The first schema with the table.
@@ -30,6 +30,9 @@ macro_rules! nouns {
 const OF_GOAL: Sql = sql!(nouns!("noun_goals WHERE goal=?1"));
 const OPEN: Sql = sql!(nouns!("noun_open WHERE goal=?1 AND open=1"));
 const OF_TODO: Sql = sql!(nouns!("noun_todos WHERE todo=?1"));
+const LAST_OF_TODO: Sql = sql!(
+    "SELECT id, body FROM nouns INDEXED BY noun_todos WHERE todo=?1 AND kind=?2 ORDER BY id DESC LIMIT 1"
+);
 /// A Goal has few effects: the rows of one kind are looked through.
 const EFFECT_OF: Sql =
     sql!("SELECT id, body FROM nouns INDEXED BY noun_names WHERE goal=?1 AND kind=?2 AND name=?3");
@@ -105,6 +108,15 @@ impl State<'_> {
             Ok(page.len() < limit)
         })?;
         Ok(page)
+    }
+
+    /// The last noun of a kind about a Todo: no other row of it is read.
+    pub(super) fn last_noun_of(&mut self, kind: NounKind, todo: &TodoId) -> Result<Option<Noun>> {
+        let Some(key) = self.todo_key(todo)? else { return Ok(None) };
+        if !self.has(SINCE) {
+            return Ok(None);
+        }
+        self.one(LAST_OF_TODO, params![key, kind.as_str()], |row| noun(kind, row))
     }
 
     /// Ids of a kind whose random part lies between two.
