@@ -161,6 +161,14 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// The most that is counted of a dimension, of a Turn and in a sum: a ledger counts in signed integers.
+    pub const MAX: u64 = i64::MAX.unsigned_abs();
+
+    /// As many times an amount, at most [`Amounts::MAX`].
+    pub const fn times(amount: u64, n: u64) -> u64 {
+        at_most_max(amount.saturating_mul(n))
+    }
+
     /// How much of one dimension.
     pub const fn of(&self, dimension: Dimension) -> u64 {
         match dimension {
@@ -179,18 +187,23 @@ impl Amounts {
         }
     }
 
-    /// Takes some away and adds others, each dimension by itself; nothing falls below zero.
+    /// Takes some away and adds others, each dimension by itself; nothing falls below zero, or rises above
+    /// [`Amounts::MAX`]. Every ledger counts like this.
     #[must_use]
     pub const fn replacing(self, before: Self, after: Self) -> Self {
+        const fn moved(held: u64, before: u64, after: u64) -> u64 {
+            at_most_max(held.saturating_sub(before).saturating_add(after))
+        }
         Self {
-            tokens: self.tokens.saturating_sub(before.tokens).saturating_add(after.tokens),
-            cost_micros: self
-                .cost_micros
-                .saturating_sub(before.cost_micros)
-                .saturating_add(after.cost_micros),
-            wall_ms: self.wall_ms.saturating_sub(before.wall_ms).saturating_add(after.wall_ms),
+            tokens: moved(self.tokens, before.tokens, after.tokens),
+            cost_micros: moved(self.cost_micros, before.cost_micros, after.cost_micros),
+            wall_ms: moved(self.wall_ms, before.wall_ms, after.wall_ms),
         }
     }
+}
+
+const fn at_most_max(amount: u64) -> u64 {
+    if amount > Amounts::MAX { Amounts::MAX } else { amount }
 }
 
 /// A budget over a rolling window; what is absent is not limited.

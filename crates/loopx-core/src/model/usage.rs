@@ -32,6 +32,10 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What one amount of a report counts for at most, whichever door it comes by: above it a report is not refused, as no
+    /// Turn fails for what it used, and counts as this.
+    pub const AMOUNT_MAX: u64 = 1 << 50;
+
     /// The one report of a clock about an attempt.
     pub const fn of_wall(wall_ms: u64) -> Self {
         Self {
@@ -46,13 +50,14 @@ impl Usage {
 
     /// What it says of each dimension; a cost in another currency than the budget's is unknown here.
     pub fn caps(&self, currency: Option<&str>) -> Caps {
-        let tokens = match (self.tokens_in, self.tokens_out) {
+        let bounded = |amount: u64| amount.min(Self::AMOUNT_MAX);
+        let tokens = match (self.tokens_in.map(bounded), self.tokens_out.map(bounded)) {
             (None, None) => None,
             (read, written) => Some(read.unwrap_or(0).saturating_add(written.unwrap_or(0))),
         };
         let is_ours = |own: &Label| currency.is_none_or(|currency| currency == own.as_str());
         let cost_micros = self.cost_micros.filter(|_| self.currency.as_ref().is_some_and(is_ours));
-        Caps { tokens, cost_micros, wall_ms: self.wall_ms }
+        Caps { tokens, cost_micros: cost_micros.map(bounded), wall_ms: self.wall_ms.map(bounded) }
     }
 }
 

@@ -3,6 +3,7 @@
 mod actors;
 mod attention;
 mod audit;
+mod budget;
 mod check;
 mod cli;
 mod contract;

@@ -390,6 +390,43 @@ fn a_spend_that_is_taken_back_counts_no_more_and_only_once() {
 }
 
 #[test]
+fn no_report_however_large_fails_and_both_ledgers_count_it_alike() {
+    use super::kept::Kept;
+    let edges = [0, 1, Usage::AMOUNT_MAX, Usage::AMOUNT_MAX + 1, Amounts::MAX, u64::MAX];
+    let mut world = World::over(Kept::twin());
+    world.start(|goal| goal.validators = vec![super::world::validator()]);
+    let mut turns = Vec::new();
+    for (n, one) in edges.into_iter().enumerate() {
+        let todo = world.todo(&format!("todo {n}"), |_| {});
+        let owned = world.claim("a", &todo).unwrap();
+        for (seq, other) in edges.into_iter().enumerate() {
+            let usage = Usage {
+                seq: u64::try_from(seq).unwrap(),
+                tokens_in: Some(one),
+                tokens_out: Some(other),
+                cost_micros: Some(one),
+                currency: Some(text("USD")),
+                wall_ms: Some(other),
+            };
+            assert!(world.used("a", &owned, Meter::Host, usage).unwrap().created == Some(true));
+        }
+        // an overrun is recorded, and the Turn ends like any other
+        world.done("a", &owned).unwrap();
+        let spend = world.spend(&owned);
+        let most = Usage::AMOUNT_MAX * 12;
+        assert!(Dimension::ALL.into_iter().all(|dimension| spend.counted.of(dimension) <= most), "{spend:?}");
+        turns.push(owned.turn_id.unwrap());
+    }
+    let todo = world.todo("one more", |_| {});
+    world.budget(None, tokens(1000)).unwrap();
+    assert_eq!(refused(world.claim("a", &todo)), "quota_exhausted");
+    for turn_id in turns {
+        world.user(Command::Quota(QuotaCommand::Void { turn_id, reason: text("a test") })).unwrap();
+    }
+    assert_eq!(world.metered(), 0);
+}
+
+#[test]
 fn a_todo_that_does_not_fit_keeps_no_other_from_being_taken() {
     let mut world = World::new();
     world.budget(None, tokens(100)).unwrap();

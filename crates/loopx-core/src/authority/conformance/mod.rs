@@ -76,4 +76,5 @@ cases! {
     raw::links_follow_the_rows,
     raw::a_wake_reaches_who_waits_for_it,
     raw::a_meter_holds_what_was_put_in,
+    raw::an_amount_that_no_column_holds_stays_the_greatest,
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    super::{Commit, Head, Meters, StoredReceipt, Tx, View},
+    super::{Commit, Head, Meters, StoredReceipt, Tx, View, last_terms},
     Room,
     stage::{Stage, text},
     whole,
@@ -233,6 +233,46 @@ pub(super) fn a_meter_holds_what_was_put_in(room: &dyn Room) {
             store(tx, &goal, "raw-9", deltas, &[])?;
             let left: Vec<u64> = slots(&whole(tx)?.meters).into_values().collect();
             assert_eq!(left, [4, 3, 3], "no meter goes below zero, and an empty one is none");
+            Ok(())
+        })
+        .unwrap();
+}
+
+pub(super) fn an_amount_that_no_column_holds_stays_the_greatest(room: &dyn Room) {
+    let stage = Stage::set(room.open());
+    let goal = stage.goal.clone();
+    let scope = MeterScope::Goal(goal.clone());
+    let all = |n: u64| Amounts { tokens: n, cost_micros: n, wall_ms: n };
+    let moved = |bucket, before: u64, after: u64| Delta::Amounts {
+        scope: scope.clone(),
+        bucket: Bucket::from_number(bucket),
+        before: all(before),
+        after: all(after),
+    };
+    let (most, near) = (Amounts::MAX, Amounts::MAX - 5);
+    let used = |tx: &mut dyn Tx| {
+        let read = Read::Used(scope.clone(), Bucket::from_number(0));
+        let mut facts = Facts::new(last_terms(tx).unwrap());
+        tx.load(&[read].into(), &mut facts).unwrap();
+        facts.used(&scope, Bucket::from_number(0)).unwrap().amounts
+    };
+    room.open()
+        .write(&mut |tx| {
+            // what is put in at once, added, moved, and taken away again
+            let steps: [(&[(i64, u64, u64)], u64); 5] = [
+                (&[(5, 0, u64::MAX)], most),
+                (&[(5, u64::MAX, near)], near),
+                (&[(5, 0, 9)], most),
+                (&[(7, 0, most)], most),
+                (&[(5, most, 0), (7, most, 3)], 3),
+            ];
+            for (n, (deltas, expected)) in steps.into_iter().enumerate() {
+                let deltas = deltas.iter().map(|(at, before, after)| moved(*at, *before, *after)).collect();
+                store(tx, &goal, &format!("raw-{n}"), deltas, &[])?;
+                assert_eq!(used(tx), all(expected), "{n}");
+            }
+            let held: Vec<_> = whole(tx)?.meters.into_values().map(|held| held.amounts).collect();
+            assert_eq!(held, [all(3)]);
             Ok(())
         })
         .unwrap();

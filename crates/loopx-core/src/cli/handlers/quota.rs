@@ -170,8 +170,9 @@ pub(in crate::cli) fn usage(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let turn_id = names::turn(&mut desk, args.needed("turn")?)?;
     let goal = names::turn_row(&mut desk, turn_id)?.goal_id;
     let cost = args.text("cost").map(cost).transpose()?;
+    let seq = args.number("seq").unwrap_or_default();
     let usage = Usage {
-        seq: args.number("seq").unwrap_or_default(),
+        seq,
         tokens_in: args.number("tokens-in"),
         tokens_out: args.number("tokens-out"),
         cost_micros: cost.map(|(micros, _)| micros),
@@ -190,7 +191,7 @@ pub(in crate::cli) fn usage(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let created = done.outcome.created == Some(true);
     let said = if created { "counted" } else { "was counted before" };
     let object = json!({"goal_id": goal, "turn_id": turn_id, "created": created});
-    let document = Document::new().line(format!("report {} {said}", args.needed("seq")?));
+    let document = Document::new().line(format!("report {seq} {said}"));
     written(schema::QUOTA, "quota", &object, &done, &[("created", Value::Bool(created))], document)
 }
 

@@ -49,7 +49,7 @@ pub(super) fn attempts_of(is_driven: bool) -> u64 {
 fn while_live(turn: &Turn, spend: &Spend) -> Amounts {
     let attempts = attempts_of(turn.is_driven());
     count(spend, |dimension| {
-        let reserved = spend.ceiling.of(dimension).map(|ceiling| ceiling.saturating_mul(attempts));
+        let reserved = spend.ceiling.of(dimension).map(|ceiling| Amounts::times(ceiling, attempts));
         spend.measured(dimension).max(reserved)
     })
 }
@@ -60,7 +60,7 @@ pub(in crate::kernel) fn once_ended(turn: &Turn, spend: &Spend) -> Amounts {
     count(spend, |dimension| {
         let at_most = |attempts: usize| {
             let attempts = u64::try_from(attempts).unwrap_or(u64::MAX);
-            spend.ceiling.of(dimension).map(|ceiling| ceiling.saturating_mul(attempts))
+            spend.ceiling.of(dimension).map(|ceiling| Amounts::times(ceiling, attempts))
         };
         let left_out = |meter: &Meter| made.saturating_sub(spend.seen.get(meter).map_or(0, BTreeMap::len));
         let told = spend.measured.iter();
@@ -78,7 +78,7 @@ fn count(spend: &Spend, of: impl Fn(Dimension) -> Option<u64>) -> Amounts {
         return counted;
     }
     for dimension in Dimension::ALL {
-        *counted.of_mut(dimension) = of(dimension).unwrap_or(0);
+        *counted.of_mut(dimension) = of(dimension).unwrap_or(0).min(Amounts::MAX);
     }
     counted
 }
@@ -139,7 +139,8 @@ pub(super) fn add(
     let sum = spend.measured.entry(meter).or_default();
     for dimension in Dimension::ALL {
         if let Some(amount) = amounts.of(dimension) {
-            sum.set(dimension, Some(sum.of(dimension).unwrap_or(0).saturating_add(amount)));
+            let more = sum.of(dimension).unwrap_or(0).saturating_add(amount);
+            sum.set(dimension, Some(more.min(Amounts::MAX)));
         }
     }
     recount(facts, turn_id)

@@ -328,7 +328,7 @@ fn fields_that_contradict_are_refused() {
         ("usage", json!([{ "seq": 1, "cost_micros": 5 }])),
         ("usage", json!([{ "seq": 1, "currency": "EUR" }])),
         ("usage", json!([{ "seq": 1, "cost_micros": 5, "currency": "eur" }])),
-        ("usage", json!([{ "seq": 1, "tokens_in": u64::MAX }])),
+        ("usage", json!([{ "seq": u64::MAX }])),
         ("wake", json!("tomorrow")),
         ("wake", json!("after:-1")),
         ("wake", json!("gate:nothing")),

@@ -71,15 +71,32 @@ impl State<'_> {
     ) -> Result<()> {
         let Some((goal, agent)) = meter_key(scope).filter(|_| before != after) else { return Ok(()) };
         let goal = self.written_goal(goal)?;
-        let by = |dimension| moved(before.of(dimension), after.of(dimension));
-        let [tokens, cost, wall] = Dimension::ALL.map(by);
+        let [tokens_were, cost_was, wall_was] = Dimension::ALL.map(|dimension| signed(before.of(dimension)));
+        let [tokens, cost, wall] = Dimension::ALL.map(|dimension| signed(after.of(dimension)));
+        // As `Amounts::replacing`: what would be more than an integer holds stays the greatest, in no step beyond it.
         let sql = sql!(
             "INSERT INTO amounts(goal, agent, bucket, tokens, cost_micros, wall_ms)
-             VALUES(?1, ?2, ?3, max(?4, 0), max(?5, 0), max(?6, 0))
-             ON CONFLICT(goal, agent, bucket) DO UPDATE SET tokens=max(tokens+?4, 0),
-               cost_micros=max(cost_micros+?5, 0), wall_ms=max(wall_ms+?6, 0)"
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT(goal, agent, bucket) DO UPDATE SET
+               tokens=min(max(tokens-?7, 0), ?10-?4)+?4,
+               cost_micros=min(max(cost_micros-?8, 0), ?10-?5)+?5,
+               wall_ms=min(max(wall_ms-?9, 0), ?10-?6)+?6"
         );
-        self.run(sql, params![goal, agent, bucket.number(), tokens, cost, wall])?;
+        self.run(
+            sql,
+            params![
+                goal,
+                agent,
+                bucket.number(),
+                tokens,
+                cost,
+                wall,
+                tokens_were,
+                cost_was,
+                wall_was,
+                i64::MAX
+            ],
+        )?;
         let sql = sql!(
             "DELETE FROM amounts WHERE goal=?1 AND agent=?2 AND bucket=?3 AND tokens=0 AND cost_micros=0
                AND wall_ms=0"
@@ -88,8 +105,7 @@ impl State<'_> {
     }
 }
 
-/// What is added for a change from one amount to another.
-fn moved(before: u64, after: u64) -> i64 {
-    let by = i128::from(after) - i128::from(before);
-    i64::try_from(by).unwrap_or(if by < 0 { i64::MIN } else { i64::MAX })
+/// An amount as a column holds it.
+fn signed(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
 }

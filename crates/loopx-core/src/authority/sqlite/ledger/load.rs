@@ -9,7 +9,7 @@ use rusqlite::{Row, params};
 use super::state::{OWN, Sql, State, body, column, corrupt, limited, number, row_id, sql, unsigned};
 use crate::{
     authority::{Meta, NounFilter, StoredReceipt, View as _, clock::Stamp},
-    error::Result,
+    error::{Error, Result},
     kernel::{Depth, Facts, IdList, Read, Rows, Used},
     model::{
         Agent, AgentId, Amounts, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, Limit,
@@ -511,14 +511,17 @@ impl State<'_> {
         if !self.has(2) {
             return Ok(used);
         }
+        // Upper and lower halves by themselves: a sum of SQLite's that does not fit is an error.
         let sql = sql!(
-            "SELECT coalesce(sum(tokens), 0), coalesce(sum(cost_micros), 0), coalesce(sum(wall_ms), 0), min(bucket)
+            "SELECT coalesce(sum(tokens>>32), 0), coalesce(sum(tokens&4294967295), 0),
+               coalesce(sum(cost_micros>>32), 0), coalesce(sum(cost_micros&4294967295), 0),
+               coalesce(sum(wall_ms>>32), 0), coalesce(sum(wall_ms&4294967295), 0), min(bucket)
              FROM amounts WHERE goal=?1 AND agent=?2 AND bucket>=?3"
         );
         let amounts = self.one(sql, params![key, agent, since.number()], |row| {
-            let oldest = column::<Option<i64>>(row, 3)?.map(Bucket::from_number);
-            let [tokens, cost_micros, wall_ms] = [unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?];
-            Ok((Amounts { tokens, cost_micros, wall_ms }, oldest))
+            let whole = |at: usize| Ok::<u64, Error>(joined(unsigned(row, at)?, unsigned(row, at + 1)?));
+            let amounts = Amounts { tokens: whole(0)?, cost_micros: whole(2)?, wall_ms: whole(4)? };
+            Ok((amounts, column::<Option<i64>>(row, 6)?.map(Bucket::from_number)))
         })?;
         if let Some((amounts, oldest)) = amounts {
             used.amounts = amounts;
@@ -526,6 +529,11 @@ impl State<'_> {
         }
         Ok(used)
     }
+}
+
+/// A sum from the sums of its upper and lower halves, at most what an amount can be.
+fn joined(upper: u64, lower: u64) -> u64 {
+    upper.saturating_mul(1 << 32).saturating_add(lower).min(Amounts::MAX)
 }
 
 /// A meter's key: the Goal, and the agent or nothing; none for what is summed over all Goals.

@@ -80,7 +80,7 @@ fn cost(turn: &Turn) -> Option<(u64, String)> {
     let mut sum: Option<(u64, String)> = None;
     let mut counted = std::collections::BTreeSet::new();
     for usage in turn.candidate.iter().flat_map(|candidate| &candidate.usage) {
-        let (Some(cost), Some(currency)) = (usage.cost_micros, &usage.currency) else { continue };
+        let (Some(cost), Some(currency)) = (usage.caps(None).cost_micros, &usage.currency) else { continue };
         if !counted.insert(usage.seq) {
             continue;
         }
