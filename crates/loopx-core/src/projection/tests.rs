@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, attention, status, todos};
+use super::{AttentionRow, Eyes, GoalStatus, Slice, TodoQuery, WaitingOn, Which, attention, status, todos};
 use crate::{
     authority::{
         Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, NounFilter, Record,
@@ -329,15 +329,17 @@ fn attention_leaves_out_closed_goals_and_says_when_it_leaves_out_others() {
     for n in 0..999 {
         start(&mut world, &format!("b{n}"));
     }
-    // A thousand that are not closed, each without a Todo.
+    // A thousand that are not closed, each with something to say.
+    let goals =
+        |items: &[AttentionRow]| items.iter().map(|row| row.goal_id.clone()).collect::<BTreeSet<_>>().len();
     let whole = list(&mut world, None);
-    assert_eq!((whole.page.items.len(), whole.more), (1000, false));
+    assert_eq!((goals(&whole.page.items), whole.more), (1000, false));
     let first = list(&mut world, Some(2));
     assert_eq!(first.page.items, whole.page.items[..2]);
     assert!(first.page.next_cursor.is_some());
     start(&mut world, "z");
     let whole = list(&mut world, None);
-    assert_eq!((whole.page.items.len(), whole.more), (1000, true));
+    assert_eq!((goals(&whole.page.items), whole.more), (1000, true));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn what_an_agent_proposed_is_listed_with_its_command_and_seen_by_a_short_id() {
         (&id.into(), &"open".into(), &false.into())
     );
     assert_eq!(row["command"], format!("proposal confirm {id}"));
-    assert!(row["text"].as_str().unwrap().contains("agent:coder proposes `todo cancel`"), "{row}");
+    assert!(row["text"].as_str().unwrap().contains("agent:coder@coder.cli proposes `todo cancel`"), "{row}");
     assert!(!listed.to_string().contains(dream["proposal"]["proposal_id"].as_str().unwrap()), "a dream");
     let short = id.rsplit('_').next().unwrap().get(10..18).unwrap();
     assert_eq!(desk.call(&["attention", "seen", short]).exit, 0);

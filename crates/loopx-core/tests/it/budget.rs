@@ -38,7 +38,7 @@ fn a_report_through_the_command_line_is_counted_once_and_its_replay_is_the_same_
 fn a_huge_report_is_no_failure_and_neither_is_the_next_one() {
     let desk = Desk::with_work();
     let (turn, own) = claimed(&desk, "ship-it.1");
-    let most = u64::MAX.to_string();
+    let most = (1_u64 << 50).to_string();
     for (seq, wall) in [("0", "100000000d"), ("1", "100000000d"), ("2", "1s")] {
         let report = ["quota", "usage", &turn, "--seq", seq, "--tokens-in", &most, "--tokens-out", &most];
         desk.ok(&[&report[..], &["--wall", wall, "--own", &own, "--as", "agent:coder"]].concat());

@@ -245,7 +245,7 @@ fn a_change_that_waits_is_shown_and_work_goes_on_beside_it() {
     let command = format!("proposal confirm {id}");
     let row = after.attention.iter().find(|row| row.kind == "proposal").unwrap();
     assert_eq!((row.rank, &row.command, &row.about), (Rank::Person, &command, &id.to_string()));
-    assert!(row.text.starts_with("agent:a proposes `todo cancel`: it is in the way"), "{}", row.text);
+    assert!(row.text.starts_with("agent:a@a.cli proposes `todo cancel`: it is in the way"), "{}", row.text);
     assert_eq!(
         (after.waiting_on, after.because, after.first.unwrap().command),
         (before.waiting_on, before.because, before.first.unwrap().command)

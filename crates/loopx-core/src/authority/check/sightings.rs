@@ -285,7 +285,7 @@ fn an_unresolved_turn_is_seen_anew_when_it_is_so_for_another_reason() {
         let rows = looked(world, Look { in_vain, ..Look::default() }, None, slice).items;
         rows.into_iter().find(|item| item.row.kind == "turn_unresolved").unwrap()
     };
-    let shown = "unresolved.inconclusive.1";
+    let shown = "unresolved.inconclusive.gone.1";
     assert_eq!(row(&mut world, true).version.as_ref().map(Label::as_str), Some(shown));
     let turn = About::Turn(owned.turn_id.unwrap());
     assert!(is_new(&mut world, &[(turn.clone(), Some(shown))]));

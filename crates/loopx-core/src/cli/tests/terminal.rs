@@ -76,7 +76,8 @@ fn only_a_typed_yes_proves_who_asks() {
     assert_eq!(typed(&env, "", &["agent", "add", "a"]).exit, 0);
     let propose =
         ["proposal", "add", "--reason", "tidy", "--as", "agent:a", "--json", "--", "todo", "update"];
-    let harmless = ["ship-it.1", "--title", "A perfectly harmless new title for this", "--validator", "true"];
+    let harmless =
+        ["ship-it.1", "--title", "A perfectly harmless new title for this", "--validator", "/bin/true"];
     let proposed = typed(&env, "", &[&propose[..], &harmless].concat());
     assert_eq!(proposed.exit, 0, "{proposed:?}");
     let id = proposed.json()["proposal"]["proposal_id"].as_str().unwrap().to_owned();

@@ -114,7 +114,7 @@ fn a_driver_is_told_of_work_only_where_all_its_attempts_fit_and_whoever_comes_by
     set(&["--ceiling-tokens", "100"]);
     // by himself: one attempt fits
     let next = place.call("agent:a", &["next"]);
-    assert_eq!((next.exit, next.text("/decision/action")), (Some(0), "run"), "{}", next.json);
+    assert_eq!((next.exit, next.text("/action")), (Some(0), "run"), "{}", next.json);
     assert_eq!(place.call("agent:a", &["quota", "should-run"]).exit, Some(0));
     // driven: three do not, and every door that leads to a run says so, with what helps
     let should = place.call("agent:a", &["quota", "should-run", "--driven"]);
