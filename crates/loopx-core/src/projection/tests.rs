@@ -8,6 +8,7 @@ use crate::{
         Authority, Count, EventFilter, GateFilter, Head, MemoryLedger, Meta, Meters, NounFilter, Record,
         StoredReceipt, Stray, TodoFilter, Told, TurnFilter, View,
     },
+    boundary::OwnerView,
     error::Result,
     kernel::{
         AgentCommand, BatchItem, ClaimCommand, Command, Facts, GateCommand, GoalCommand, NewGate, NewGoal,
@@ -330,8 +331,9 @@ fn attention_leaves_out_closed_goals_and_says_when_it_leaves_out_others() {
         start(&mut world, &format!("b{n}"));
     }
     // A thousand that are not closed, each with something to say.
-    let goals =
-        |items: &[AttentionRow]| items.iter().map(|row| row.goal_id.clone()).collect::<BTreeSet<_>>().len();
+    let goals = |items: &[OwnerView<AttentionRow>]| {
+        items.iter().map(|row| row.for_owner().goal_id.clone()).collect::<BTreeSet<_>>().len()
+    };
     let whole = list(&mut world, None);
     assert_eq!((goals(&whole.page.items), whole.more), (1000, false));
     let first = list(&mut world, Some(2));

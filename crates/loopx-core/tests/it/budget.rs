@@ -49,5 +49,6 @@ fn a_huge_report_is_no_failure_and_neither_is_the_next_one() {
     assert!(desk.ok(&["audit", "verify"])["items"].is_array());
     // it is an overrun like any other
     desk.proven(&["quota", "set", "--tokens", "1000"]);
-    desk.refused(&["todo", "claim", "ship-it.2", "--as", "agent:coder"], "quota_exhausted", 6);
+    desk.ok(&["agent", "add", "other"]);
+    desk.refused(&["todo", "claim", "ship-it.2", "--as", "agent:other"], "quota_exhausted", 6);
 }
