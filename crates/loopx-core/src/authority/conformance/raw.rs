@@ -259,7 +259,8 @@ pub(super) fn an_amount_that_no_column_holds_stays_the_greatest(room: &dyn Room)
     room.open()
         .write(&mut |tx| {
             // what is put in at once, added, moved, and taken away again
-            let steps: [(&[(i64, u64, u64)], u64); 5] = [
+            type Moves<'m> = &'m [(i64, u64, u64)];
+            let steps: [(Moves<'_>, u64); 5] = [
                 (&[(5, 0, u64::MAX)], most),
                 (&[(5, u64::MAX, near)], near),
                 (&[(5, 0, 9)], most),

@@ -52,7 +52,7 @@ impl<'f> Ground<'f> {
             let wish = quota::Wish { todo: of, is_driven, ends: &ends };
             match quota::admit(facts, goal_id, agent_id, &wish) {
                 Ok(_) if derived && !replan::is_indexed(todo, &self.asker.viewer.capabilities) => {
-                    lost.push(*todo)
+                    lost.push(*todo);
                 }
                 Ok(_) => admitted.push(*todo),
                 Err(_) if seeded!(ObligesPastQuota) => admitted.push(*todo),

@@ -99,7 +99,8 @@ fn a_recovery_tells_how_long_the_host_was_at_work_by_its_guardians_clock_and_onc
         assert_eq!(killed.exit, None, "{point}: {}", killed.json);
         place.call("user:ana", &place.run("one")).ok();
         let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
-        let driver = shown.json.pointer("/turn/spend/measured/driver/wall_ms").and_then(|ms| ms.as_u64());
+        let driver =
+            shown.json.pointer("/turn/spend/measured/driver/wall_ms").and_then(serde_json::Value::as_u64);
         assert!(driver.is_some_and(|ms| (300..60_000).contains(&ms)), "{point}: {}", shown.json);
         assert_eq!(place.events("quota.used").len(), 1, "{point}");
     }
