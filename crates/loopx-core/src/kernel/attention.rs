@@ -139,7 +139,7 @@ fn standing(turn: &Turn) -> String {
 fn waiting(state: &ProposalState) -> String {
     match state {
         ProposalState::Deferred { until } => format!("{}.{}", state.as_str(), until.as_ms()),
-        _ => state.as_str().to_owned(), // the others say all by their name
+        _ => state.as_str().to_owned(), // wildcard: the others say all by their name
     }
 }
 
