@@ -402,8 +402,17 @@ fn confirm(
     let verb = Input::Command(command.clone()).verb();
     authorize(verb, draft.actor(), draft.provenance(), draft.facts().terms().strict)?;
     draft.emit(Event::Confirmed { proposal_id })?;
-    let (outcome, negative) = command.decide(draft)?;
+    let (outcome, negative) = command.decide(draft).map_err(|error| in_vain(proposal_id, error))?;
     Ok((Outcome { proposal_id: Some(proposal_id), ..outcome }, negative))
+}
+
+/// The error of a command that is not carried out: what only waits says for what, all else is answered with a no.
+fn in_vain(proposal_id: ProposalId, error: Error) -> Error {
+    let waits = matches!(error.code(), Code::TurnRunning | Code::TurnUnresolved | Code::EffectUnresolved);
+    if waits || error.code() == Code::Internal {
+        return error;
+    }
+    error.hint(format!("proposal reject {proposal_id}"))
 }
 
 impl Event {

@@ -11,8 +11,8 @@ use super::{Context, Draft, Facts, Read, Wanted, event_kinds, seeded, todo, turn
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, Caps, Counters, Covering, Goal, Label, ReplanCause, ReplanRef, Replans, Requires,
-        Stopped, Timestamp, Title, Todo, TodoId, TodoKind, TodoState, TurnState,
+        Actor, AgentId, Counters, Covering, Goal, Label, ReplanCause, ReplanRef, Replans, Stopped, Timestamp,
+        Title, Todo, TodoId, TodoKind, TodoState, TurnState,
     },
 };
 
@@ -98,35 +98,7 @@ pub(super) fn offered(goal: &Goal, covered: &Todo, of: &ReplanRef, at: Timestamp
     };
     let title: Title = format!("change the plan of {}: {why}", covered.todo_id).parse()?;
     Ok(Todo {
-        todo_id,
-        title,
-        kind: TodoKind::Replan,
         priority: covered.priority,
-        depends_on: [].into(),
-        requires: Requires::default(),
-        excluded_agents: [].into(),
-        validators: Vec::new(),
-        monitor: None,
-        reviews: None,
-        coordinates: None,
-        ceiling: Caps::default(),
-        blocking_effects: [].into(),
-        hold: false,
-        origin: None,
-        made_by: Actor::System,
-        made_at: at,
-        state: TodoState::Open,
-        revision: 1,
-        requirement_revision: 1,
-        epoch: 0,
-        owned_by_another: false,
-        turn_no: 0,
-        reserved: None,
-        last_own_id: None,
-        ownership: None,
-        turn_id: None,
-        last_end: None,
-        replans: Replans::default(),
         covering: Some(Box::new(Covering {
             of: of.clone(),
             planned: planned(goal),
@@ -135,7 +107,7 @@ pub(super) fn offered(goal: &Goal, covered: &Todo, of: &ReplanRef, at: Timestamp
             proposed: [].into(),
             confirmed: false,
         })),
-        counters: Counters::default(),
+        ..Todo::blank(todo_id, title, TodoKind::Replan, Actor::System, at)
     })
 }
 

@@ -101,6 +101,43 @@ pub struct Todo {
 }
 
 impl Todo {
+    /// A new one, open, that asks for nothing and that nobody has worked on.
+    pub fn blank(todo_id: TodoId, title: Title, kind: TodoKind, made_by: Actor, made_at: Timestamp) -> Self {
+        Self {
+            todo_id,
+            title,
+            kind,
+            priority: Priority::default(),
+            depends_on: BTreeSet::new(),
+            requires: Requires::default(),
+            excluded_agents: BTreeSet::new(),
+            validators: Vec::new(),
+            monitor: None,
+            reviews: None,
+            coordinates: None,
+            ceiling: Caps::default(),
+            blocking_effects: BTreeSet::new(),
+            hold: false,
+            origin: None,
+            made_by,
+            made_at,
+            state: TodoState::Open,
+            revision: 1,
+            requirement_revision: 1,
+            epoch: 0,
+            owned_by_another: false,
+            turn_no: 0,
+            reserved: None,
+            last_own_id: None,
+            ownership: None,
+            turn_id: None,
+            last_end: None,
+            replans: Replans::default(),
+            covering: None,
+            counters: Counters::default(),
+        }
+    }
+
     /// Whether it can still be worked on: open, deferred or blocked.
     pub const fn is_live(&self) -> bool {
         match self.state {

@@ -21,6 +21,7 @@ mod next;
 mod offers;
 mod orphans;
 mod peers;
+mod persons;
 mod place;
 mod printed;
 mod proposals;

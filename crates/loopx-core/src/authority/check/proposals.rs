@@ -6,7 +6,7 @@ use super::{
     world::{World, agent, text, user},
 };
 use crate::{
-    error::Result,
+    error::{Code, Result},
     kernel::{Command, GoalCommand, Outcome, ProposalCommand, RewardCommand, TodoCommand},
     model::*,
     projection::{Rank, WaitingOn},
@@ -97,6 +97,24 @@ fn what_may_not_be_given_is_refused_when_it_is_confirmed_and_the_proposal_waits_
     assert_eq!(code(&world.submit(stated)), "unauthenticated");
     let command = world.word(id);
     assert_eq!(code(&world.agent("a", command)), "user_only");
+}
+
+#[test]
+fn what_can_be_carried_out_no_longer_is_refused_with_the_no_that_answers_it() {
+    let mut world = World::new();
+    let (todo, run) = (world.todo("one", |_| {}), world.todo("two", |_| {}));
+    let id = world.propose("a", cancel(&todo), Expected::default());
+    world.user(cancel(&todo)).unwrap();
+    let refused = world.confirm(id).unwrap_err();
+    assert_eq!(refused.hint_args(), Some(format!("proposal reject {id}").as_str()));
+    super::hints::check(refused.hint_args().unwrap());
+    world.user(Command::Proposal(ProposalCommand::Reject { proposal_id: id, reason: None })).unwrap();
+    // What is only in the way for now is told as that.
+    let turn_id = world.running("b", &run).turn_id.unwrap();
+    let id = world.propose("a", cancel(&run), Expected::default());
+    let refused = world.confirm(id).unwrap_err();
+    assert_eq!((refused.code(), state(&world, id)), (Code::TurnRunning, "open"));
+    assert_eq!(refused.hint_args(), Some(format!("turn stop {turn_id}").as_str()));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use super::{
     desk::{Desk, wall},
     names,
+    token::another,
 };
 use crate::{
     authority::{TurnFilter, View},
@@ -58,8 +59,7 @@ pub(super) fn caller_named(
     if let Some(secret) = context.token(args)? {
         let token = desk.tokens().prove(&secret, wall()?)?;
         if named.as_ref().is_some_and(|named| *named != token.actor) {
-            let message = format!("the token names {}, not who is given as the actor", token.actor);
-            return Err(Error::new(Code::Unauthenticated, message).hint("token list"));
+            return Err(another(&token.actor));
         }
         return Ok(Caller { actor: token.actor, provenance: outside(Assurance::Proven), by_token: true });
     }

@@ -6,7 +6,6 @@ use super::{
     desk::Desk,
     given, names,
     nouns::{self, List},
-    reader::Reader,
     schema,
     show::{self, Facts},
     submit::{Wish, Written, submit, written},
@@ -38,10 +37,12 @@ pub(in crate::cli) fn give(context: &mut Context<'_, '_>, args: &Args) -> Result
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
     let id = done.outcome.return_id.ok_or_else(|| Error::from(Code::Internal))?;
     let to = done.outcome.todo_ids.first().map(ToString::to_string).unwrap_or_default();
-    let adopt = Reader::of(context, args, &desk).command(&format!("peer adopt {}", names::short(&id)));
+    // Whoever returned it is not who takes it in.
+    let adopt = format!("{} peer adopt {}", context.program, names::short(&id));
     let document = Document::new()
         .line(format!("returned to {to}; return {id}"))
-        .line(format!("its owner takes it in, or a person: {adopt}"));
+        .line(format!("the owner of {to} takes it in: {adopt} --as agent:<AGENT> --own <OWN_ID>"))
+        .line(format!("or a person: {adopt}"));
     answer(id, &done, document)
 }
 

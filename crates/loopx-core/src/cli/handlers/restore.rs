@@ -20,8 +20,7 @@ use crate::{
     },
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    model::{Actor, Assurance, Door, ProfileId, Provenance, json_value, uuid_v7},
-    private::Tokens,
+    model::{Assurance, Door, ProfileId, Provenance, json_value, uuid_v7},
     turn,
 };
 
@@ -43,7 +42,7 @@ pub(in crate::cli) fn restore(context: &mut Context<'_, '_>, args: &Args) -> Res
         let document = Document::new().line(format!("could be restored: {}", holds(&held)));
         return Rendered::new(schema::RESTORE, &body, document);
     }
-    let asked = asked(context, args, &place, known.is_some())?;
+    let asked = asked(context, args, known.is_some())?;
     let profile = match known {
         Some(profile) => profile,
         None => made(&place, &env)?,
@@ -86,22 +85,10 @@ fn made(place: &Place, env: &Env) -> Result<Profile> {
 
 /// Who asks: whom a token names, else whom the call does; a person who is asked says yes on a terminal.
 ///
-/// Errors: `missing_actor`, `user_only`, `unauthenticated`.
-fn asked(context: &mut Context<'_, '_>, args: &Args, place: &Place, asks: bool) -> Result<Asked> {
-    check_person(context, args)?;
-    let named = args.text("as").map(str::parse::<Actor>).transpose()?;
-    let (actor, mut assurance) = match context.token(args)? {
-        Some(secret) => {
-            let token = Tokens::at(place).prove(&secret, wall()?)?;
-            if named.is_some_and(|named| named != token.actor) {
-                let message = format!("the token names {}, not who is given as the actor", token.actor);
-                return Err(Error::new(Code::Unauthenticated, message).hint("token list"));
-            }
-            (token.actor, Assurance::Proven)
-        }
-        None => (context.actor(args)?.parse()?, Assurance::Stated),
-    };
-    if asks && actor.is_user() && assurance != Assurance::Proven {
+/// Errors: as [`check_person`].
+fn asked(context: &mut Context<'_, '_>, args: &Args, asks: bool) -> Result<Asked> {
+    let (actor, mut assurance) = check_person(context, args)?;
+    if asks && assurance != Assurance::Proven {
         let question = format!("{}: put the backup in the ledger's place, as {actor}?", context.program);
         match context.confirm(&question)? {
             Some(true) => assurance = Assurance::Proven,

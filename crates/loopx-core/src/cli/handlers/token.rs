@@ -66,11 +66,11 @@ fn check_proven(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> 
         .map_err(|error| with_proof_hint(context, args, desk, &caller.actor, error))
 }
 
-/// Refuses, for a file of the profile that needs no ledger, whoever is no person: who runs below a Turn, and who says
-/// to be somebody else. A strict profile wants proof here too.
+/// Refuses, for what needs no ledger, whoever is no person: who runs below a Turn, and who says, or proves, to be
+/// somebody else. A token that is given is read wherever it is given; a strict profile wants proof here too.
 ///
-/// Errors: `user_only`, `unauthenticated`.
-pub(in crate::cli) fn check_person(context: &mut Context<'_, '_>, args: &Args) -> Result<()> {
+/// Errors: `user_only`, `missing_actor`, `unauthenticated`; those of a token's file.
+pub(in crate::cli) fn check_person(context: &mut Context<'_, '_>, args: &Args) -> Result<(Actor, Assurance)> {
     let marks = [Var::LoopxContainment, Var::LoopxTurnKey];
     let below = marks.iter().any(|mark| context.env.get(*mark).is_some()) || process::token_above().is_some();
     let named = args.text("as").map(str::parse::<Actor>).transpose()?;
@@ -78,15 +78,29 @@ pub(in crate::cli) fn check_person(context: &mut Context<'_, '_>, args: &Args) -
         return Err(no_person(args));
     }
     let (settings, _, env) = around(context, args)?;
-    if settings.text("actors.assurance") != Some("strict") {
-        return Ok(());
+    if let Some(secret) = context.token(args)? {
+        let token = Tokens::at(&Place::resolve(&env)?).prove(&secret, wall()?)?;
+        if !token.actor.is_user() {
+            return Err(no_person(args));
+        }
+        if named.is_some_and(|named| named != token.actor) {
+            return Err(another(&token.actor));
+        }
+        return Ok((token.actor, Assurance::Proven));
     }
-    let Some(secret) = context.token(args)? else {
-        let asks = named.map_or_else(|| "a user".to_owned(), |actor| actor.to_string());
-        return agreed(context, args, &asks).map_err(|error| error.hint(format!("{} --help", args.path())));
-    };
-    let proven = Tokens::at(&Place::resolve(&env)?).prove(&secret, wall()?)?;
-    if proven.actor.is_user() { Ok(()) } else { Err(no_person(args)) }
+    let actor: Actor = context.actor(args)?.parse()?;
+    if settings.text("actors.assurance") != Some("strict") {
+        return Ok((actor, Assurance::Stated));
+    }
+    agreed(context, args, &actor.to_string())
+        .map_err(|error| error.hint(format!("{} --help", args.path())))?;
+    Ok((actor, Assurance::Proven))
+}
+
+/// The refusal of a token beside a word that names somebody else.
+pub(super) fn another(proven: &Actor) -> Error {
+    Error::new(Code::Unauthenticated, format!("the token names {proven}, not who is given as the actor"))
+        .hint("token list")
 }
 
 fn no_person(args: &Args) -> Error {

@@ -18,7 +18,8 @@ impl Place {
 
     fn env(&self, more: &[(&str, &str)]) -> Env {
         let home = self.folder.path().join("home").to_string_lossy().into_owned();
-        let pairs = std::iter::once(("LOOPX_HOME", home.as_str())).chain(more.iter().copied());
+        let own = [("LOOPX_HOME", home.as_str()), ("LOOPX_ACTOR", "user:ana")];
+        let pairs = own.into_iter().chain(more.iter().copied());
         Env::from_pairs(pairs).in_folder(self.folder.path().join("work/deep"))
     }
 

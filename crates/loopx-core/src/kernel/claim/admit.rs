@@ -79,7 +79,7 @@ pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Resul
         };
         return Ok((outcome, Some(Code::GateOpened)));
     }
-    let spend = match room(draft.facts(), want, &[]) {
+    let spend = match room(draft.facts(), draft.facts().todo(&want.todo_id)?, want, &[]) {
         Err(full) if seeded!(WritesRefusals) => return Ok((Outcome::default(), Some(full.code()))),
         room => room?,
     };
@@ -96,22 +96,32 @@ pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()
     if let Some(of) = &want.replan {
         check_replan(facts, want, of)?;
         check_executor(facts, of.todo_id.goal(), want)?;
-        let ends = lapsed_of(facts, want.todo_id.goal(), &want.agent_id)?;
-        return room(facts, want, &ends).map(drop);
-    }
-    let missing = check(facts, want)?;
-    if let Some(key) = missing.first() {
+    } else if let Some(key) = check(facts, want)?.first() {
         return Err(Error::new(Code::GateBlocked, format!("{key} needs an approval nobody gave"))
             .detail("key", key.to_string()));
     }
-    let ends = would_end(facts, &want.todo_id, &want.agent_id)?;
-    room(facts, want, &ends).map(drop)
+    let named = facts.todo(&want.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let (todo, ends) = taking(facts, named, want.replan.is_some(), &want.agent_id)?;
+    room(facts, todo, want, &ends).map(drop)
+}
+
+/// Whose ceiling counts where a Todo is taken, or the replan that it obliges to, and which lapsed Turns that ends.
+///
+/// A replan that is only derived becomes a Todo of its own: it has no ceiling, and ends nothing but its agent's.
+pub(in crate::kernel) fn taking<'f>(
+    facts: &Facts,
+    todo: &'f Todo,
+    is_derived: bool,
+    agent_id: &AgentId,
+) -> Result<(Option<&'f Todo>, Vec<TurnId>)> {
+    if is_derived {
+        return Ok((None, lapsed_of(facts, todo.todo_id.goal(), agent_id)?));
+    }
+    Ok((Some(todo), would_end(facts, &todo.todo_id, agent_id)?))
 }
 
 /// What the Turn would reserve beside its slot, or why there is no room for it.
-fn room(facts: &Facts, want: &Admission, ends: &[TurnId]) -> Result<Option<Box<Spend>>> {
-    // A replan that is not written yet becomes a Todo that has no ceiling of its own.
-    let todo = if want.replan.is_some() { None } else { facts.todo(&want.todo_id)? };
+fn room(facts: &Facts, todo: Option<&Todo>, want: &Admission, ends: &[TurnId]) -> Result<Option<Box<Spend>>> {
     let wish = quota::Wish { todo, is_driven: want.executor != Executor::Attached, ends };
     quota::admit(facts, want.todo_id.goal(), &want.agent_id, &wish)
 }
@@ -157,7 +167,7 @@ pub(in crate::kernel) fn admit_next(
         Err(error) if error.code() == Code::Internal => return Err(error),
         Err(_) => return Ok(None),
     }
-    let spend = room(draft.facts(), &want, &[])?;
+    let spend = room(draft.facts(), draft.facts().todo(&want.todo_id)?, &want, &[])?;
     record(draft, &want, turn.epoch, turn.turn_no + 1, spend).map(Some)
 }
 
@@ -329,11 +339,7 @@ fn check_executor(facts: &Facts, goal_id: &GoalId, want: &Admission) -> Result<(
 }
 
 /// The lapsed Turns that a claim of this Todo by this agent ends: what it takes over, and what its agent let lapse.
-pub(in crate::kernel) fn would_end(
-    facts: &Facts,
-    todo_id: &TodoId,
-    agent_id: &AgentId,
-) -> Result<Vec<TurnId>> {
+fn would_end(facts: &Facts, todo_id: &TodoId, agent_id: &AgentId) -> Result<Vec<TurnId>> {
     let mut lapsed = lapsed_of(facts, todo_id.goal(), agent_id)?;
     let of_todo = facts.todo(todo_id)?.map(|todo| facts.live_turn(todo)).transpose()?.flatten();
     if let Some(turn) = of_todo.filter(|turn| !lapsed.contains(&turn.turn_id))
@@ -345,11 +351,7 @@ pub(in crate::kernel) fn would_end(
 }
 
 /// The Turns that an agent let lapse.
-pub(in crate::kernel) fn lapsed_of(
-    facts: &Facts,
-    goal_id: &GoalId,
-    agent_id: &AgentId,
-) -> Result<Vec<TurnId>> {
+fn lapsed_of(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId) -> Result<Vec<TurnId>> {
     let mut lapsed: Vec<TurnId> = Vec::new();
     for turn in facts.agent_turns(goal_id, agent_id)? {
         if turn::has_lapsed(facts, turn)? {

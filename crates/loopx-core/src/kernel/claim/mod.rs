@@ -14,7 +14,7 @@ pub use event::Event;
 pub use next::{Next, Sighted};
 pub use scopes::held_by;
 
-pub(super) use admit::{Admission, admit, admit_next, lapsed_of, refusal, would_end};
+pub(super) use admit::{Admission, admit, admit_next, refusal, taking};
 pub(super) use own::{Presented, check, present, rearm_at, renew};
 pub(super) use scopes::{conflict, of_claim, wanted as declared_scopes, wanted_in as wanted_scopes};
 

@@ -43,12 +43,7 @@ impl<'f> Ground<'f> {
                 Reason::Replan(Covered::Derived(_)) => true,
                 _ => continue, // wildcard: nothing else can be taken
             };
-            // What is derived becomes a Todo of its own, which has no ceiling and ends nothing but its agent's.
-            let (of, ends) = if derived {
-                (None, claim::lapsed_of(facts, goal_id, agent_id)?)
-            } else {
-                (Some(*todo), claim::would_end(facts, &todo.todo_id, agent_id)?)
-            };
+            let (of, ends) = claim::taking(facts, todo, derived, agent_id)?;
             let wish = quota::Wish { todo: of, is_driven, ends: &ends };
             match quota::admit(facts, goal_id, agent_id, &wish) {
                 Ok(_) if derived && !replan::is_indexed(todo, &self.asker.viewer.capabilities) => {

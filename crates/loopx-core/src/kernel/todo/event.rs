@@ -7,8 +7,8 @@ use crate::{
     error::Result,
     kernel::{Context, Delta, Facts, Target, event_kinds, replan, seeded},
     model::{
-        Caps, Completion, Counters, Monitor, ReplanCause, Replans, ShortText, Timestamp, Todo, TodoId,
-        TodoState, TodoText, Wake,
+        Completion, Counters, Monitor, ReplanCause, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText,
+        Wake,
     },
 };
 
@@ -334,10 +334,8 @@ fn added(
         facts.put_text(todo_id.clone(), TodoText { detail: detail.clone() });
     }
     facts.goal_mut(&context.goal_id)?.next_todo = todo_id.number().saturating_add(1);
+    let blank = Todo::blank(todo_id.clone(), new.title.clone(), new.kind, context.actor.clone(), context.at);
     facts.put_todo(Todo {
-        todo_id: todo_id.clone(),
-        title: new.title.clone(),
-        kind: new.kind,
         priority: new.priority,
         depends_on: new.depends_on.clone(),
         requires: new.requires.clone(),
@@ -346,26 +344,11 @@ fn added(
         monitor: monitor.cloned(),
         reviews: new.reviews.clone(),
         coordinates: new.coordinates.clone(),
-        ceiling: Caps::default(),
         hold: new.hold,
         origin: new.origin.clone(),
-        made_by: context.actor.clone(),
-        made_at: context.at,
         state,
-        revision: 1,
-        requirement_revision: 1,
-        epoch: 0,
-        owned_by_another: false,
-        turn_no: 0,
-        reserved: None,
-        last_own_id: None,
-        ownership: None,
-        turn_id: None,
-        last_end: None,
-        blocking_effects: [].into(),
-        replans: Replans::default(),
-        covering: None,
         counters,
+        ..blank
     });
     Ok(())
 }
