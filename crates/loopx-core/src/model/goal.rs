@@ -159,6 +159,33 @@ pub struct Boundary {
     pub exclusive_workspace: bool,
 }
 
+/// What changes of that; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoundaryChange {
+    /// The path prefixes anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_scopes: Option<Vec<ScopePath>>,
+    /// The keys anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_approval: Option<BTreeSet<Key>>,
+    /// Whether one owner at a time is in the whole work tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusive_workspace: Option<bool>,
+}
+
+impl BoundaryChange {
+    /// The boundary once this has changed.
+    pub fn of(&self, boundary: &Boundary) -> Boundary {
+        let Self { write_scopes, needs_approval, exclusive_workspace } = self;
+        Boundary {
+            write_scopes: write_scopes.as_ref().unwrap_or(&boundary.write_scopes).clone(),
+            needs_approval: needs_approval.as_ref().unwrap_or(&boundary.needs_approval).clone(),
+            exclusive_workspace: exclusive_workspace.unwrap_or(boundary.exclusive_workspace),
+        }
+    }
+}
+
 impl Boundary {
     /// Whether it restricts nothing.
     pub fn is_open(&self) -> bool {

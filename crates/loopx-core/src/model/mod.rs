@@ -37,7 +37,8 @@ pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
 pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
 pub(crate) use gathered::gathered;
 pub use goal::{
-    Agent, Boundary, CloseKind, Criterion, CriterionState, Goal, GoalState, Unvalidated, Workspace,
+    Agent, Boundary, BoundaryChange, CloseKind, Criterion, CriterionState, Goal, GoalState, Unvalidated,
+    Workspace,
 };
 pub use handoff::Handoff;
 pub(crate) use id::uuid_v7;
@@ -59,8 +60,8 @@ pub use sighting::{About, Sighting};
 pub use text::{Checked, Label, ShortText, Text, Title};
 pub use time::{Duration, Timestamp};
 pub use todo::{
-    Completion, Continuation, Counters, LastEnd, Monitor, Ownership, Priority, Requires, Reserved, ScopePath,
-    Todo, TodoKind, TodoState, TodoText, Validator, Wake,
+    Completion, Continuation, Counters, LastEnd, Monitor, Ownership, Priority, Requires, RequiresChange,
+    Reserved, ScopePath, Todo, TodoKind, TodoState, TodoText, Validator, Wake,
 };
 pub use turn::{
     Cause, End, Executor, FailedBy, HostFailure, StopWish, Stopped, Turn, TurnKind, TurnState, Unresolved,

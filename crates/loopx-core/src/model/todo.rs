@@ -277,6 +277,37 @@ pub struct Requires {
     pub publish: bool,
 }
 
+/// What changes of that; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequiresChange {
+    /// The capabilities anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<BTreeSet<Label>>,
+    /// The path prefixes anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_scopes: Option<BTreeSet<ScopePath>>,
+    /// The classes of outside effects anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<BTreeSet<Label>>,
+    /// Whether it makes something public.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+}
+
+impl RequiresChange {
+    /// What is required once this has changed.
+    pub fn of(&self, requires: &Requires) -> Requires {
+        let Self { capabilities, write_scopes, effects, publish } = self;
+        Requires {
+            capabilities: capabilities.as_ref().unwrap_or(&requires.capabilities).clone(),
+            write_scopes: write_scopes.as_ref().unwrap_or(&requires.write_scopes).clone(),
+            effects: effects.as_ref().unwrap_or(&requires.effects).clone(),
+            publish: publish.unwrap_or(requires.publish),
+        }
+    }
+}
+
 impl Requires {
     /// Whether it asks for nothing.
     pub fn is_empty(&self) -> bool {

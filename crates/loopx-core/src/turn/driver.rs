@@ -23,7 +23,7 @@ use super::{
     wish,
 };
 use crate::{
-    authority::{View, clock::Deadline, last_terms},
+    authority::{Authority, View, clock::Deadline, last_terms},
     error::{Code, Error, Result},
     failpoint,
     kernel::{ClaimCommand, Command, Facts, Outcome, Read, Step, claim::Claim},
@@ -71,6 +71,14 @@ impl Admitted {
     pub const fn next(receipt: Receipt, lock: DriverLock) -> Self {
         Self { receipt, turn_id: lock.turn_id(), lock: Some(lock), ward: None }
     }
+}
+
+/// Whether an operation was admitted before, so that giving it again goes on with its own Turn: nothing of that is in its
+/// way, however long ago it was.
+///
+/// Errors: `store_*`.
+pub fn has_begun(authority: &mut Authority, operation_id: &OperationId) -> Result<bool> {
+    Ok(authority.receipt(&Commit::Admit.of(operation_id)?)?.is_some())
 }
 
 /// Admits one hosted Turn, or finds the one that the same verb admitted before.

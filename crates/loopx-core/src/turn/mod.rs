@@ -48,7 +48,7 @@ pub use commits::Commit;
 pub use contract::{Inquiry as ContractInquiry, packet};
 pub use course::would;
 pub use criteria::{Checked, check_criteria};
-pub use driver::{Admitted, Start, admit, drive, negative};
+pub use driver::{Admitted, Start, admit, drive, has_begun, negative};
 pub use gc::{Collected, Part, Rules, collect};
 pub use guard::{GUARD_WORD, Guarding, guardian};
 pub use host::{Host, Hosting, Hosts, Job, Judged};

@@ -12,6 +12,7 @@ mod doctor;
 mod echo;
 mod effects;
 mod evidence;
+mod faults;
 mod getting_started;
 mod irregular;
 mod journey;

@@ -122,7 +122,7 @@ fn the_revision_moves_with_what_the_work_is_measured_by() {
         GoalChange { objective: Some(text("y")), ..GoalChange::default() },
         GoalChange { acceptance: Some(vec![criterion("y")]), ..GoalChange::default() },
         GoalChange {
-            boundary: Some(Boundary { exclusive_workspace: true, ..Boundary::default() }),
+            boundary: Some(BoundaryChange { exclusive_workspace: Some(true), ..BoundaryChange::default() }),
             ..GoalChange::default()
         },
         GoalChange { validators: Some(vec![validator()]), ..GoalChange::default() },

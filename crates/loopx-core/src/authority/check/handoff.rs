@@ -274,7 +274,8 @@ fn the_revision_moves_with_each_part_and_goes_back_with_none() {
     moved(&mut world, "the objective");
     let needs_approval = [Key::Publish].into();
     goal = GoalChange::default();
-    goal.boundary = Some(Boundary { needs_approval, ..Boundary::default() });
+    goal.boundary =
+        Some(BoundaryChange { needs_approval: Some(needs_approval), ..BoundaryChange::default() });
     world.goal_cmd(GoalCommand::Update(Box::new(goal))).unwrap();
     moved(&mut world, "the boundary");
     for change in [

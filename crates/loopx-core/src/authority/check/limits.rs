@@ -121,9 +121,9 @@ fn a_goals_terms_fit_into_four_kib_together() {
         update(GoalChange { acceptance: Some(vec![checked; 2]), ..GoalChange::default() }),
         "payload_too_large"
     );
-    let keys: Boundary = Boundary {
-        needs_approval: [text(&format!("capability:{}", long(110)))].into(),
-        ..Boundary::default()
+    let keys = BoundaryChange {
+        needs_approval: Some([text(&format!("capability:{}", long(110)))].into()),
+        ..BoundaryChange::default()
     };
     assert_eq!(update(GoalChange { boundary: Some(keys), ..GoalChange::default() }), "payload_too_large");
     assert_eq!(

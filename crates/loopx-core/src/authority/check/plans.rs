@@ -35,7 +35,7 @@ fn a_change_of_a_todo_is_what_it_then_has() {
         title: Some(text("new")),
         detail: Some(text("all of it")),
         priority: Some(Priority::P0),
-        requires: Some(Requires { publish: true, ..Requires::default() }),
+        requires: Some(RequiresChange { publish: Some(true), ..RequiresChange::default() }),
         excluded_agents: Some([text("b")].into()),
         validators: Some(vec![validator(); 2]),
         coordinates: None,

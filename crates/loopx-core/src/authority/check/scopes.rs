@@ -153,7 +153,7 @@ fn scopes_outside_the_boundary_are_a_violation() {
     let mut world = World::empty();
     world.start(|goal| goal.boundary.write_scopes = vec![text("src"), text("docs/a")]);
     let change = |scope: &str| {
-        let requires = Requires { write_scopes: [text(scope)].into(), ..Requires::default() };
+        let requires = RequiresChange { write_scopes: Some([text(scope)].into()), ..Default::default() };
         Box::new(crate::kernel::Change { requires: Some(requires), ..Default::default() })
     };
     let todo = world.todo("it", writes("src/x"));

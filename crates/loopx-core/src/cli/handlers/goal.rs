@@ -123,8 +123,7 @@ pub(in crate::cli) fn start(context: &mut Context<'_, '_>, args: &Args) -> Resul
 pub(in crate::cli) fn update(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let id = names::goal(&mut desk, args.text("id"))?;
-    let goal = names::goal_row(&mut desk, &id)?;
-    let command = goal_terms::change(context, args, &desk, &goal)?;
+    let command = goal_terms::change(context, args, &desk)?;
     let expected = Expected { goal: args.number("expect"), ..Expected::default() };
     let wish = Wish { goal_id: id.clone(), command: Command::Goal(command), expected };
     let done = submit(context, args, &mut desk, wish)?;

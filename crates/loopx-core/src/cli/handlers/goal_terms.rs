@@ -5,7 +5,7 @@ use crate::{
     cli::{Args, Context},
     error::{Code, Error, Result},
     kernel::{GoalChange, GoalCommand, NewGoal},
-    model::{Boundary, Criterion, CriterionState, Goal, ShortText, Text, Unvalidated},
+    model::{Boundary, BoundaryChange, Criterion, CriterionState, ShortText, Text, Unvalidated},
 };
 
 /// The Goal that `goal start` asks for.
@@ -60,13 +60,8 @@ fn checked(
 /// What `goal update` asks for.
 ///
 /// Errors: `invalid_argument` for a list that is set and emptied.
-pub(super) fn change(
-    context: &Context<'_, '_>,
-    args: &Args,
-    desk: &Desk,
-    goal: &Goal,
-) -> Result<GoalCommand> {
-    let mut change = terms(context, args, desk, goal)?;
+pub(super) fn change(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Result<GoalCommand> {
+    let mut change = terms(context, args, desk)?;
     if let Some(number) = args.number("criterion") {
         let criterion = u8::try_from(number).map_err(|e| Error::from(Code::Internal).internal(e))?;
         change.waive = vec![(criterion, given::needed(args, "waive")?)];
@@ -74,7 +69,9 @@ pub(super) fn change(
     Ok(GoalCommand::Update(Box::new(change)))
 }
 
-fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Result<GoalChange> {
+/// What is given, and nothing of the row: whoever else changes it meanwhile loses nothing, and a repetition asks for the
+/// same.
+fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Result<GoalChange> {
     let cleared: Vec<&str> = args.texts("clear").collect();
     if let Some(both) = cleared.iter().find(|list| !args.values(list).is_empty()) {
         return Err(Error::new(Code::InvalidArgument, format!("`--{both}` is given and cleared"))
@@ -85,19 +82,20 @@ fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Re
     let texts = |id: &str| -> Result<Option<Vec<ShortText>>> {
         touched(id).then(|| given::all(args, id)).transpose()
     };
-    let acceptance = if touched("acceptance") {
-        Some(checked(context, args, desk, criteria(given::all(args, "acceptance")?))?)
-    } else if touched("check") {
-        Some(checked(context, args, desk, goal.acceptance.clone())?)
-    } else {
-        None
+    let acceptance =
+        touched("acceptance").then(|| given::all(args, "acceptance").map(criteria)).transpose()?;
+    let check = |(number, argv)| {
+        // What is no such number is no criterion either.
+        let criterion = u8::try_from(number).unwrap_or(0);
+        Ok((criterion, given::validator(context, args, desk, argv, None)?))
     };
     let validators = touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
     Ok(GoalChange {
         objective: given::parsed(args, "objective")?,
         acceptance,
+        checks: args.numbered_argvs("check").map(check).collect::<Result<_>>()?,
         non_goals: texts("non-goal")?,
-        boundary: boundary(args, goal, &touched)?,
+        boundary: boundary(args, &touched)?,
         stop_conditions: texts("stop-condition")?,
         validators,
         authority_sources: texts("source")?,
@@ -106,18 +104,12 @@ fn terms(context: &Context<'_, '_>, args: &Args, desk: &Desk, goal: &Goal) -> Re
     })
 }
 
-/// The boundary with what is given replaced; none when nothing of it is.
-fn boundary(args: &Args, goal: &Goal, touched: &dyn Fn(&str) -> bool) -> Result<Option<Boundary>> {
-    let mut boundary = goal.boundary.clone();
-    if touched("scope") {
-        boundary.write_scopes = given::all(args, "scope")?;
-    }
-    if touched("needs-approval") {
-        boundary.needs_approval = given::set(args, "needs-approval")?;
-    }
-    if let Some(word) = args.text("exclusive-workspace") {
-        boundary.exclusive_workspace = word == "yes";
-    }
-    let any = ["scope", "needs-approval", "exclusive-workspace"].into_iter().any(touched);
-    Ok(any.then_some(boundary))
+/// What is given of a boundary; none when nothing of it is.
+fn boundary(args: &Args, touched: &dyn Fn(&str) -> bool) -> Result<Option<BoundaryChange>> {
+    let change = BoundaryChange {
+        write_scopes: touched("scope").then(|| given::all(args, "scope")).transpose()?,
+        needs_approval: touched("needs-approval").then(|| given::set(args, "needs-approval")).transpose()?,
+        exclusive_workspace: args.text("exclusive-workspace").map(|word| word == "yes"),
+    };
+    Ok(Some(change).filter(|change| *change != BoundaryChange::default()))
 }

@@ -1,6 +1,8 @@
 //! Owns the handlers of `todo` that make, list and change one. What moves the plan stands in `todo_plan`, what an
 //! owner does in `todo_owned`.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::{
@@ -12,7 +14,9 @@ use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
     kernel::{Change, Command, Coordinator, NewTodo, TodoCommand},
-    model::{AgentId, Duration, Expected, GoalId, Requires, Text, Todo, TodoId, gathered},
+    model::{
+        AgentId, Duration, Expected, GoalId, Requires, RequiresChange, ScopePath, Text, TodoId, gathered,
+    },
     projection::{self, Slice, TodoQuery},
 };
 
@@ -42,7 +46,7 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
         hold: args.switch("hold"),
         ..NewTodo::titled(given::needed(args, "title")?, given::word(args.needed("kind")?)?)
     };
-    let unbound = unbound(&mut desk, &goal, Some(&new.requires));
+    let unbound = unbound(&mut desk, &goal, Some(&new.requires.write_scopes));
     let kind = new.kind;
     let command = Command::Todo(TodoCommand::Add(Box::new(new)));
     let done = submit(context, args, &mut desk, Wish::new(goal, command))?;
@@ -52,9 +56,9 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
 }
 
 /// Says of scopes that bind nothing that they do not; a look that fails costs the line alone.
-fn unbound(desk: &mut Desk, goal: &GoalId, requires: Option<&Requires>) -> Option<String> {
+fn unbound(desk: &mut Desk, goal: &GoalId, scopes: Option<&BTreeSet<ScopePath>>) -> Option<String> {
     let goal = names::goal_row(desk, goal).ok()?;
-    show::unbound(&goal, &requires?.write_scopes).map(|what| format!("its scopes bind {what}"))
+    show::unbound(&goal, scopes?).map(|what| format!("its scopes bind {what}"))
 }
 
 /// The answer of a write about one Todo.
@@ -94,16 +98,17 @@ pub(super) fn submit_on(
 pub(in crate::cli) fn update(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let mut desk = Desk::open(context, args)?;
     let id = names::todo(&mut desk, args.needed("id")?)?;
-    let todo = names::todo_row(&mut desk, &id)?;
-    let change = change(context, args, &mut desk, &todo)?;
-    let unbound =
-        unbound(&mut desk, id.goal(), change.requires.as_ref().filter(|_| args.text("scope").is_some()));
+    let change = change(context, args, &mut desk)?;
+    let scopes = change.requires.as_ref().and_then(|requires| requires.write_scopes.as_ref());
+    let unbound = unbound(&mut desk, id.goal(), scopes);
     let command = Command::Todo(TodoCommand::Update { todo_id: id.clone(), change: Box::new(change) });
     let done = submit_on(context, args, &mut desk, &id, command)?;
     answer(&id, &done, Document::new().line(format!("changed {id}")).lines(unbound))
 }
 
-fn change(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, todo: &Todo) -> Result<Change> {
+/// What is given, and nothing of the row: whoever else changes it meanwhile loses nothing, and a repetition asks for the
+/// same.
+fn change(context: &Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<Change> {
     let cleared: Vec<&str> = args.texts("clear").collect();
     if let Some(both) = cleared.iter().find(|list| !args.values(list).is_empty()) {
         return Err(Error::new(Code::InvalidArgument, format!("`--{both}` is given and cleared"))
@@ -111,19 +116,12 @@ fn change(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, todo: &Todo) 
             .detail("argument", "--clear"));
     }
     let touched = |id: &str| !args.values(id).is_empty() || cleared.contains(&id);
-    let mut requires = todo.requires.clone();
-    if touched("capability") {
-        requires.capabilities = given::set(args, "capability")?;
-    }
-    if touched("scope") {
-        requires.write_scopes = given::set(args, "scope")?;
-    }
-    if touched("effect") {
-        requires.effects = given::set(args, "effect")?;
-    }
-    if let Some(word) = args.text("publish") {
-        requires.publish = word == "yes";
-    }
+    let requires = RequiresChange {
+        capabilities: touched("capability").then(|| given::set(args, "capability")).transpose()?,
+        write_scopes: touched("scope").then(|| given::set(args, "scope")).transpose()?,
+        effects: touched("effect").then(|| given::set(args, "effect")).transpose()?,
+        publish: args.text("publish").map(|word| word == "yes"),
+    };
     let excluded = touched("exclude").then(|| given::set::<AgentId>(args, "exclude")).transpose()?;
     let validators = touched("validator").then(|| given::validators(context, args, desk)).transpose()?;
     let detail: Option<Text> = given::parsed(args, "detail")?;
@@ -133,7 +131,7 @@ fn change(context: &Context<'_, '_>, args: &Args, desk: &mut Desk, todo: &Todo) 
         title: given::parsed(args, "title")?,
         detail,
         priority: args.text("priority").map(given::word).transpose()?,
-        requires: Some(requires).filter(|requires| *requires != todo.requires),
+        requires: Some(requires).filter(|requires| *requires != RequiresChange::default()),
         excluded_agents: excluded,
         validators,
         coordinates: coordinator.map(Coordinator::Todo).or(nobody),

@@ -93,7 +93,9 @@ fn admit(
     loop {
         let (agent, todo_id) = (&start.executor.0, &start.todo_id);
         let concerns = |turn: &Turn| turn.agent_id == *agent || turn.todo_id() == Some(todo_id);
-        turn::prove_before(&mut bench.site(desk), &start.goal_id, &concerns)?;
+        if !turn::has_begun(&mut desk.authority, &start.operation_id)? {
+            turn::prove_before(&mut bench.site(desk), &start.goal_id, &concerns)?;
+        }
         let refused = match turn::admit(&mut bench.site(desk), &start) {
             Ok(admitted) => return Ok((start, chosen.host, admitted)),
             Err(error) => error,

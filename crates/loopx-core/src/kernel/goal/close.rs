@@ -1,6 +1,6 @@
 //! Owns when a Goal may be closed, and what closing ends.
 
-use super::{Concluded, Draft, Event, current, done};
+use super::{Concluded, Draft, Event, current, done, no_criterion};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, effect, turn},
@@ -28,10 +28,7 @@ pub(super) fn waive(draft: &mut Draft<'_>, waive: &[(u8, ShortText)]) -> Result<
     let criteria = current(draft)?.acceptance.len();
     for (criterion, reason) in waive {
         if *criterion == 0 || usize::from(*criterion) > criteria {
-            return Err(Error::new(
-                Code::InvalidArgument,
-                format!("there is no criterion {criterion}; the Goal has {criteria}"),
-            ));
+            return Err(no_criterion(*criterion, criteria));
         }
         draft.emit(Event::CriterionWaived { criterion: *criterion, reason: reason.clone() })?;
     }

@@ -143,10 +143,11 @@ fn updated(goal: &mut Goal, change: &GoalChange) -> bool {
             true
         })
     }
+    let boundary = change.boundary.as_ref().map(|change| change.of(&goal.boundary));
     let moved = [
         set(&mut goal.objective, change.objective.as_ref()),
         set(&mut goal.acceptance, change.acceptance.as_ref()),
-        set(&mut goal.boundary, change.boundary.as_ref()),
+        set(&mut goal.boundary, boundary.as_ref()),
         set(&mut goal.validators, change.validators.as_ref()),
     ];
     set(&mut goal.non_goals, change.non_goals.as_ref());

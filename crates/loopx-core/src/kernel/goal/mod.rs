@@ -12,8 +12,8 @@ use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, effect, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Boundary, CloseKind, Criterion, CriterionState, EffectId, Goal, GoalId, GoalInstance, GoalState,
-        Origin, ShortText, Text, Todo, TodoKind, Unvalidated, Validator, Workspace,
+        Boundary, BoundaryChange, CloseKind, Criterion, CriterionState, EffectId, Goal, GoalId, GoalInstance,
+        GoalState, Origin, ShortText, Text, Todo, TodoKind, Unvalidated, Validator, Workspace,
     },
 };
 
@@ -112,12 +112,15 @@ pub struct GoalChange {
     /// All criteria anew; one whose text and check stay keeps what shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance: Option<Vec<Criterion>>,
+    /// Checks of criteria, counted from 1. An event has them within its criteria.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<(u8, Validator)>,
     /// What is not wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub non_goals: Option<Vec<ShortText>>,
     /// The boundary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boundary: Option<Boundary>,
+    pub boundary: Option<BoundaryChange>,
     /// When an agent must stop and ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_conditions: Option<Vec<ShortText>>,
@@ -249,6 +252,12 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
     }
     let goal = current(draft)?;
     let mut change = change.clone();
+    for (number, check) in std::mem::take(&mut change.checks) {
+        let criteria = change.acceptance.get_or_insert_with(|| goal.acceptance.clone());
+        let count = criteria.len();
+        let criterion = usize::from(number).checked_sub(1).and_then(|place| criteria.get_mut(place));
+        criterion.ok_or_else(|| no_criterion(number, count))?.check = Some(check);
+    }
     if let Some(criteria) = &mut change.acceptance {
         for criterion in criteria.iter_mut() {
             let old =
@@ -256,10 +265,11 @@ fn update(draft: &mut Draft<'_>, change: &GoalChange) -> Result<Concluded> {
             criterion.state = old.map_or(CriterionState::Open, |old| old.state.clone());
         }
     }
+    let boundary = change.boundary.as_ref().map(|change| change.of(&goal.boundary));
     check_text(
         change.objective.as_ref().unwrap_or(&goal.objective),
         change.acceptance.as_ref().unwrap_or(&goal.acceptance),
-        change.boundary.as_ref().unwrap_or(&goal.boundary),
+        boundary.as_ref().unwrap_or(&goal.boundary),
         change.stop_conditions.as_ref().unwrap_or(&goal.stop_conditions),
     )?;
     check_validators(change.validators.as_deref().unwrap_or_default())?;
@@ -286,6 +296,11 @@ pub fn validators<'r>(goal: &'r Goal, todo: &'r Todo) -> &'r [Validator] {
 pub(super) fn has_validators(facts: &Facts, todo: &Todo) -> Result<bool> {
     let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
     Ok(!validators(goal, todo).is_empty())
+}
+
+/// The no to a criterion that is not there.
+fn no_criterion(number: u8, criteria: usize) -> Error {
+    Error::new(Code::InvalidArgument, format!("there is no criterion {number}; the Goal has {criteria}"))
 }
 
 fn check_lists(lengths: &[usize]) -> Result<()> {

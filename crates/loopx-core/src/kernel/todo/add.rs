@@ -187,7 +187,8 @@ pub(in crate::kernel) fn update(draft: &mut Draft<'_>, todo_id: &TodoId, change:
         None => {}
     }
     let goal = draft.facts().goal(draft.goal_id())?.ok_or_else(|| Error::from(Code::NotFound))?;
-    let requires = change.requires.as_ref().unwrap_or(&todo.requires);
+    let requires = change.requires.as_ref().map(|change| change.of(&todo.requires));
+    let requires = requires.as_ref().unwrap_or(&todo.requires);
     check_scopes(&goal.boundary, requires)?;
     let detail_bytes = match &change.detail {
         Some(detail) => detail.as_str().len(),

@@ -265,7 +265,7 @@ fn updated(facts: &mut Facts, todo_id: &TodoId, change: &Change) -> Result<()> {
         todo.priority = priority;
     }
     if let Some(requires) = &change.requires {
-        todo.requires.clone_from(requires);
+        todo.requires = requires.of(&todo.requires);
     }
     if let Some(excluded) = &change.excluded_agents {
         todo.excluded_agents.clone_from(excluded);

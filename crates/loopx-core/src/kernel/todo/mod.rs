@@ -21,8 +21,8 @@ use super::{Concluded, Draft, IdList, Outcome, Read, Verb, Wanted, claim, replan
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, Continuation, EvidenceId, GoalId, GoalState, OwnId, Priority, Requires, ShortText,
-        Text, Title, Todo, TodoId, TodoKind, TodoState, Validator, Wake,
+        Actor, AgentId, Continuation, EvidenceId, GoalId, GoalState, OwnId, Priority, RequiresChange,
+        ShortText, Text, Title, Todo, TodoId, TodoKind, TodoState, Validator, Wake,
     },
 };
 
@@ -139,7 +139,7 @@ pub struct Change {
     pub priority: Option<Priority>,
     /// What it requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requires: Option<Requires>,
+    pub requires: Option<RequiresChange>,
     /// Who may not take it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_agents: Option<BTreeSet<AgentId>>,

@@ -6,8 +6,9 @@ use std::fs;
 
 use super::{
     loop_kills::limit,
-    place::{Place, REPORT, answer, until},
+    place::{Answer, Place, REPORT, answer, until},
 };
+use crate::desk::skipped;
 
 fn run<'w>(todo: &'w str, id: &'w str) -> [&'w str; 10] {
     ["turn", "run", "--todo", todo, "--agent", "a", "--host", "sh host.sh", "--op-id", id]
@@ -104,6 +105,70 @@ fn a_recovery_tells_how_long_the_host_was_at_work_by_its_guardians_clock_and_onc
         assert!(driver.is_some_and(|ms| (300..60_000).contains(&ms)), "{point}: {}", shown.json);
         assert_eq!(place.events("quota.used").len(), 1, "{point}");
     }
+}
+
+/// Of a process in a namespace whose time since boot is ten hours further: what a machine sees that slept so long.
+fn slept(place: &Place, words: &[&str]) -> Option<Answer> {
+    let command = place.command("user:ana", words, &[]);
+    let mut aside = std::process::Command::new("unshare");
+    aside.args(["--time", "--boottime", "36000", "--"]).arg(command.get_program()).args(command.get_args());
+    aside.env_clear().stdin(std::process::Stdio::null());
+    aside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        aside.current_dir(folder);
+    }
+    let probe =
+        std::process::Command::new("unshare").args(["--time", "--boottime", "36000", "true"]).output();
+    let allowed = probe.is_ok_and(|ended| ended.status.success());
+    (allowed || skipped("no namespace of time may be made")).then(|| answer(&aside.output().unwrap()))
+}
+
+#[test]
+fn fault_a17_ten_hours_of_sleep_under_a_turn_are_charged_to_no_budget_and_to_no_retry() {
+    // given a driver and its guardian that ended with the machine asleep, once the host had worked for a moment
+    let place = Place::new("test -f answer");
+    place.host("sleep 0.3; touch answer");
+    let kill = [("LOOPX_FAILPOINT", "turn.host_ended=kill")];
+    let killed = place.call_with("user:ana", &place.run("one"), &kill);
+    assert_eq!(killed.exit, None, "{}", killed.json);
+    // when the machine wakes ten hours later, and the same command goes on
+    let Some(settled) = slept(&place, &place.run("one")) else { return };
+    // then the result counts, by its first attempt, and only the time awake is charged
+    let settled = settled.ok();
+    assert_eq!(settled.text("/turn/state"), "settled", "{}", settled.json);
+    let shown = place.call("user:ana", &["turn", "show", &place.turn_id()]).ok();
+    let driver =
+        shown.json.pointer("/turn/spend/measured/driver/wall_ms").and_then(serde_json::Value::as_u64);
+    assert!(driver.is_some_and(|ms| (300..60_000).contains(&ms)), "{}", shown.json);
+    assert_eq!(place.runs(), 1, "the host was not started again");
+    assert_eq!(place.events("turn.dispatched").len(), 1);
+}
+
+#[test]
+fn fault_g02_each_admitted_turn_is_one_spend_whoever_runs_it() {
+    // given an attached Turn, one of a driver, and a loop of one, each brought to its end
+    let place = Place::new("true");
+    place.host("true");
+    for title in ["the second", "the third"] {
+        place.call("user:ana", &["todo", "add", title]).ok();
+    }
+    let own = place.call("agent:a", &["todo", "claim", "g.1"]).ok().text("/own_id").to_owned();
+    place.call("agent:a", &["todo", "done", "g.1", "--own", &own]).ok();
+    place.call("user:ana", &run("g.2", "two")).ok();
+    let looped = ["loop", "run", "--agent", "a", "--host", "sh host.sh", "--turns", "1"];
+    place.call("user:ana", &looped);
+    let listed = place.call("user:ana", &["turn", "list", "--state", "settled"]).ok();
+    let turns = listed.json["items"].as_array().unwrap();
+    assert_eq!(turns.len(), 3, "{turns:?}");
+    // then each has one end and one slot, and the budget says three
+    for turn in turns {
+        let shown = place.call("user:ana", &["turn", "show", turn["turn_id"].as_str().unwrap()]).ok();
+        assert_eq!((shown.text("/turn/state"), shown.text("/turn/slot")), ("settled", "spent"), "{turn}");
+    }
+    let shown = place.call("user:ana", &["quota", "show"]).ok();
+    let rows = shown.json["quota"]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["dimension"] == "turns" && row["scope"] == "goal").unwrap();
+    assert_eq!((&row["spent"], &row["reserved"]), (&3.into(), &0.into()), "{row}");
 }
 
 #[test]
