@@ -24,10 +24,40 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let (row, now) = desk.look(|view, terms| Ok((projection::handoff(view, terms, &id)?, terms.now)))?;
     let page = row.for_owner();
-    let accept = Reader::of(context, args, &desk)
-        .command(&format!("handoff accept {id} --revision {} --as agent:AGENT", page.revision));
-    let document = document(page, now).line(format!("an agent takes it over: {accept}"));
+    let reader = Reader::of(context, args, &desk);
+    let document = document(page, now).lines(onward(page, now, &reader));
     Rendered::new(schema::HANDOFF, &json!({"handoff": row}), document)
+}
+
+/// How an agent takes it over, or why none can now.
+fn onward(page: &HandoffPage, now: Timestamp, reader: &Reader) -> Vec<String> {
+    let (id, is_over) = (&page.todo_id, matches!(page.packet.next_action.step, NextStep::Over));
+    if is_over {
+        return Vec::new();
+    }
+    let Some(owner) = &page.owner else {
+        let accept = format!("handoff accept {id} --revision {} --as agent:AGENT", page.revision);
+        return vec![format!("an agent takes it over: {}", reader.command(&accept))];
+    };
+    let by = &owner.agent_id;
+    let until = match (owner.frozen, owner.expired) {
+        (true, _) => "while its result is held".to_owned(),
+        (false, true) => format!("and its time ran out {}", show::when(owner.expires_at_ms, now)),
+        (false, false) => {
+            format!("until {}, {}", show::utc(owner.expires_at_ms), show::when(owner.expires_at_ms, now))
+        }
+    };
+    vec![
+        format!("{by} owns it {until}; no other agent takes it over before that has ended"),
+        format!(
+            "{by} hands it on: {}",
+            reader.command(&format!("todo transfer {id} --to AGENT --own OWN_ID --as agent:{by}"))
+        ),
+        format!(
+            "a person takes it back: {}",
+            reader.command(&format!("todo release {id} --force --reason TEXT"))
+        ),
+    ]
 }
 
 fn document(page: &HandoffPage, now: Timestamp) -> Document {

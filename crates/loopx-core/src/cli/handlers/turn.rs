@@ -219,7 +219,7 @@ pub(in crate::cli) fn stop(context: &mut Context<'_, '_>, args: &Args) -> Result
 
 fn match_stop(turn: &Turn) -> String {
     if turn.is_terminal() {
-        format!("the Turn {} is {}, and all that it started is ended", turn.turn_id, turn.state.as_str())
+        turn_end::over(turn)
     } else {
         format!("the Turn {} is asked to stop; its driver ends it", turn.turn_id)
     }
