@@ -37,6 +37,7 @@ fn a_stopped_turn_of_an_agent_that_works_by_itself_is_not_said_to_have_ended_wha
     let desk = Desk::with_work();
     let claimed = desk.ok(&["todo", "claim", "ship-it.1", "--as", "agent:coder"]);
     let said = told(&desk, &["turn", "stop", &text(&claimed["turn_id"])]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("nothing was started for it from here"), "{said}");
     assert!(!said.contains("is ended"), "{said}");
 }
@@ -147,7 +148,7 @@ fn a_return_to_what_has_ended_is_a_persons() {
 }
 
 #[test]
-fn init_refuses_a_criterion_that_the_goal_which_is_there_does_not_have() {
+fn fault_a14_init_refuses_a_criterion_that_the_goal_which_is_there_does_not_have() {
     let desk = Desk::empty();
     let same = ["init", "--goal", "Ship it", "--acceptance", "it is shipped"];
     for round in 0..5 {
@@ -419,11 +420,9 @@ fn a_handoff_of_what_somebody_owns_says_who_and_offers_no_command_that_is_refuse
     assert_eq!(page["handoff"]["owner"]["agent_id"], "coder");
     let said = told(&desk, &["handoff", "show", "1"]);
     assert!(!said.contains("handoff accept"), "{said}");
-    for part in [
-        "coder owns it until 20",
-        "todo transfer ship-it.1 --to",
-        "todo release ship-it.1 --force --reason <TEXT>",
-    ] {
+    for part in
+        ["coder owns it until 20", "loopx-core turn show ", "todo release ship-it.1 --force --reason <TEXT>"]
+    {
         assert!(said.contains(part), "{part}: {said}");
     }
     desk.ok(&["todo", "cancel", "ship-it.2", "--reason", "no"]);

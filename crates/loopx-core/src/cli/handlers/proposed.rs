@@ -63,7 +63,7 @@ fn each(terms: &mut Vec<(String, String)>, path: &str, fields: &Map<String, Valu
 /// A value without names, as it is read.
 fn words(key: &str, value: &Value) -> String {
     match value {
-        Value::Null => "nothing".to_owned(),
+        Value::Null | Value::Object(_) => "nothing".to_owned(),
         Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
         Value::Number(number) => match number.as_i64() {
             Some(ms) if ["after", "until", "standing_until"].contains(&key) => {
@@ -79,7 +79,6 @@ fn words(key: &str, value: &Value) -> String {
             let line = (key == "argv").then(|| shell_line(items.iter().map(String::as_str))).flatten();
             line.unwrap_or_else(|| items.join(", "))
         }
-        Value::Object(_) => "nothing".to_owned(),
     }
 }
 

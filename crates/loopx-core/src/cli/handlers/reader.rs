@@ -99,7 +99,7 @@ impl Reader {
                 for (name, value) in fields {
                     match (name.as_str(), value) {
                         ("command", Value::String(command)) => {
-                            *command = self.with_needs(command, command.clone(), false)
+                            *command = self.with_needs(command, command.clone(), false);
                         }
                         (_, value) => self.tell(value),
                     }

@@ -73,11 +73,11 @@ fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp, reader: &Rea
     }
     if !page.gates.is_empty() {
         document =
-            document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
+            document.log(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
     }
     if !page.effects.is_empty() {
         let rows = page.effects.iter().filter_map(|row| row.get().ok());
-        document = document.table(show::EFFECT_HEAD, rows.map(|effect| show::effect(effect, now)).collect());
+        document = document.log(show::EFFECT_HEAD, rows.map(|effect| show::effect(effect, now)).collect());
     }
     if !page.returns.is_empty() {
         let rows: Vec<&PeerReturn> = page.returns.iter().filter_map(|row| row.get().ok()).collect();

@@ -331,6 +331,6 @@ fn what(was: &Turn, now: &Turn) -> String {
 }
 
 /// Answers a verb that moved a Turn and is no end of it.
-pub(super) fn moved(done: &Done, say: impl Fn(&Turn) -> String) -> Result<Rendered> {
-    rendered(done, None, Document::new().line(say(done.turn())))
+pub(super) fn moved(done: &Done, document: Document) -> Result<Rendered> {
+    rendered(done, None, document)
 }
