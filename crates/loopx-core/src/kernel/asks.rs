@@ -8,14 +8,16 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    Asker, Covered, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect, gate::answer_command,
+    Asker, Covered, Facts, Read, Reason, Seen, UnresolvedBy, UserWhy, Wanted, effect,
+    gate::{answer_command, deny_command},
     goal, reason, seeded, turn,
 };
 use crate::{
     error::{Code, Error, Result, echo, shell_line},
     model::{
         Blocks, Cause, Effect, EffectState, Gate, GateState, GoalId, Label, MachineId, ProposalId,
-        ReplanCause, Stopped, Todo, TodoId, TodoState, Turn, TurnId, TurnState, Unresolved, gathered,
+        ReplanCause, ReturnId, Stopped, Todo, TodoId, TodoState, Turn, TurnId, TurnState, Unresolved,
+        gathered,
     },
 };
 
@@ -55,6 +57,21 @@ pub(super) fn ask(why: &'static str, about: &impl ToString, command: String) -> 
 /// What gives the command that a proposal holds.
 pub fn confirm_command(id: ProposalId) -> String {
     format!("proposal confirm {id}")
+}
+
+/// What takes a return in, and what does not.
+pub fn return_commands(id: ReturnId) -> [String; 2] {
+    [format!("peer adopt {id}"), format!("peer reject {id} --reason TEXT")]
+}
+
+/// The command that says no, beside one that says yes; none for what is neither.
+pub fn refuse_command(command: &str) -> Option<String> {
+    let reject = |noun: &str| {
+        let id =
+            command.strip_prefix(noun)?.strip_prefix(if noun == "peer" { " adopt " } else { " confirm " })?;
+        Some(format!("{noun} reject {id} --reason TEXT"))
+    };
+    deny_command(command).or_else(|| reject("peer")).or_else(|| reject("proposal"))
 }
 
 /// A proposal that a person has to answer, where nothing else is left to be done.

@@ -42,7 +42,8 @@ pub use agent::{Command as AgentCommand, Event as AgentEvent};
 pub use asks::{
     ASKS_MAX, Ask, Sight, abandon_command, close_asks, close_reads, confirm_command, consumed_ask,
     effect_ask, effect_command, end_asks, gate_ask, held_asks, held_reads, may_be_told, onward_command,
-    person_ask, proposal_ask, recover_command, todo_ask_reads, todo_asks, unresolved_ask,
+    person_ask, proposal_ask, recover_command, refuse_command, return_commands, todo_ask_reads, todo_asks,
+    unresolved_ask,
 };
 pub use attention::{
     Command as AttentionCommand, Event as AttentionEvent, SeenAs, SeenRow, sighting_key,

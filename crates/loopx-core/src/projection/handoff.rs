@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::moments;
+use super::{moments, todo::OwnerRow};
 use crate::{
     authority::View,
     boundary::OwnerView,
@@ -24,6 +24,9 @@ pub struct HandoffPage {
     /// The packet.
     #[serde(serialize_with = "moments::named")]
     pub packet: Packet,
+    /// Who owns it, until when; nobody takes it over before that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerRow>,
     /// For whom a transfer keeps it, until when.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "moments::named")]
     pub reserved: Option<Reserved>,
@@ -42,11 +45,14 @@ pub fn handoff(view: &mut dyn View, terms: &Terms, todo_id: &TodoId) -> Result<O
         view.load(&reads, &mut facts)?;
     }
     let packet = packet(&facts, todo_id)?;
-    let reserved = facts.todo(todo_id)?.and_then(|todo| todo.reserved.clone());
+    let todo = facts.todo(todo_id)?;
+    let reserved = todo.and_then(|todo| todo.reserved.clone());
+    let owner = todo.and_then(|todo| todo.ownership.as_ref()).map(|own| OwnerRow::of(own, terms));
     Ok(OwnerView::new(HandoffPage {
         todo_id: todo_id.clone(),
         revision: packet.revision()?,
         packet,
+        owner,
         reserved: reserved.filter(|reserved| reserved.until > terms.now),
         accepted: last(view, todo_id)?,
     }))

@@ -37,7 +37,7 @@ pub use goal::{CriterionRow, GoalPage, GoalRow, goal, goals, known};
 pub use handoff::{HandoffPage, handoff};
 pub use metrics::{Count, Metric, Metrics, metrics};
 pub use moments::with_units;
-pub use noun::{NounRow, noun, nouns};
+pub use noun::{NounRow, noun, nouns, undecided};
 pub use page::{Listed, PAGE_MAX, Slice};
 pub use proof::{
     Checked, PROOF_MAX_BYTES, Proof, SCHEMA as PROOF_SCHEMA, against, against_ledger, check as check_proof,

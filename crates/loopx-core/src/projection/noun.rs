@@ -13,7 +13,7 @@ use crate::{
     boundary::OwnerView,
     error::{Code, Error, Result},
     kernel::{Facts, Read, Terms},
-    model::{Noun, NounKey, OneNoun},
+    model::{Noun, NounKey, NounKind, OneNoun, TodoId},
 };
 
 /// A noun as programs are shown it.
@@ -62,4 +62,11 @@ pub fn noun(view: &mut dyn View, terms: &Terms, key: NounKey) -> Result<OwnerVie
             .detail("id", id)
             .hint(format!("{kind} list"))
     })
+}
+
+/// The oldest returns to a Todo on which nobody has decided.
+pub fn undecided(view: &mut dyn View, todo_id: &TodoId, limit: usize) -> Result<Vec<NounRow>> {
+    let filter =
+        NounFilter { kind: NounKind::PeerReturn, goal: todo_id.goal(), todo: Some(todo_id), open: true };
+    Ok(view.nouns(&filter, None, limit)?.into_iter().map(NounRow).collect())
 }

@@ -9,14 +9,16 @@ use serde::Serialize;
 use super::{
     gate::{GateRow, idle},
     moments,
-    noun::NounRow,
+    noun::{NounRow, undecided},
     page::{Listed, Slice, bad_cursor, collect},
     turn::TurnRow,
 };
 use crate::{
-    authority::{GateFilter, NounFilter, TodoFilter, TurnFilter, View},
+    authority::{GateFilter, TodoFilter, TurnFilter, View},
     error::{Code, Error, Result},
-    kernel::{Facts, Read, Terms, UserWhy, claim::held_by},
+    kernel::{
+        Facts, Read, Terms, UserWhy, claim::held_by, consumed, consumed_ask, person_ask, waits_for_person,
+    },
     model::{
         Actor, AgentId, Blocks, Completion, EffectId, EndpointId, Goal, GoalId, LastEnd, Monitor, NounKey,
         NounKind, Ownership, Priority, ReplanCause, Requires, Reserved, Timestamp, Todo, TodoId, TodoKind,
@@ -271,6 +273,27 @@ pub struct TodoPage {
 /// How many gates and Turns a Todo's page shows.
 const BESIDE: usize = 10;
 
+/// What a person has to move, in one line, and the command that does.
+#[derive(Debug)]
+pub(super) struct Persons {
+    pub(super) text: String,
+    pub(super) command: String,
+}
+
+/// What is a person's about a Todo, whoever asks: its kind or its state, or what stands lost although its plan was to be
+/// changed.
+///
+/// Invariant: wherever something of a person's is shown, it is asked for here.
+pub(super) fn persons(facts: &Facts, todo: &Todo) -> Option<Persons> {
+    if let Some(why) = waits_for_person(todo) {
+        let command = person_ask(facts, why, todo).command;
+        return Some(Persons { text: persons_text(todo, why), command });
+    }
+    let cause = consumed(facts, todo)?;
+    let command = consumed_ask(facts, cause, todo).command;
+    Some(Persons { text: consumed_text(todo, cause), command })
+}
+
 /// Why a Todo waits for a person, in one line.
 pub(super) fn persons_text(todo: &Todo, why: UserWhy) -> String {
     let (id, title) = (&todo.todo_id, &todo.title);
@@ -348,7 +371,7 @@ pub fn todo(view: &mut dyn View, terms: &Terms, id: &TodoId) -> Result<TodoPage>
         completion,
         gates: blocking(view, terms, todo)?,
         effects: effects(view, terms, todo)?,
-        returns: returns(view, id)?,
+        returns: undecided(view, id, BESIDE)?,
         turns: turns.iter().map(TurnRow::of).collect(),
     })
 }
@@ -362,12 +385,6 @@ fn effects(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<NounRo
         &mut facts,
     )?;
     Ok(facts.rows().nouns.values().cloned().map(NounRow).collect())
-}
-
-/// The first returns to a Todo that wait.
-fn returns(view: &mut dyn View, id: &TodoId) -> Result<Vec<NounRow>> {
-    let filter = NounFilter { kind: NounKind::PeerReturn, goal: id.goal(), todo: Some(id), open: true };
-    Ok(view.nouns(&filter, None, BESIDE)?.into_iter().map(NounRow).collect())
 }
 
 fn blocking(view: &mut dyn View, terms: &Terms, todo: &Todo) -> Result<Vec<GateRow>> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     decision::sighted,
     status::{Eyes, Which, status},
-    todo::{consumed_text, persons_text},
+    todo::{Persons, consumed_text, persons, persons_text},
     words::plain,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     kernel::{
         Asker, Covered, Facts, PeerBy, READ_ROUNDS, Read, Reason, Terms, UnresolvedBy, Viewer,
         claim::{self, Claim, Sighted, admissible_reads},
-        gate_ask, person_ask, reason, reason_reads, todo_ask_reads, todo_asks, waits_for_person,
+        gate_ask, reason, reason_reads, todo_ask_reads, todo_asks,
     },
     model::{Agent, AgentId, Blocks, Executor, GateId, GoalState, Timestamp, Todo, TodoId, TodoState},
 };
@@ -115,11 +115,9 @@ pub fn why_todo(
     }
     if all.is_empty() {
         let named = agent.map_or_else(|| goal_id.to_string(), ToString::to_string);
-        return match waits_for_person(todo) {
-            Some(why) if agent.is_none() => {
-                let ask = person_ask(&facts, why, todo);
-                let text = persons_text(todo, why);
-                Ok(vec![Because { command: Some(ask.command), ..because(id, None, "user", text) }])
+        return match persons(&facts, todo) {
+            Some(Persons { text, command }) if agent.is_none() => {
+                Ok(vec![Because { command: Some(command), ..because(id, None, "user", text) }])
             }
             Some(_) | None => {
                 Err(Error::new(Code::NotFound, format!("the agent {named} is not registered in {goal_id}"))

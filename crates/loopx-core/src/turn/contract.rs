@@ -18,11 +18,14 @@ use crate::{
     error::{Code, Error, Result},
     kernel::{self, Facts, QuotaLeft as QuotaSum, READ_ROUNDS, Read, Terms as KernelTerms},
     model::{
-        AgentId, Criterion, Digest, Duration, Gate, Goal, GoalId, Label, OwnId, ShortText, Text, Todo,
-        TodoId, TodoKind, TodoText, Validator,
+        AgentId, Criterion, Digest, Duration, Gate, Goal, GoalId, Label, OwnId, PeerReturn, ShortText, Text,
+        Todo, TodoId, TodoKind, TodoText, Validator,
     },
+    projection::{NounRow, undecided},
 };
 
+/// How many returns that wait for a word are named.
+const RETURNS: usize = 4;
 /// How many blocking gates are shown whole.
 const GATES_WHOLE: usize = 6;
 
@@ -59,20 +62,25 @@ struct Behind<'a> {
     agent_id: &'a AgentId,
     facts: &'a Facts,
     gates: &'a [Gate],
+    /// What peers returned to the Todo and nobody has decided on.
+    returns: &'a [NounRow],
 }
 
 /// The request for one attempt of a Turn.
 ///
 /// Errors: `required_context_too_large` when what is required does not fit; `store_*`.
 pub(super) fn request(site: &mut Site<'_>, around: &Around, route: &str, terms: Terms) -> Result<Request> {
-    let gates = site.authority.read(|view| blocking(view, &around.goal.goal_id))?;
     let todo = around.todo.as_ref().ok_or_else(|| internal("a hosted Turn works on a Todo"))?;
+    let (gates, returns) = site
+        .authority
+        .read(|view| Ok((blocking(view, &around.goal.goal_id)?, undecided(view, &todo.todo_id, RETURNS)?)))?;
     let behind = Behind {
         goal: &around.goal,
         todo,
         agent_id: &around.turn.agent_id,
         facts: &around.facts,
         gates: &gates,
+        returns: &returns,
     };
     let policy = ExecutionPolicy {
         wall_ms: Duration::from_ms(terms.wall_ms),
@@ -104,7 +112,8 @@ pub fn packet(view: &mut dyn View, terms: &KernelTerms, inquiry: &Inquiry<'_>) -
     let none = || Error::new(Code::NotFound, format!("there is no Todo {todo_id}")).hint("todo list");
     let (goal, todo) = (facts.goal(goal_id)?.ok_or_else(none)?, facts.todo(todo_id)?.ok_or_else(none)?);
     let gates = blocking(view, goal_id)?;
-    let behind = Behind { goal, todo, agent_id, facts: &facts, gates: &gates };
+    let returns = undecided(view, todo_id, RETURNS)?;
+    let behind = Behind { goal, todo, agent_id, facts: &facts, gates: &gates, returns: &returns };
     // Nobody ends the run of such an agent but the time of its ownership.
     let own = todo.ownership.as_ref().filter(|own| Some(own.own_id) == own_id);
     let wall_ms = own.map_or(Duration::from_ms(ttl_ms), |own| own.ttl_ms);
@@ -134,13 +143,14 @@ fn internal(why: &'static str) -> Error {
 
 impl Behind<'_> {
     fn envelope(&self, execution_policy: ExecutionPolicy) -> Result<Envelope> {
-        let Behind { goal, todo, agent_id, facts, gates } = *self;
+        let Behind { goal, todo, agent_id, facts, gates, returns } = *self;
         let text = facts.text(&todo.todo_id)?;
         let repair = todo.to_repair();
         let recommended = match repair.and_then(|end| end.note.as_ref()) {
             Some(note) => format!("repair what the last result broke: {note}"),
             None => format!("work on {}: {}", todo.todo_id, todo.title),
         };
+        let recommended = recommended + &returned(todo, returns)?;
         Ok(Envelope {
             schema_version: EnvelopeSchema::V0,
             goal_id: goal.goal_id.clone(),
@@ -202,6 +212,20 @@ impl Behind<'_> {
             wall_ms: caps.wall_ms.map(Duration::from_ms),
         })
     }
+}
+
+/// What has come back to a Todo and waits for a word of its owner, in words that follow what is to be done.
+fn returned(todo: &Todo, returns: &[NounRow]) -> Result<String> {
+    let each = |row: &NounRow| {
+        let given = row.get::<PeerReturn>()?;
+        Ok(format!("{} of {}", given.return_id, given.from))
+    };
+    let each: Vec<_> = returns.iter().map(each).collect::<Result<_>>()?;
+    if each.is_empty() {
+        return Ok(String::new());
+    }
+    let look = format!("peer list --open --todo {}", todo.todo_id);
+    Ok(format!("; returned to it, and not decided on yet: {} (`{look}`)", each.join(", ")))
 }
 
 fn gate(gate: &Gate) -> GatePart {

@@ -136,6 +136,11 @@ impl Desk {
         self.ok(&all)
     }
 
+    /// A person's command as a program is told it, which nobody can ask for a `yes`.
+    pub(crate) fn by_token(&self, command: &str) -> String {
+        format!("{command} --token-file {}", self.token_file())
+    }
+
     /// A call that has to be refused with a code, the exit code of its class, and a hint that the parser takes.
     pub(crate) fn refused(&self, words: &[&str], code: &str, exit: i32) -> Value {
         let ended = self.json(words);

@@ -103,7 +103,8 @@ fn every_command_that_an_effect_leads_on_with_is_accepted_in_turn() {
     desk.ok(&coder(&["effect", "reconcile", &effect]));
     let (on, row) = first(&desk);
     assert_eq!(on, "external");
-    assert_eq!(row["command"], format!("effect write-off {effect} --reason TEXT --evidence EVIDENCE"));
+    let command = format!("effect write-off {effect} --reason TEXT --evidence EVIDENCE");
+    assert_eq!(row["command"], desk.by_token(&command));
     let shown = evidence(&desk);
     let off = ["effect", "write-off", &effect, "--reason", "the provider is gone", "--evidence", &shown];
     desk.refused(&coder(&off), "user_only", 6);

@@ -29,6 +29,7 @@ mod proposals;
 mod reads;
 mod replans;
 mod shared;
+mod shown;
 mod tokens;
 mod traced;
 mod turn;

@@ -104,11 +104,15 @@ fn an_approval_nobody_gave_is_asked_for_and_a_person_is_named() {
     let (exit, asked) = next(&desk, &["--claim", "--agent", "coder", "--op-id", "ask"]);
     assert_eq!((exit, asked["receipt"]["negative"].as_str()), (11, Some("gate_opened")));
     let command = asked["asks"][0]["command"].as_str().unwrap();
-    assert!(command.starts_with("gate resolve gate_") && command.ends_with("--approve"), "{command}");
+    assert!(
+        command.starts_with("gate resolve gate_") && command.ends_with(&desk.by_token("--approve")),
+        "{command}"
+    );
     let (_, again) = next(&desk, &["--claim", "--agent", "coder", "--op-id", "ask"]);
     assert_eq!((&again["gate_id"], &again["asks"]), (&asked["gate_id"], &asked["asks"]));
     let (exit, _) = next(&desk, &["--claim", "--agent", "coder"]);
     assert_eq!((exit, desk.ok(&["gate", "list"])["items"].as_array().unwrap().len()), (11, 1));
+    let (command, _) = command.split_once(" --token-file").unwrap();
     desk.proven(&command.split(' ').collect::<Vec<_>>());
     assert_eq!(next(&desk, &["--claim", "--agent", "coder"]).0, 0);
 }
@@ -218,7 +222,7 @@ fn why_says_one_reason_of_each_and_the_command_that_changes_it() {
     assert_eq!(one(&["ship-it"]).0, "agent");
     assert_eq!(one(&[]).0, "agent", "an agent works");
     desk.ok(&["goal", "stop", "ship-it"]);
-    assert_eq!(one(&["ship-it.3"]), ("goal_stopped".to_owned(), "goal resume ship-it".to_owned()));
+    assert_eq!(one(&["ship-it.3"]), ("goal_stopped".to_owned(), desk.by_token("goal resume ship-it")));
     desk.refused(&["why", "nothing"], "not_found", 2);
     let text = desk.call(&["why"]).out;
     assert!(text.contains("ship-it waits for") && text.contains("goal resume ship-it"), "{text}");

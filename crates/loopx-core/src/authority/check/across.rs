@@ -7,7 +7,7 @@ use crate::{
 };
 
 fn wait(rule: u8, until: Option<i64>) -> Decided {
-    Decided::of(rule, Action::Wait { why: "time", until: until.map(Timestamp::from_ms) })
+    Decided::of(rule, Action::Wait { why: "time", until: until.map(Timestamp::from_ms), turn_id: None })
 }
 
 fn work(priority: Priority) -> Decided {

@@ -22,7 +22,7 @@ fn commands(decided: &Decided) -> Vec<&str> {
 
 fn until(decided: &Decided) -> (&'static str, Option<Timestamp>) {
     match &decided.action {
-        Action::Wait { why, until } => (why, *until),
+        Action::Wait { why, until, .. } => (why, *until),
         other => panic!("{other:?}"),
     }
 }

@@ -275,7 +275,7 @@ fn next_waits_for_or_reconciles_what_executes() {
             )
             .unwrap();
         let found = match &next.action {
-            Action::Wait { why, until } => {
+            Action::Wait { why, until, .. } => {
                 let grace = if here { Duration::default() } else { Duration::from_secs(60) };
                 // Whoever lives past its time is waited for without one.
                 let expected = (state != "expired").then(|| deadline.plus(grace));

@@ -211,7 +211,9 @@ fn a_transfer_reserves_for_ten_minutes_and_the_named_agent_runs_next() {
     let owned = world.claim("a", &todo).unwrap();
     assert_eq!(code(&through(&mut world, "transfer", "a", &owned, owned.own_id)), "ok");
     assert_eq!(world.turn(owned.turn_id.unwrap()).state, TurnState::Stopped { why: Stopped::Transferred });
-    let Action::Wait { why, until: Some(until) } = world.next("a", None).unwrap().action else { panic!() };
+    let Action::Wait { why, until: Some(until), .. } = world.next("a", None).unwrap().action else {
+        panic!()
+    };
     assert_eq!((why, until.since(world.now())), ("owned_by_peers", Duration::from_mins(10)));
     assert_eq!(refused(world.claim("a", &todo)), "already_claimed");
     assert!(matches!(world.next("b", None).unwrap().action, Action::Run { .. }));

@@ -25,7 +25,10 @@ fn a_full_budget_refuses_and_says_when_it_frees() {
         assert_eq!(refused.code().as_str(), "quota_exhausted");
         let frees = Timestamp::from_ms(refused.details()["frees_at_ms"].as_i64().unwrap());
         let next = world.next("a", None).unwrap();
-        assert_eq!((next.rule, next.action), (6, Action::Wait { why: "quota", until: Some(frees) }));
+        assert_eq!(
+            (next.rule, next.action),
+            (6, Action::Wait { why: "quota", until: Some(frees), turn_id: None })
+        );
         assert_eq!(world.claim("b", &other).is_ok(), of_agent, "another agent has its own");
         if !of_agent {
             let wait = frees.since(world.now());

@@ -94,7 +94,7 @@ fn an_exclusive_tree_has_one_owner_whatever_it_declares() {
     let (todo, other) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
     let owned = world.claim("a", &todo).unwrap();
     assert_eq!(refused(world.claim("b", &other)), "write_scope_conflict");
-    let Action::Wait { why, until } = world.next("b", None).unwrap().action else { panic!() };
+    let Action::Wait { why, until, .. } = world.next("b", None).unwrap().action else { panic!() };
     assert_eq!((why, until), ("owned_by_peers", world.row(&todo).ownership.map(|own| own.expires_at)));
     world.candidate("a", &owned, ResultKind::ValidatedCompletion).unwrap();
     world.verdict("a", &owned, VerdictOutcome::Unchecked).unwrap();

@@ -126,7 +126,10 @@ fn fault_g06_a_reservation_that_does_not_fit_refuses_and_a_raise_admits() {
     );
     let frees = Timestamp::from_ms(refusal.details()["frees_at_ms"].as_i64().unwrap());
     let next = world.next("b", None).unwrap();
-    assert_eq!((next.rule, next.action), (6, Action::Wait { why: "quota", until: Some(frees) }));
+    assert_eq!(
+        (next.rule, next.action),
+        (6, Action::Wait { why: "quota", until: Some(frees), turn_id: None })
+    );
     world.budget(None, tokens(200)).unwrap();
     world.claim("b", &two).unwrap();
 }

@@ -28,7 +28,8 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         Ok((projection::attention(view, terms, goal.as_ref(), eyes, slice)?, terms.now))
     })?;
     let reader = Reader::of(context, args, &desk);
-    let rendered = Rendered::new(schema::ATTENTION_LIST, &page, document(&page, now, &reader))?;
+    let rendered =
+        Rendered::new(schema::ATTENTION_LIST, &reader.told(&page)?, document(&page, now, &reader))?;
     Ok(show::more(rendered, page.page.next_cursor.as_deref()))
 }
 
@@ -39,13 +40,20 @@ fn document(page: &AttentionPage, now: Timestamp, reader: &Reader) -> Document {
     }
     let mut rows = page.page.items.iter().map(OwnerView::for_owner).peekable();
     while let Some(rank) = rows.peek().map(|item| item.row.rank) {
-        let mut lines = Vec::new();
+        let mut items = Vec::new();
         while let Some(item) = rows.next_if(|item| item.row.rank == rank) {
-            let goal = item.goal_id.as_ref().map(|goal| format!("{goal}: ")).unwrap_or_default();
-            lines.push(format!("{goal}{}{}", item.row.text, aside(item, now)));
-            lines.push(format!("    {}", reader.command(&names::commanded(&item.row.command))));
+            // An id of the plan says already which Goal it is of.
+            let other = item.goal_id.as_ref().filter(|goal| !item.row.text.contains(goal.as_str()));
+            let goal = other.map(|goal| format!("{goal}: ")).unwrap_or_default();
+            let command = names::commanded(&item.row.command);
+            let lines = std::iter::once(reader.command(&command)).chain(reader.refusal(&command));
+            items.push((format!("{goal}{}{}", item.row.text, aside(item, now)), lines.collect()));
         }
-        document = document.with(Block::Heading(2, title(rank).to_owned())).code(lines);
+        document = document.with(Block::Heading(2, title(rank).to_owned())).items(items);
+    }
+    if page.page.items.iter().any(|item| item.for_owner().version.is_some()) {
+        let seen = reader.command("attention seen ID@VERSION");
+        document = document.para(format!("`{seen}` notes that you have seen a row as it stands here."));
     }
     if page.more {
         document = document.para("There are more Goals than were looked at; `--goal` looks at one.");
@@ -53,14 +61,15 @@ fn document(page: &AttentionPage, now: Timestamp, reader: &Reader) -> Document {
     document
 }
 
-/// Since when a row waits, and who has seen it.
+/// What names a row as it stands, since when it waits, and who has seen it.
 fn aside(item: &AttentionRow, now: Timestamp) -> String {
+    let named = item.version.as_ref().map(|version| format!("{}@{version}", names::shown(&item.row.about)));
     let since = item.row.since_ms.map(|at| format!("since {}", show::utc(at)));
     let seen = item
         .seen
         .as_ref()
         .map(|saw| format!("seen by {} {}", show::actor(&saw.by), show::when(saw.at_ms, now)));
-    let said: Vec<_> = since.into_iter().chain(seen).collect();
+    let said: Vec<_> = named.into_iter().chain(since).chain(seen).collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }
 

@@ -4,20 +4,26 @@
 
 use super::{desk::Desk, names};
 use crate::{
+    cli::table::{ASKS_USER, CLOSED, WAITS},
     error::{Code, Result},
     kernel::{Action, Ask, Decided, UnresolvedBy},
-    model::{AgentId, GoalId, OwnId},
-    projection::{asked, left_of, plain},
+    model::{AgentId, GoalId, OwnId, TurnId},
+    projection::{TurnRow, asked, left_of, plain},
 };
 
 /// The exit code of a decision: what is work for an agent is done, and each other answer has its own.
 pub(super) fn exit(action: &Action) -> u8 {
     match action {
         Action::Run { .. } | Action::Repair { .. } | Action::Replan { .. } | Action::Reconcile { .. } => 0,
-        Action::Wait { .. } => 10,
-        Action::AskUser { .. } => 11,
-        Action::Closed => 12,
+        Action::Wait { .. } => WAITS.0,
+        Action::AskUser { .. } => ASKS_USER.0,
+        Action::Closed => CLOSED.0,
     }
+}
+
+/// The command that looks at a Turn.
+pub(super) fn turn_show(turn_id: TurnId) -> String {
+    format!("turn show {turn_id}")
 }
 
 /// For whom a decision was made, as the commands of it name him.
@@ -44,10 +50,9 @@ pub(super) fn commands(desk: &mut Desk, asked: &Asked<'_>, decided: &Decided) ->
             let narrowed = if one_goal { format!(" --goal {goal}") } else { String::new() };
             vec![format!("next --claim --agent {agent}{narrowed}")]
         }
-        (Action::Wait { why, .. }, _) => vec![match *why {
+        (Action::Wait { turn_id: Some(turn_id), .. }, _) => vec![turn_show(*turn_id)],
+        (Action::Wait { why, turn_id: None, .. }, _) => vec![match *why {
             why if why == Code::GoalStopped.as_str() => format!("goal resume {goal}"),
-            why if why == Code::TurnRunning.as_str() => format!("agent show {agent} --goal {goal}"),
-            "turn_elsewhere" => format!("agent show {agent} --goal {goal}"),
             "quota" => format!("status --goal {goal}"),
             _ => format!("todo list --goal {goal}"),
         }],
@@ -82,7 +87,13 @@ pub(super) fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<Stri
             let left = desk.look(|view, terms| left_of(view, terms, *turn_id))?;
             (Some(left), vec![command.clone()])
         }
-        Action::Wait { why, .. } => (Some(plain(why).to_owned()), Vec::new()),
+        Action::Wait { why, turn_id: Some(turn_id), .. } => {
+            let row = TurnRow::of(&names::turn_row(desk, *turn_id)?);
+            let on = row.todo_id.map(|id| format!(" on {id}")).unwrap_or_default();
+            let turn = names::short(turn_id);
+            (Some(format!("{}{on}, in the Turn {turn} by {}", plain(why), row.endpoint)), Vec::new())
+        }
+        Action::Wait { why, turn_id: None, .. } => (Some(plain(why).to_owned()), Vec::new()),
         Action::AskUser { asks } => {
             // What was never begun is not offered as done.
             let is_begun = !asks.iter().any(|ask| ask.why == Ask::NO_TODO);

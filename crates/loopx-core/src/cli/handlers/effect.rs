@@ -147,7 +147,13 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         schema: schema::EFFECT_LIST,
         head: show::EFFECT_HEAD,
         row: show::effect,
-        nothing: |goal| format!("{goal} has no such effect."),
+        nothing: |of, open, program| {
+            let first =
+                if open { "No outside effect is unresolved" } else { "No outside effect was meant yet" };
+            format!(
+                "{first} in {of}; `{program} effect intend --help` says how one is recorded before it is sent."
+            )
+        },
     };
     nouns::listed(context, args, args.switch("open"), &list)
 }

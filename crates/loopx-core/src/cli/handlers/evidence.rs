@@ -92,7 +92,9 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let (page, now) =
         desk.look(|view, terms| Ok((projection::evidences(view, &query, slice)?, terms.now)))?;
-    show::listed(
+    let of = todo.as_ref().map_or_else(|| goal.to_string(), ToString::to_string);
+    let is_any = args.texts("verdict").next().is_none();
+    show::listed_whole(
         schema::EVIDENCE_LIST,
         &page,
         &["EVIDENCE", "KIND", "VERDICT", "FOR", "ADDED", "POINTER"],
@@ -107,7 +109,14 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
                 piece.pointer.to_string(),
             ]
         },
-        &format!("{goal} has no such evidence."),
+        &if is_any {
+            format!(
+                "{of} has no evidence yet; `{} evidence add <POINTER> --kind <KIND>` adds some.",
+                context.program
+            )
+        } else {
+            format!("{of} has no evidence with such a verdict.")
+        },
     )
 }
 

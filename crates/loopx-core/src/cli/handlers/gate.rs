@@ -15,9 +15,9 @@ use super::{
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Command, GateCommand, NewGate, answer_command},
-    model::{Answer, Blocks, GateId, GoalId, Label, Timestamp, gathered},
-    projection::{self, GateQuery, GateRow, Slice},
+    kernel::{Command, GateCommand, NewGate, answer_command, gate_ask},
+    model::{Answer, Blocks, Gate, GateId, GateState, GoalId, Label, Timestamp, TurnId, TurnState, gathered},
+    projection::{self, GateQuery, GateRow, Slice, TurnRow},
 };
 
 /// `gate open`.
@@ -117,12 +117,20 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
     let states: BTreeSet<&str> = gathered(args.texts("state"));
     let kinds: BTreeSet<&str> = gathered(args.texts("kind"));
     let (after, limit) = (args.text("cursor"), desk.page(args)?);
-    let query = GateQuery { goal: goal.as_ref(), states: states.clone(), kinds, todo: todo.as_ref() };
+    let is_narrowed = !states.is_empty() || !kinds.is_empty();
+    let query = GateQuery { goal: goal.as_ref(), states, kinds, todo: todo.as_ref() };
     let (page, now) = desk.look(|view, terms| {
         Ok((projection::gates(view, terms, &query, Slice { after, limit })?, terms.now))
     })?;
-    let empty = if states.is_empty() { "No gate blocks anything." } else { "There is no such gate." };
-    show::listed(schema::GATE_LIST, &page, show::GATE_HEAD, |row| show::gate(row, now), empty)
+    let program = context.program;
+    let of = todo.as_ref().map(ToString::to_string).or_else(|| goal.as_ref().map(ToString::to_string));
+    let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
+    let empty = if is_narrowed {
+        format!("No gate{of} is as asked for.")
+    } else {
+        format!("No gate{of} blocks anything; `{program} gate open <TEXT> --blocks <TODO>` asks a person.")
+    };
+    show::listed_whole(schema::GATE_LIST, &page, show::GATE_HEAD, |row| show::gate(row, now), &empty)
 }
 
 /// `gate show`.
@@ -130,16 +138,69 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let mut desk = Desk::open(context, args)?;
     let id = names::gate(&mut desk, args.needed("id")?)?;
     let (gate, now) = desk.look(|view, terms| Ok((projection::gate(view, terms, &id)?, terms.now)))?;
-    let document = page(&gate, now);
-    Rendered::new(schema::GATE, &json!({"gate": gate}), document)
+    let holds = held(&mut desk, &gate)?;
+    let commands =
+        commands(&names::gate_row(&mut desk, id)?, &gate, &holds, &Reader::of(context, args, &desk));
+    let document = page(&gate, &holds, now);
+    let document = if commands.is_empty() { document } else { document.code(commands) };
+    Rendered::new(schema::GATE, &json!({"gate": gate, "holds": holds}), document)
 }
 
-fn page(gate: &GateRow, now: Timestamp) -> Document {
+/// The results that an answer to a gate is waited for with, as far as they are looked for.
+fn held(desk: &mut Desk, gate: &GateRow) -> Result<Vec<TurnRow>> {
+    const TODOS: usize = 8;
+    let mut turns: Vec<TurnId> = gate.accepts.into_iter().collect();
+    if let (true, Blocks::Todos(ids)) = (gate.blocking, &gate.blocks) {
+        for id in ids.iter().take(TODOS) {
+            turns.extend(names::todo_row(desk, id)?.turn_id.filter(|turn_id| gate.accepts != Some(*turn_id)));
+        }
+    }
+    let mut held = Vec::new();
+    for turn_id in turns {
+        let turn = names::turn_row(desk, turn_id)?;
+        if gate.accepts == Some(turn_id) || matches!(turn.state, TurnState::Held { .. }) {
+            held.push(TurnRow::of(&turn));
+        }
+    }
+    Ok(held)
+}
+
+/// What answers a gate that waits for one, and what shows the results that wait with it.
+fn commands(gate: &Gate, row: &GateRow, holds: &[TurnRow], reader: &Reader) -> Vec<String> {
+    const DENIED: bool = false;
+    let id = names::short(&gate.gate_id);
+    let looks = holds.iter().map(|turn| {
+        format!("what it holds: {}", reader.command(&format!("turn show {}", names::short(&turn.turn_id))))
+    });
+    let mut lines: Vec<String> = looks.collect();
+    if !row.blocking {
+        return lines;
+    }
+    if let GateState::Denied { .. } = gate.state {
+        let ask = names::commanded(&gate_ask(gate).command);
+        lines.push(format!("to take the question back: {}", reader.command(&ask)));
+        return lines;
+    }
+    let options = gate.options.chunks(1).chain(gate.options.is_empty().then_some(&[][..]));
+    let each: Vec<_> = options.map(|option| answer_command(&id, gate.kind, option, DENIED)).collect();
+    lines.extend(each.iter().map(|command| format!("a person answers: {}", reader.command(command))));
+    lines.extend(each.first().and_then(|command| reader.refusal(command)));
+    lines.push(format!("to put it off: {}", reader.command(&format!("gate resolve {id} --defer 1d"))));
+    lines
+}
+
+fn page(gate: &GateRow, holds: &[TurnRow], now: Timestamp) -> Document {
+    let result = |turn: &TurnRow| {
+        let on = turn.todo_id.as_ref().map(|id| format!(" on {id}")).unwrap_or_default();
+        let said = turn.words().map(|said| format!(": \u{ab}{said}\u{bb}")).unwrap_or_default();
+        format!("the result{on}, Turn {} of {}{said}", names::short(&turn.turn_id), turn.agent_id)
+    };
     let facts = Facts::default()
         .add("gate", gate.gate_id)
         .add("kind", gate.kind.as_str())
         .add("state", gate.state)
         .add("blocks", show::blocks(gate))
+        .list("holds", holds.iter().map(result))
         .list("options", &gate.options)
         .maybe("covers", gate.scope.as_ref())
         .maybe("stands until", gate.standing_until_ms.map(show::utc))

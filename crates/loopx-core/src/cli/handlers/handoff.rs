@@ -24,11 +24,50 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let (row, now) = desk.look(|view, terms| Ok((projection::handoff(view, terms, &id)?, terms.now)))?;
     let page = row.for_owner();
-    let accept = Reader::of(context, args, &desk)
-        .command(&format!("handoff accept {id} --revision {} --as agent:AGENT", page.revision));
-    let document = document(page, now).line(format!("an agent takes it over: {accept}"));
+    let reader = Reader::of(context, args, &desk);
+    let is_driven = match &page.owner {
+        Some(owner) => names::turn_row(&mut desk, owner.turn_id)?.is_driven(),
+        None => false,
+    };
+    let onward = onward(page, is_driven, now, &reader);
+    let document = document(page, now);
+    let document = match onward {
+        Some(item) => document.items(vec![item]),
+        None => document,
+    };
     Rendered::new(schema::HANDOFF, &json!({"handoff": row}), document)
 }
+
+/// How an agent takes it over, or why none can now, with the commands that lead on.
+fn onward(page: &HandoffPage, is_driven: bool, now: Timestamp, reader: &Reader) -> Option<Item> {
+    let id = &page.todo_id;
+    if matches!(page.packet.next_action.step, NextStep::Over) {
+        return None;
+    }
+    let Some(owner) = &page.owner else {
+        let accept = format!("handoff accept {id} --revision {} --as agent:AGENT", page.revision);
+        return Some(("An agent takes it over:".to_owned(), vec![reader.command(&accept)]));
+    };
+    let by = &owner.agent_id;
+    let until = match (owner.frozen, owner.expired) {
+        (true, _) => "until its Turn has come to its end".to_owned(),
+        (false, true) => format!("and its time ran out {}", show::when(owner.expires_at_ms, now)),
+        (false, false) => {
+            format!("until {}, {}", show::utc(owner.expires_at_ms), show::when(owner.expires_at_ms, now))
+        }
+    };
+    let said = format!("{by} owns it {until}; no other agent takes it over before that has ended.");
+    let look = reader.command(&format!("turn show {}", names::short(&owner.turn_id)));
+    // A host is stopped first, and what holds a result, or left it unknown, is a question of its own.
+    if is_driven || owner.frozen {
+        return Some((said, vec![look]));
+    }
+    let back = reader.command(&format!("todo release {id} --force --reason TEXT"));
+    Some((said, vec![look, format!("a person takes it back: {back}")]))
+}
+
+/// What is said, and the lines that are typed for it.
+type Item = (String, Vec<String>);
 
 fn document(page: &HandoffPage, now: Timestamp) -> Document {
     let Packet { objective, boundary, todo, last_validated, next_action, required_reads, .. } = &page.packet;
@@ -77,7 +116,7 @@ fn document(page: &HandoffPage, now: Timestamp) -> Document {
         let row = |gate: &OpenGate| {
             vec![names::short(&gate.gate_id), gate.kind.as_str().to_owned(), gate.question.to_string()]
         };
-        document = document.table(&["GATE", "KIND", "QUESTION"], gates.iter().map(row).collect());
+        document = document.log(&["GATE", "KIND", "QUESTION"], gates.iter().map(row).collect());
     }
     let effects = &page.packet.unresolved_effects;
     if !effects.is_empty() {
@@ -85,7 +124,7 @@ fn document(page: &HandoffPage, now: Timestamp) -> Document {
             let state = projection::plain(effect.state).to_owned();
             vec![names::short(&effect.effect_id), state, effect.what.to_string()]
         };
-        document = document.table(&["EFFECT", "STATE", "WHAT"], effects.iter().map(row).collect());
+        document = document.log(&["EFFECT", "STATE", "WHAT"], effects.iter().map(row).collect());
     }
     document
 }

@@ -4,7 +4,14 @@
 
 use serde_json::json;
 
-use super::{contract_text, decided, desk::Desk, given, names, next::Asking, reader::template, schema, show};
+use super::{
+    contract_text, decided,
+    desk::Desk,
+    given, names,
+    next::Asking,
+    reader::{Reader, template},
+    schema, show,
+};
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Error, Result},
@@ -51,6 +58,7 @@ pub(in crate::cli) fn should_run(context: &mut Context<'_, '_>, args: &Args) -> 
         "goal_id": goal,
         "decision": with_units(json_value(&decided)?),
     });
+    let body = Reader::of(context, args, &desk).told(&body)?;
     let exit = decided::exit(action);
     Ok(Rendered::new(schema::SHOULD_RUN, &body, Document::new().line(line))?.exit(exit))
 }

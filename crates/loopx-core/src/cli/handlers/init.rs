@@ -9,16 +9,16 @@ use serde_json::{Map, json};
 use super::{
     caller::{Caller, caller},
     desk::{self, Desk, around},
-    given, goal, goal_terms, schema,
+    given, goal, goal_terms, schema, show,
     submit::{Wish, Written, operation_id, submit_as},
 };
 use crate::{
     authority::profile::{DEFAULT_PROFILE, HostFilesystem, Place, Profile, file},
     cli::{Args, Context, Document, Project, Rendered, bind},
-    error::{Code, Error, Result},
+    error::{Code, Error, Result, echo, shell_line},
     kernel::{Command, Facts, GoalCommand, NewGoal, Read},
     model::json_value,
-    model::{Actor, Assurance, Door, Goal, GoalId, GoalState, Provenance, Text},
+    model::{Actor, Assurance, Door, Goal, GoalId, GoalState, Provenance, ShortText, Text},
 };
 
 /// How many slugs of one objective are tried.
@@ -120,18 +120,22 @@ fn start(
     title: Text,
 ) -> Result<Started> {
     let operation_id = operation_id(args)?;
+    let wanted: Vec<ShortText> = given::all(args, "acceptance")?;
     // An operation that is repeated is answered as an operation, and not by what looks like its Goal.
     let before = desk.authority.receipt(&operation_id)?.and_then(|receipt| receipt.goal_id().cloned());
     let created = before.is_none();
     let id = match before {
         Some(id) => id,
         None => match place(desk, &title)? {
-            Slot::Taken(id) => return Ok(Started { goal: id, created: false, written: None }),
+            Slot::Taken(goal) => {
+                check_known(&goal, &wanted)?;
+                return Ok(Started { goal: goal.goal_id, created: false, written: None });
+            }
             Slot::Free(id) => id,
         },
     };
     let new = NewGoal {
-        acceptance: goal_terms::criteria(given::all(args, "acceptance")?),
+        acceptance: goal_terms::criteria(wanted),
         workspace: Some(goal::workspace(context, desk, Some(Path::new(".")))?),
         ..NewGoal::wanting(title)
     };
@@ -140,9 +144,37 @@ fn start(
     Ok(Started { goal: id, created, written: Some(written) })
 }
 
+/// Refuses criteria that the Goal which is there does not have: taken for given, they would be lost.
+///
+/// Errors: `goal_exists`.
+fn check_known(goal: &Goal, wanted: &[ShortText]) -> Result<()> {
+    let is_known = |text: &ShortText| goal.acceptance.iter().any(|criterion| criterion.text == *text);
+    let id = &goal.goal_id;
+    let Some(first) = wanted.iter().find(|text| !is_known(text)) else { return Ok(()) };
+    let others = goal.acceptance.iter().map(|criterion| &criterion.text);
+    let all = others.chain(wanted.iter().filter(|text| !is_known(text)));
+    let mut words = vec!["goal".to_owned(), "update".to_owned(), id.to_string()];
+    words.extend(all.flat_map(|text| ["--acceptance".to_owned(), text.to_string()]));
+    // The list is replaced, and what checks a criterion with it.
+    for (place, criterion) in (1..).zip(&goal.acceptance) {
+        let check = criterion.check.as_ref().map(|check| format!("{place}={}", show::typed(&check.argv)));
+        words.extend(check.into_iter().flat_map(|check| ["--check".to_owned(), check]));
+    }
+    let hint = match goal.state {
+        GoalState::Closed { .. } => Some(format!("goal reopen {id}")),
+        GoalState::Active | GoalState::Stopped => shell_line(words.iter().map(String::as_str)),
+    };
+    let message =
+        format!("the Goal {id} is there already, and has no criterion \u{ab}{}\u{bb}", echo(first.as_str()));
+    Err(Error::new(Code::GoalExists, message)
+        .hint(hint.unwrap_or_else(|| "goal update --help".to_owned()))
+        .detail("goal_id", id.to_string())
+        .detail("argument", "--acceptance"))
+}
+
 /// Where the Goal of an objective is, or will be.
 enum Slot {
-    Taken(GoalId),
+    Taken(Box<Goal>),
     Free(GoalId),
 }
 
@@ -151,15 +183,15 @@ enum Slot {
 /// Errors: `invalid_argument` for an objective without a letter, `goal_exists` when no slug is free.
 fn place(desk: &mut Desk, title: &Text) -> Result<Slot> {
     if let Ok(id) = title.as_str().parse::<GoalId>()
-        && found(desk, &id)?.is_some()
+        && let Some(goal) = found(desk, &id)?
     {
-        return Ok(Slot::Taken(id));
+        return Ok(Slot::Taken(Box::new(goal)));
     }
     let slug = goal::slug(title.as_str()).ok_or_else(goal::no_slug)?;
     for n in 1..=SLUGS_MAX {
         let id: GoalId = goal::nth_slug(&slug, n).parse()?;
         match found(desk, &id)? {
-            Some(goal) if goal.objective == *title => return Ok(Slot::Taken(id)),
+            Some(goal) if goal.objective == *title => return Ok(Slot::Taken(Box::new(goal))),
             Some(_) => {}
             None => return Ok(Slot::Free(id)),
         }

@@ -34,6 +34,7 @@ mod owner;
 mod peer;
 mod progress;
 mod proposal;
+mod proposed;
 mod quota;
 mod quota_show;
 mod reader;

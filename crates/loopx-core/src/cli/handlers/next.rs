@@ -190,7 +190,7 @@ fn claim(context: &mut Context<'_, '_>, args: &Args, desk: &mut Desk) -> Result<
     }
     let (goal_id, decided, error) = last.ok_or_else(|| Error::from(Code::Internal))?;
     let until = error.details().get("until_ms").and_then(Value::as_i64).map(Timestamp::from_ms);
-    let action = Action::Wait { why: "changed", until };
+    let action = Action::Wait { why: "changed", until, turn_id: None };
     Answer::of(&asking, goal_id, instead(decided, action)).shown(context, args, desk)
 }
 

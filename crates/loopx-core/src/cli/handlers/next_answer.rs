@@ -15,10 +15,13 @@ use super::{
 use crate::{
     cli::{Args, Block, Context, Document, Rendered},
     error::Result,
-    kernel::{Action, Ask, Decided, Facts, Outcome, Read, gate_ask},
-    model::{AgentId, GoalId, OwnId, Receipt, Todo, TodoId, TodoKind, json_value},
-    projection::{should, with_units},
+    kernel::{Action, Ask, Decided, Facts, Outcome, Read, gate_ask, return_commands},
+    model::{AgentId, GoalId, OwnId, PeerReturn, Receipt, Todo, TodoId, TodoKind, json_value},
+    projection::{self, TurnRow, should, with_units},
 };
+
+/// How many returns that wait for a word are named at once.
+const RETURNS_MAX: usize = 4;
 
 /// What is said of a decision, and of what it led to.
 #[derive(Debug)]
@@ -83,8 +86,20 @@ impl Answer {
             self.decided.action = Action::Replan { todo_id, replan: None };
         }
         let exit = decided::exit(&self.decided.action);
-        let document = self.document(context, args, desk, todo.as_ref())?;
-        let body = self.body(args, todo.as_ref())?;
+        let awaited = match &self.decided.action {
+            Action::Wait { turn_id: Some(turn_id), .. } => {
+                Some(TurnRow::of(&names::turn_row(desk, *turn_id)?))
+            }
+            _ => None, // same spelling: what is no wait names no Turn
+        };
+        let returns = match &todo {
+            Some(todo) => desk.look(|view, _| projection::undecided(view, &todo.todo_id, RETURNS_MAX))?,
+            None => Vec::new(),
+        };
+        let returns: Vec<&PeerReturn> = returns.iter().map(|row| row.get()).collect::<Result<_>>()?;
+        let document = self.document(context, args, desk, todo.as_ref(), &returns)?;
+        let body = self.body(args, todo.as_ref(), awaited.as_ref(), &returns)?;
+        let body = Reader::of(context, args, desk).told(&body)?;
         let rendered = Rendered::new(schema::NEXT, &body, document)?.exit(exit);
         Ok(match &self.receipt {
             Some(receipt) => rendered.operation(receipt.operation_id(), receipt.is_replayed()),
@@ -92,7 +107,25 @@ impl Answer {
         })
     }
 
-    fn body(&self, args: &Args, todo: Option<&Todo>) -> Result<Value> {
+    /// The token that goes with the Turn.
+    fn presented(&self) -> Option<OwnId> {
+        self.outcome.own_id.or(self.own_id)
+    }
+
+    /// How its owner says what becomes of a return.
+    fn decisions(&self, given: &PeerReturn, own_id: Option<OwnId>) -> [String; 2] {
+        let own_id = own_id.map_or_else(|| "OWN_ID".to_owned(), |own_id| own_id.to_string());
+        return_commands(given.return_id)
+            .map(|command| format!("{command} --as agent:{} --own {own_id}", self.agent))
+    }
+
+    fn body(
+        &self,
+        args: &Args,
+        todo: Option<&Todo>,
+        awaited: Option<&TurnRow>,
+        returns: &[&PeerReturn],
+    ) -> Result<Value> {
         let mut body = Map::new();
         if let Some(receipt) = &self.receipt {
             body.insert("receipt".to_owned(), json_value(receipt)?);
@@ -103,6 +136,22 @@ impl Answer {
         body.insert("agent_id".to_owned(), json!(self.agent));
         body.insert("goal_id".to_owned(), json!(self.goal));
         body.insert("todo".to_owned(), todo.map_or(Value::Null, todo_fields));
+        if let Some(turn) = awaited {
+            body.insert("turn".to_owned(), json_value(turn)?);
+            body.insert("command".to_owned(), json!(decided::turn_show(turn.turn_id)));
+        }
+        if !returns.is_empty() {
+            let own_id = self.presented();
+            let one = |given: &&PeerReturn| {
+                json!({
+                    "return_id": given.return_id,
+                    "from": given.from,
+                    "summary": given.summary,
+                    "commands": self.decisions(given, own_id),
+                })
+            };
+            body.insert("returns".to_owned(), returns.iter().map(one).collect());
+        }
         let Outcome { own_id, turn_id, expires_at_ms, .. } = &self.outcome;
         if let Some(own_id) = own_id {
             body.insert("own_id".to_owned(), json!(own_id));
@@ -125,16 +174,18 @@ impl Answer {
         args: &Args,
         desk: &mut Desk,
         todo: Option<&Todo>,
+        returns: &[&PeerReturn],
     ) -> Result<Document> {
         let action = &self.decided.action;
         let (why, _) = decided::explain(desk, &self.decided)?;
-        let own_id = self.outcome.own_id.or(self.own_id);
+        let own_id = self.presented();
         let asked = Asked { goal: &self.goal, agent: &self.agent, one_goal: self.one_goal, own_id };
         let mut commands = decided::commands(desk, &asked, &self.decided)?;
         let is_admitted = self.outcome.own_id.is_some();
         if let (true, Some(own_id), Some(todo)) = (is_admitted, own_id, todo) {
             commands = vec![format!("todo done {} --as agent:{} --own {own_id}", todo.todo_id, self.agent)];
         }
+        commands.extend(returns.iter().flat_map(|given| self.decisions(given, own_id)));
         let now = desk.look(|_, terms| Ok(terms.now))?;
         let until = match action {
             Action::Wait { until, .. } => until.map(|until| show::when(until, now)),
@@ -149,6 +200,7 @@ impl Answer {
             .maybe("goal", todo.is_none().then_some(&self.goal))
             .maybe("why", why)
             .maybe("until", until)
+            .list("returned to it", returns.iter().map(|given| show::undecided(given)))
             .maybe("own_id", self.outcome.own_id)
             .maybe("yours", self.outcome.expires_at_ms.map(|at| format!("until {}", show::utc(at))));
         let mut document = Document::new().with(facts.block());

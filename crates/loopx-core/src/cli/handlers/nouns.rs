@@ -7,7 +7,7 @@ use crate::{
     authority::NounFilter,
     cli::{Args, Context, Rendered},
     error::Result,
-    model::{GoalId, OneNoun, Timestamp},
+    model::{OneNoun, Timestamp},
     projection::{self, Slice},
 };
 
@@ -19,8 +19,8 @@ pub(super) struct List<'l, T> {
     pub(super) head: &'l [&'l str],
     /// The cells of one.
     pub(super) row: fn(&T, Timestamp) -> Vec<String>,
-    /// What is said where there is none.
-    pub(super) nothing: fn(&GoalId) -> String,
+    /// What is said where there is none: of the Todo or Goal, whether only open ones were asked for, and by whom.
+    pub(super) nothing: fn(&str, bool, &str) -> String,
 }
 
 /// The nouns of a Todo or a Goal, only the open ones where that is asked.
@@ -40,11 +40,12 @@ pub(super) fn listed<T: OneNoun>(
     let filter = NounFilter { kind: T::KIND, goal: &goal, todo: todo.as_ref(), open };
     let slice = Slice { after: args.text("cursor"), limit: desk.page(args)? };
     let (page, now) = desk.look(|view, terms| Ok((projection::nouns(view, &filter, slice)?, terms.now)))?;
-    show::listed(
+    let of = todo.as_ref().map_or_else(|| goal.to_string(), ToString::to_string);
+    show::listed_whole(
         list.schema,
         &page,
         list.head,
         |row| row.for_owner().get().map(|noun| (list.row)(noun, now)).unwrap_or_default(),
-        &(list.nothing)(&goal),
+        &(list.nothing)(&of, open, context.program),
     )
 }

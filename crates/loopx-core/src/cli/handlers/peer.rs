@@ -109,7 +109,12 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         schema: schema::PEER_LIST,
         head: show::RETURN_HEAD,
         row: show::returned,
-        nothing: |goal| format!("Nothing was returned in {goal}."),
+        nothing: |of, open, program| {
+            let first = if open { "No return waits for a word" } else { "Nothing was returned yet" };
+            format!(
+                "{first} in {of}; a Todo that was added with `--coordinates` gives one by `{program} peer return`."
+            )
+        },
     };
     nouns::listed(context, args, args.switch("open"), &list)
 }

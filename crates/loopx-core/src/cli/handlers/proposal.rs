@@ -11,6 +11,8 @@ use super::{
     desk::Desk,
     given, names,
     nouns::{self, List},
+    proposed,
+    reader::Reader,
     schema,
     show::{self, Facts},
     submit::{Wish, Written, operation_id, submit, submit_as, written},
@@ -18,21 +20,22 @@ use super::{
 use crate::{
     boundary,
     cli::{
-        Args, Context, Document, Origin, Rendered,
+        Args, Block, Context, Document, Origin, Rendered,
         context::Noted,
         parse::{self, Route},
     },
     error::{Code, Error, Result},
     kernel::{Command, ProposalCommand},
     model::{
-        Assurance, Expected, NounKey, NounKind, Proposal, ProposalId, ProposalKind, ProposalState,
-        Provenance, Timestamp, from_json,
+        Assurance, NounKey, NounKind, Proposal, ProposalId, ProposalKind, ProposalState, Provenance,
+        Timestamp, from_json, json_value,
     },
     projection,
 };
 
-/// The commands that may stand after `--`: each asks for one write, and does nothing before it asks.
-const PROPOSABLE: &[&str] = &[
+/// The handlers that can be stopped where they ask: for one write, with nothing done before. What of that may be proposed
+/// the kernel says.
+const STOPPABLE: &[&str] = &[
     "goal update",
     "goal stop",
     "goal resume",
@@ -94,7 +97,7 @@ fn meant(context: &mut Context<'_, '_>, args: &Args) -> Result<Wish> {
     let around = around.filter_map(|flag| Some(OsString::from(format!("--{flag}={}", args.text(flag)?))));
     let inner = parse::parse(&chain, around.chain(rest).collect(), context.env)?;
     let path = inner.path();
-    let handler = context.preset.handler(path).filter(|_| PROPOSABLE.contains(&path));
+    let handler = context.preset.handler(path).filter(|_| STOPPABLE.contains(&path));
     let Some(handler) = handler else {
         return Err(Error::new(Code::InvalidArgument, format!("`{path}` cannot be proposed"))
             .hint("proposal add --help")
@@ -187,7 +190,10 @@ pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result
         schema: schema::PROPOSAL_LIST,
         head: &["PROPOSAL", "KIND", "STATE", "COMMAND", "BY", "WHEN", "WHY"],
         row: line,
-        nothing: |goal| format!("No proposal waits for a person in {goal}."),
+        nothing: |of, open, program| {
+            let first = if open { "No proposal waits for a person" } else { "Nothing was proposed yet" };
+            format!("{first} in {of}; `{program} proposal add --reason <TEXT> -- <COMMAND>` makes one.")
+        },
     };
     nouns::listed(context, args, open, &list)
 }
@@ -198,7 +204,7 @@ fn line(proposal: &Proposal, now: Timestamp) -> Vec<String> {
         proposal.kind.as_str().to_owned(),
         proposal.state.as_str().to_owned(),
         proposal.verb.to_string(),
-        proposal.by.to_string(),
+        show::actor(&proposal.by),
         show::when(proposal.at, now),
         proposal.reason.to_string(),
     ]
@@ -211,7 +217,7 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let key = NounKey { kind: NounKind::Proposal, id: *id.as_bytes() };
     let (row, now) = desk.look(|view, terms| Ok((projection::noun(view, terms, key)?, terms.now)))?;
     let proposal: &Proposal = row.for_owner().get()?;
-    let command = proposal.command.to_string();
+    let says = proposed::terms(&json_value(&proposal.command)?);
     let (until, answered, why) = match &proposal.state {
         ProposalState::Open => (None, None, None),
         ProposalState::Deferred { until } => (Some(show::when(*until, now)), None, None),
@@ -230,20 +236,27 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
         .add("kind", proposal.kind.as_str())
         .add("state", proposal.state.as_str())
         .maybe("until", until.as_ref())
-        .add("verb", &proposal.verb)
-        .add("command", &command)
-        .list("expects", expects(&proposal.expected))
+        .add("command", format!("`{}`", proposal.verb))
+        .list("expects", proposed::expects(&proposal.expected))
         .maybe("at work on", proposal.todo_id.as_ref())
         .add("proposed", format!("{} by {}", show::when(proposal.at, now), proposal.by))
         .maybe("answered", answered.as_ref())
         .maybe("because", why);
-    let document = Document::new().heading(proposal.reason.as_str()).with(facts.block());
+    let mut document = Document::new().heading(proposal.reason.as_str()).with(facts.block());
+    if !says.is_empty() {
+        document = document.with(Block::Heading(2, format!("`{}` with", proposal.verb))).terms(says);
+    }
+    if proposal.is_open() {
+        document = document.code(answers(&names::short(&id), &Reader::of(context, args, &desk)));
+    }
     Rendered::new(schema::PROPOSAL, &json!({"proposal": row.for_owner()}), document)
 }
 
-fn expects(expected: &Expected) -> Vec<String> {
-    let goal = expected.goal.map(|revision| format!("the Goal at {revision}"));
-    let todos = expected.todos.iter().map(|(id, revision)| format!("{id} at {revision}"));
-    let gate = expected.gate.as_ref().map(|(id, revision)| format!("{id} at {revision}"));
-    goal.into_iter().chain(todos).chain(gate).collect()
+/// How a person answers a proposal, and how its author takes it back.
+fn answers(id: &str, reader: &Reader) -> Vec<String> {
+    let confirm = format!("proposal confirm {id}");
+    let refusal = reader.refusal(&confirm);
+    let defer = reader.command(&format!("proposal defer {id} --until 1d"));
+    let said = [format!("a person confirms: {}", reader.command(&confirm))].into_iter().chain(refusal);
+    said.chain([format!("to put it off: {defer}")]).collect()
 }

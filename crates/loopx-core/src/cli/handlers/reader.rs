@@ -3,15 +3,18 @@
 //! Off a terminal nobody can be asked for a `yes`, so what needs a person's proof is shown with his token, and to anybody
 //! else as a person's. Knows no verb: which need what stands in the kernel's table of actors.
 
+use serde::Serialize;
+use serde_json::Value;
+
 use super::{
     desk::{Desk, wall},
     init,
 };
 use crate::{
     cli::{Args, Context, Format, Origin, Var, config},
-    error::{Error, shell_line},
-    kernel::{Person, Verb, deny_command},
-    model::Actor,
+    error::{Error, Result, shell_line},
+    kernel::{Person, Verb, refuse_command},
+    model::{Actor, json_value},
 };
 
 /// What follows a person's command where its reader can prove nothing.
@@ -33,8 +36,13 @@ pub(super) struct Reader {
 enum Proof {
     /// By what it has already: a terminal, or a token in its environment.
     Present,
-    /// By this flag.
-    Flag(String),
+    /// By this flag, as a shell reads it, and as whoever starts a program without one does.
+    Flag {
+        /// With the file named by what leads to it.
+        shown: String,
+        /// With the whole path.
+        whole: String,
+    },
     /// It cannot.
     None,
 }
@@ -63,9 +71,9 @@ impl Reader {
         format!("{} {}", self.program, self.arguments(arguments))
     }
 
-    /// How to say no, beside a command that approves.
+    /// How to say no, beside a command that says yes.
     pub(super) fn refusal(&self, arguments: &str) -> Option<String> {
-        deny_command(arguments).map(|deny| format!("to say no: {}", self.command(&deny)))
+        refuse_command(arguments).map(|refuse| format!("to say no: {}", self.command(&refuse)))
     }
 
     /// What follows the program's name; of a person's command that its reader cannot run, that it is one.
@@ -75,11 +83,45 @@ impl Reader {
         if is_shut { whole + A_PERSONS } else { whole }
     }
 
+    /// What a program is told, with what each command in it needs, as whoever reads it as text is shown them; no shell
+    /// is needed to read them.
+    ///
+    /// Errors: `internal` for what JSON cannot hold.
+    pub(super) fn told(&self, body: &impl Serialize) -> Result<Value> {
+        let mut body = json_value(body)?;
+        self.tell(&mut body);
+        Ok(body)
+    }
+
+    fn tell(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        ("command", Value::String(command)) => {
+                            *command = self.with_needs(command, command.clone(), false);
+                        }
+                        (_, value) => self.tell(value),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.tell(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
     /// As it can be run, with what it needs, or as a template.
     fn proven(&self, arguments: &str) -> String {
+        self.with_needs(arguments, template(arguments), true)
+    }
+
+    /// A command with the flags that its reader needs for it; `whole` is how it is shown without them.
+    fn with_needs(&self, arguments: &str, mut whole: String, in_shell: bool) -> String {
         let proof = match &self.proof {
-            Proof::Flag(flag) if needs_proof(arguments) => Some(flag.clone()),
-            Proof::Flag(_) | Proof::Present | Proof::None => None,
+            Proof::Flag { shown, whole } if needs_proof(arguments) => {
+                Some(if in_shell { shown.clone() } else { whole.clone() })
+            }
+            Proof::Flag { .. } | Proof::Present | Proof::None => None,
         };
         // A token names who asks.
         let actor = self.named.as_ref().filter(|actor| proof.is_none() && may_use(actor, arguments));
@@ -87,7 +129,6 @@ impl Reader {
             Some(actor) => shell_line([actor.to_string().as_str()]).map(|actor| format!("--as {actor}")),
             None => self.person.clone().filter(|_| is_stop(arguments)),
         };
-        let mut whole = template(arguments);
         for flag in proof.into_iter().chain(actor) {
             let name = flag.split(' ').next().unwrap_or_default();
             if !is_given(arguments, name) {
@@ -114,8 +155,20 @@ pub(super) fn with_runnable_hint(context: &Context<'_, '_>, args: &Args, error: 
 }
 
 /// The words that stand for somebody's own, wherever a command is printed.
-const PLACEHOLDERS: &[&str] =
-    &["ACTOR", "AGENT", "COMMAND", "FILE", "OBJECTIVE", "POINTER", "REASON", "TEXT", "TITLE"];
+const PLACEHOLDERS: &[&str] = &[
+    "ACTOR",
+    "AGENT",
+    "COMMAND",
+    "EVIDENCE",
+    "FILE",
+    "ID@VERSION",
+    "OBJECTIVE",
+    "OWN_ID",
+    "POINTER",
+    "REASON",
+    "TEXT",
+    "TITLE",
+];
 
 /// A command in which what stands for somebody's own words is seen to: a shell that is given it as it stands runs nothing.
 pub(super) fn template(arguments: &str) -> String {
@@ -164,12 +217,13 @@ fn by_flag(context: &Context<'_, '_>, args: &Args, desk: &Desk) -> Proof {
         let is_named = args.text("as").is_some() || args.file("token-file").is_some();
         (token.actor.is_user() && is_callers && is_named).then_some(())
     };
-    let shown = || match args.file("token-file") {
-        Some(given) => shell_line([given.to_str()?]),
-        None => context.shown(&path),
-    };
-    match proves().and_then(|()| shown()) {
-        Some(file) => Proof::Flag(format!("--token-file {file}")),
+    let whole = || shell_line([path.to_str()?]);
+    let shown = || if args.file("token-file").is_some() { whole() } else { context.shown(&path) };
+    match proves().and_then(|()| shown().zip(whole())) {
+        Some((shown, whole)) => {
+            let flag = |file| format!("--token-file {file}");
+            Proof::Flag { shown: flag(shown), whole: flag(whole) }
+        }
         None => Proof::None,
     }
 }

@@ -44,9 +44,11 @@ pub(in crate::cli) fn add(context: &mut Context<'_, '_>, args: &Args) -> Result<
 pub(in crate::cli) fn list(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendered> {
     let list = List {
         schema: schema::REWARD_LIST,
-        head: &["WANTED", "OF", "BY", "WHEN", "WHY", "LESSON"],
+        head: &["WANTED", "OF", "BY", "WHEN", "WHY"],
         row: line,
-        nothing: |goal| format!("Nobody judged work of {goal} yet."),
+        nothing: |of, _, program| {
+            format!("Nobody judged work of {of} yet; `{program} reward add <TEXT> --good` does.")
+        },
     };
     nouns::listed(context, args, false, &list)
 }
@@ -66,7 +68,9 @@ fn line(reward: &Reward, now: crate::model::Timestamp) -> Vec<String> {
         of.into_iter().flatten().collect::<Vec<_>>().join(", "),
         reward.by.to_string(),
         show::when(reward.at, now),
-        reward.reason.to_string(),
-        reward.lesson.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+        match &reward.lesson {
+            Some(lesson) => format!("{}; lesson: {lesson}", reward.reason),
+            None => reward.reason.to_string(),
+        },
     ]
 }

@@ -69,6 +69,22 @@ pub(in crate::cli) fn listed<T: Serialize>(
     paged(schema, page, document)
 }
 
+/// As [`listed`], with a last column that is a text to be read, and so is wrapped and not cut.
+pub(in crate::cli) fn listed_whole<T: Serialize>(
+    schema: &'static str,
+    page: &Listed<T>,
+    head: &[&str],
+    row: impl Fn(&T) -> Vec<String>,
+    empty: &str,
+) -> Result<Rendered> {
+    let document = if page.items.is_empty() {
+        Document::new().para(empty)
+    } else {
+        Document::new().log(head, page.items.iter().map(row).collect())
+    };
+    paged(schema, page, document)
+}
+
 /// The answer of a list that is shown already, and whether there is more.
 pub(in crate::cli) fn paged<T: Serialize>(
     schema: &'static str,
@@ -236,6 +252,11 @@ pub(in crate::cli) fn returned(given: &PeerReturn, now: Timestamp) -> Vec<String
         when(given.at, now),
         given.summary.to_string(),
     ]
+}
+
+/// A return that waits for a word on it, in one line.
+pub(in crate::cli) fn undecided(given: &PeerReturn) -> String {
+    format!("{} of {} (\u{ab}{}\u{bb})", short(&given.return_id), given.from, given.summary)
 }
 
 /// The head of a table of returns.

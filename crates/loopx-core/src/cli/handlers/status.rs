@@ -56,7 +56,7 @@ pub(in crate::cli) fn status(context: &mut Context<'_, '_>, args: &Args) -> Resu
 
 fn rendered(status: &Status, context: &Context<'_, '_>, reader: &Reader) -> Result<Rendered> {
     let document = document(status, context.program, reader, context.look.columns);
-    Rendered::new(schema::STATUS, status, document)
+    Rendered::new(schema::STATUS, &reader.told(status)?, document)
 }
 
 /// The status of one Goal, or of all, with what this machine sees of drivers.

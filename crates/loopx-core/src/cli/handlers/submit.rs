@@ -3,12 +3,12 @@
 //! Knows no rule: what is refused, and how, the authority says.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     caller::{Caller, caller, check_retired, with_agent},
     desk::{Desk, wall},
-    init, names, show,
+    init, names, proposed, show,
     workbench::Workbench,
 };
 use crate::{
@@ -237,9 +237,7 @@ fn whole(wish: &Wish) -> Result<Vec<String>> {
     let Command::Proposal(ProposalCommand::Confirm { command, expected, .. }) = &wish.command else {
         return Ok(Vec::new());
     };
-    let shown = json!({"command": json_value(&**command)?, "expected": json_value(expected)?});
-    let text = serde_json::to_string_pretty(&shown).map_err(|e| Error::from(Code::Internal).internal(e))?;
-    Ok(text.lines().map(str::to_owned).collect())
+    proposed::lines(command, expected)
 }
 
 /// What a person says yes to: the question and the answer to it, or the Goal, in one line.

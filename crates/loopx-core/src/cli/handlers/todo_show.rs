@@ -4,14 +4,17 @@ use serde_json::json;
 
 use super::{
     desk::Desk,
-    names, schema,
+    names,
+    reader::Reader,
+    schema,
     show::{self, Facts},
 };
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::Result,
-    model::{Timestamp, Wake},
-    projection::{self, TodoPage},
+    kernel::return_commands,
+    model::{PeerReturn, Timestamp, Wake},
+    projection::{self, OwnerRow, TodoPage},
 };
 
 /// `todo show`.
@@ -20,11 +23,12 @@ pub(in crate::cli) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result
     let id = names::todo(&mut desk, args.needed("id")?)?;
     let (page, now) = desk.look(|view, terms| Ok((projection::todo(view, terms, &id)?, terms.now)))?;
     let goal = names::goal_row(&mut desk, id.goal())?;
-    let document = document(&page, show::unbound(&goal, &page.requires.write_scopes), now);
+    let reader = Reader::of(context, args, &desk);
+    let document = document(&page, show::unbound(&goal, &page.requires.write_scopes), now, &reader);
     Rendered::new(schema::TODO, &json!({"todo": page}), document)
 }
 
-fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document {
+fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp, reader: &Reader) -> Document {
     let row = &page.row;
     let waits = row.wake.as_ref().map(|wake| match wake {
         Wake::After(at) => show::when(*at, now),
@@ -69,18 +73,31 @@ fn document(page: &TodoPage, unbound: Option<&str>, now: Timestamp) -> Document 
     }
     if !page.gates.is_empty() {
         document =
-            document.table(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
+            document.log(show::GATE_HEAD, page.gates.iter().map(|gate| show::gate(gate, now)).collect());
     }
     if !page.effects.is_empty() {
         let rows = page.effects.iter().filter_map(|row| row.get().ok());
-        document = document.table(show::EFFECT_HEAD, rows.map(|effect| show::effect(effect, now)).collect());
+        document = document.log(show::EFFECT_HEAD, rows.map(|effect| show::effect(effect, now)).collect());
     }
     if !page.returns.is_empty() {
-        let rows = page.returns.iter().filter_map(|row| row.get().ok());
-        document = document.table(show::RETURN_HEAD, rows.map(|given| show::returned(given, now)).collect());
+        let rows: Vec<&PeerReturn> = page.returns.iter().filter_map(|row| row.get().ok()).collect();
+        document = document
+            .log(show::RETURN_HEAD, rows.iter().map(|given| show::returned(given, now)).collect())
+            .code(rows.iter().flat_map(|given| decisions(given, row.owner.as_ref(), reader)).collect());
     }
     if !page.turns.is_empty() {
         document = document.log(show::TURN_HEAD, page.turns.iter().map(|row| show::turn(row, now)).collect());
     }
     document
+}
+
+/// What a person says of a return; the owner of its coordinator says it with its token.
+fn decisions(given: &PeerReturn, owner: Option<&OwnerRow>, reader: &Reader) -> Vec<String> {
+    let [adopt, _] = return_commands(given.return_id).map(|command| names::commanded(&command));
+    let owned = owner.map(|owner| {
+        let adopt = reader.command(&format!("{adopt} --as agent:{} --own OWN_ID", owner.agent_id));
+        format!("{} takes it in: {adopt}", owner.agent_id)
+    });
+    let no = reader.refusal(&adopt);
+    owned.into_iter().chain([format!("a person takes it in: {}", reader.command(&adopt))]).chain(no).collect()
 }

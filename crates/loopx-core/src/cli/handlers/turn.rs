@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     authority::clock::Deadline,
-    cli::{Args, Context, Rendered},
+    cli::{Args, Context, Document, Rendered},
     error::{Class, Code, Error, Result, echo},
     kernel::{Command, TurnCommand, recover_command},
     model::{AgentId, Duration, EndpointId, GoalId, TodoId, Turn, TurnId, Workspace},
@@ -216,12 +216,13 @@ pub(in crate::cli) fn stop(context: &mut Context<'_, '_>, args: &Args) -> Result
             }
         }
     }
-    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, match_stop)
+    let document = Document::new().para(said_stop(&around.turn));
+    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, document)
 }
 
-fn match_stop(turn: &Turn) -> String {
+fn said_stop(turn: &Turn) -> String {
     if turn.is_terminal() {
-        format!("the Turn {} is {}, and all that it started is ended", turn.turn_id, turn.state.as_str())
+        turn_end::over(turn)
     } else {
         format!("the Turn {} is asked to stop; its driver ends it", turn.turn_id)
     }
@@ -240,10 +241,9 @@ pub(in crate::cli) fn accept(context: &mut Context<'_, '_>, args: &Args) -> Resu
     let written = submit(context, args, &mut desk, Wish::new(row.goal_id, command))?;
     let around = Workbench::of(context, &desk)?.site(&mut desk).around(turn_id)?;
     let reader = Reader::of(context, args, &desk);
-    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, |turn| {
-        let prove = reader.command(&recover_command(turn.turn_id));
-        format!("the result stands for the new text; prove it: {prove}")
-    })
+    let prove = reader.command(&recover_command(turn_id));
+    let document = Document::new().line(format!("the result stands for the new text; prove it: {prove}"));
+    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, document)
 }
 
 /// `turn abandon`.
@@ -256,9 +256,8 @@ pub(in crate::cli) fn abandon(context: &mut Context<'_, '_>, args: &Args) -> Res
     let command = Command::Turn(TurnCommand::Abandon { turn_id, reason: given::needed(args, "reason")? });
     let written = submit(context, args, &mut desk, Wish::new(row.goal_id, command))?;
     let around = bench.site(&mut desk).around(turn_id)?;
-    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, |turn| {
-        format!("the Turn {} is given up; its Todo is free", turn.turn_id)
-    })
+    let document = Document::new().line(format!("the Turn {turn_id} is given up; its Todo is free"));
+    turn_end::moved(&Done { receipt: written.receipt, around, left: Vec::new() }, document)
 }
 
 /// `turn recover`.

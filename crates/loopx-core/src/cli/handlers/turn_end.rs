@@ -145,6 +145,20 @@ fn settled(done: &Done, reader: &Reader) -> Result<Document> {
     Ok(document.line(format!("look: {}", reader.command(&format!("turn show {}", turn.turn_id)))))
 }
 
+/// That a Turn is over on a wish, and what became of what ran for it.
+pub(super) fn over(turn: &Turn) -> String {
+    let (id, state) = (turn.turn_id, turn.state.as_str());
+    if turn.is_driven() {
+        return format!("the Turn {id} is {state}, and all that it started is ended");
+    }
+    // Whoever works by itself was not started from here, so it cannot be ended from here either.
+    format!(
+        "the Turn {id} is {state}; nothing was started for it from here: what {} still runs goes on, and no result of \
+         it is taken any more",
+        turn.agent_id
+    )
+}
+
 fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
     let turn = done.turn();
     let id = turn.todo_id().map(ToString::to_string).unwrap_or_default();
@@ -156,11 +170,10 @@ fn stopped(done: &Done, verb: &OperationId, why: Stopped) -> Result<Rendered> {
         }
         // What was asked for did not come about: a negative result, as a refused one is.
         Stopped::Stop => {
-            let text = format!("the Turn {} was stopped, and all that it started", turn.turn_id);
             return Err(with(
                 done,
                 verb,
-                Error::new(Code::NotReady, text).hint(turn_output::command(turn.turn_id)),
+                Error::new(Code::NotReady, over(turn)).hint(turn_output::command(turn.turn_id)),
             ));
         }
         _ => Document::new().line(format!(
@@ -318,6 +331,6 @@ fn what(was: &Turn, now: &Turn) -> String {
 }
 
 /// Answers a verb that moved a Turn and is no end of it.
-pub(super) fn moved(done: &Done, say: impl Fn(&Turn) -> String) -> Result<Rendered> {
-    rendered(done, None, Document::new().line(say(done.turn())))
+pub(super) fn moved(done: &Done, document: Document) -> Result<Rendered> {
+    rendered(done, None, document)
 }

@@ -139,7 +139,7 @@ pub(super) fn todo_of(
                 .detail("turn_id", turn_id.to_string())
                 .hint(command))
         }
-        Action::Wait { why, until } => {
+        Action::Wait { why, until, .. } => {
             let error = Error::new(Code::NotReady, format!("{agent} has nothing to do now: {}", plain(why)))
                 .detail("why", why)
                 .hint(format!("turn plan --agent {agent}"));

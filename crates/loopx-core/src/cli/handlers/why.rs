@@ -43,8 +43,9 @@ pub(in crate::cli) fn why(context: &mut Context<'_, '_>, args: &Args) -> Result<
         }
     };
     let now = desk.look(|_, terms| Ok(terms.now))?;
-    let document = document(&items, now, &Reader::of(context, args, &desk), context.program);
-    Rendered::new(schema::WHY, &Listed { items, next_cursor: None }, document)
+    let reader = Reader::of(context, args, &desk);
+    let document = document(&items, now, &reader, context.program);
+    Rendered::new(schema::WHY, &reader.told(&Listed { items, next_cursor: None })?, document)
 }
 
 /// What a word means: a Todo, a gate or a Turn by its id, else a Goal; without one, what `--goal` or `--agent` names.

@@ -24,5 +24,6 @@ pub(in crate::cli) fn errors() -> String {
             .with(Block::Heading(2, format!("Exit {}: {means}", class.exit())))
             .table(&["Code", "HTTP", "Retry can help", "Meaning"], rows.collect());
     }
+    page = page.with(Block::Heading(2, "Exit 10 to 12: no error".to_owned())).para(parts::answers());
     markdown(&page)
 }

@@ -52,6 +52,7 @@ fn top(program: &str, commands: &[&'static [Command]]) -> Document {
         .heading("Options of every command")
         .terms(globals)
         .para(format!("Exit codes: {}.", exits.join("; ")))
+        .para(parts::answers())
         .heading("Examples")
         .code(vec![format!("{program} try")])
 }

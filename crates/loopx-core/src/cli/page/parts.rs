@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
-    cli::table::{Access, Arg, Command, Kind, Place},
+    cli::table::{Access, Arg, Command, DECISIONS, Kind, Place},
     error::Class,
 };
 
@@ -127,7 +127,8 @@ pub(super) fn own_exits(command: &Command) -> Option<String> {
         let codes: Vec<_> = codes.map(|code| code.as_str()).collect();
         (!codes.is_empty()).then(|| format!("{} {}", class.exit(), codes.join(", ")))
     };
-    let rows: Vec<_> = CLASSES.iter().filter_map(|(class, _)| own(*class)).collect();
+    let answers = command.answers.iter().map(|(exit, means)| format!("{exit} {means}"));
+    let rows: Vec<_> = CLASSES.iter().filter_map(|(class, _)| own(*class)).chain(answers).collect();
     (!rows.is_empty()).then(|| format!("Exit codes: {}.", rows.join("; ")))
 }
 
@@ -148,7 +149,17 @@ pub(super) fn exits(command: &Command) -> Vec<(String, String)> {
             rows.push((class.exit().to_string(), (*means).to_owned()));
         }
     }
+    rows.extend(command.answers.iter().map(|(exit, means)| (exit.to_string(), (*means).to_owned())));
     rows
+}
+
+/// The exit codes that are answers and no errors, and which commands have them, in one sentence.
+pub(super) fn answers() -> String {
+    let all: Vec<_> = DECISIONS.iter().map(|(exit, means)| format!("{exit} {means}")).collect();
+    format!(
+        "Answers and never errors, of `next` and `quota should-run` (10 and 11 of `loop run` too): {}.",
+        all.join("; ")
+    )
 }
 
 /// The classes of errors, in the order of their exit codes.

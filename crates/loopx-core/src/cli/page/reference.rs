@@ -40,6 +40,7 @@ pub(in crate::cli) fn reference(program: &str, commands: &[&'static [Command]]) 
     page = page
         .with(Block::Heading(2, "Exit codes".to_owned()))
         .table(&["Exit", "Meaning", "Codes"], codes.collect())
+        .para(parts::answers())
         .with(Block::Heading(2, "Environment".to_owned()))
         .terms(Var::ALL.iter().map(|var| (var.name(), var.about())))
         .with(Block::Heading(2, "Settings".to_owned()))

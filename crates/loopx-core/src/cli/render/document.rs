@@ -19,6 +19,8 @@ pub enum Block {
     Lines(Vec<String>),
     /// Terms and what they mean, or names and values.
     Terms(Vec<(String, String)>),
+    /// Texts, each wrapped, and below each the lines that are typed for it, which are not.
+    Items(Vec<(String, Vec<String>)>),
     /// Columns with a head; fits the width. The first column names the row, and is never cut.
     Table(Vec<String>, Vec<Vec<String>>),
     /// A table whose last column is never cut: where it is too wide, it goes on below itself.
@@ -74,6 +76,12 @@ impl Document {
     #[must_use]
     pub fn terms<T: Into<String>, M: Into<String>>(self, terms: impl IntoIterator<Item = (T, M)>) -> Self {
         self.with(Block::Terms(terms.into_iter().map(|(term, means)| (term.into(), means.into())).collect()))
+    }
+
+    /// Adds texts with the lines that are typed for them.
+    #[must_use]
+    pub fn items(self, items: Vec<(String, Vec<String>)>) -> Self {
+        self.with(Block::Items(items))
     }
 
     /// Adds a table.

@@ -28,6 +28,13 @@ fn block(block: &Block) -> String {
                 means => format!("- {}: {}\n", code(term), inline(means)),
             })
             .collect(),
+        Block::Items(items) => items
+            .iter()
+            .flat_map(|(text, lines)| {
+                let lines = lines.iter().map(|line| format!("  {}  \n", code(line)));
+                std::iter::once(format!("- {}  \n", inline(text))).chain(lines)
+            })
+            .collect(),
         Block::Table(head, rows) | Block::Log(head, rows) => {
             let line = |cells: &[String]| {
                 let cells: Vec<_> = cells.iter().map(|cell| inline(cell)).collect();

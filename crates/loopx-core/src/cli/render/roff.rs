@@ -29,6 +29,12 @@ pub(in crate::cli) fn roff(document: &Document) -> String {
                     line(&mut out, &styled(means));
                 }
             }
+            Block::Items(items) => {
+                for (text, lines) in items {
+                    let lines = lines.iter().map(String::as_str);
+                    plain(&mut out, std::iter::once(text.as_str()).chain(lines));
+                }
+            }
             Block::Table(head, rows) | Block::Log(head, rows) => {
                 for row in rows {
                     let cells = head.iter().zip(row).map(|(name, cell)| styled(&format!("{name}: {cell}")));

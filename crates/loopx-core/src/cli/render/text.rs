@@ -37,6 +37,12 @@ pub(in crate::cli) fn text(document: &Document, look: Look) -> String {
             Block::Lines(lines) => each(&mut out, "", lines),
             Block::Code(lines) => each(&mut out, "  ", lines),
             Block::Terms(terms) => self::terms(&mut out, terms, width),
+            Block::Items(items) => {
+                for (text, lines) in items {
+                    wrap(&mut out, "  ", &printable::line(text), width);
+                    each(&mut out, "      ", lines);
+                }
+            }
             Block::Table(head, rows) => table(&mut out, head, rows, look.columns.map(usize::from)),
             Block::Log(head, rows) => log(&mut out, head, rows, look.columns.map(usize::from)),
             Block::Verbatim(text) => {
@@ -100,7 +106,10 @@ fn log(out: &mut String, head: &[String], rows: &[Vec<String>], columns: Option<
     let mut left = String::new();
     table(&mut left, first, others, None);
     let beside = left.lines().map(str::width).max().unwrap_or(0) + 2;
-    let is_below = beside + LAST_MIN > columns;
+    // A word that would stand out beside, and has room below.
+    let is_too_wide = |word: &str| word.width() + beside > columns && word.width() + 2 <= columns;
+    let is_below =
+        beside + LAST_MIN > columns || lasts.iter().any(|last| last.split_whitespace().any(is_too_wide));
     if is_below {
         left.clear();
         table(&mut left, first, others, Some(columns));

@@ -2,7 +2,7 @@
 
 use super::{
     flags::{DRY_RUN, WORKSPACE},
-    shape::{Access, Arg, Command, Group, Kind, example},
+    shape::{ASKS_USER, Access, Arg, Command, Group, Kind, WAITS, example},
     turn::{AGENT, ATTEMPTS, DEADLINE, ENDPOINT, HOST},
 };
 use crate::error::Code;
@@ -11,7 +11,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Repeats Turns until a
     .long(&[
         "Refused results are repaired, what only waits is waited for, and what a crash left is brought on first: a killed \
          loop is started again as it was. The first Ctrl-C lets the Turn that runs come to its end; a second one stops it.",
-        "It exits with 0 at the end of the work, 10 where it would wait, 11 where a person has to act.",
+        "It exits with 0 at the end of the work.",
     ])
     .args(&[
         HOST.required(),
@@ -41,6 +41,7 @@ const RUN: Command = Command::verb("run", Access::Writes, "Repeats Turns until a
         example("loop run --agent coder --host './host.sh'", "until nothing is left, a person is asked or 10 Turns ran"),
         example("loop run --agent coder --host ./host.sh --turns 3 --no-wait", "for a timer"),
     ])
+    .answers(&[WAITS, ASKS_USER])
     .codes(&[
         Code::NotReady,
         Code::ValidationFailed,

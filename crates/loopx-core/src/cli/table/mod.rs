@@ -26,8 +26,11 @@ mod trust;
 mod turn;
 mod vault;
 
-pub(super) use self::flags::GLOBAL;
 pub use self::shape::{Access, Arg, Command, Example, Group, Kind, Place, example};
+pub(super) use self::{
+    flags::GLOBAL,
+    shape::{ASKS_USER, CLOSED, DECISIONS, WAITS},
+};
 
 /// The commands of the kernel: what `loopx-core` and the minimal preset offer.
 pub const CORE: &[Command] = &[

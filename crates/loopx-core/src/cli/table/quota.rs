@@ -2,7 +2,7 @@
 
 use super::{
     flags::{OWN, WORKSPACE},
-    shape::{Access, Arg, Command, Group, Kind, example},
+    shape::{Access, Arg, Command, DECISIONS, Group, Kind, example},
 };
 use crate::error::Code;
 
@@ -22,7 +22,9 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows what is left o
             Kind::Choice(&["goal", "agent", "day"]),
             "Print the spending of the window as CSV, a line for each",
         ),
-        Arg::option("window", "DURATION", Kind::Duration, "How far back the CSV looks, at most 31d").default("7d"),
+        Arg::option("window", "DURATION", Kind::Duration, "How far back the CSV looks, at most 31d")
+            .default("7d")
+            .needs(&["csv"]),
     ])
     .examples(&[
         example("quota show", "what every Goal and agent has left"),
@@ -107,27 +109,25 @@ const VOID: Command = Command::verb("void", Access::Writes, "Takes the spend of 
         Code::SchemaNeedsMigration,
     ]);
 
-const SHOULD_RUN: Command = Command::verb(
-    "should-run",
-    Access::Reads,
-    "Says by its exit code whether an agent should run now.",
-)
-.long(&[
-    "The decision of `next`, for a shell loop: 0 there is work, 10 wait, 11 a person has to act, 12 the Goal \
-                 is closed.",
-])
-.args(&[
-    Arg::option("agent", "AGENT", Kind::Id, "For this agent"),
-    Arg::switch("driven", "For a run by LoopX, which reserves for each attempt it may have"),
-    OWN,
-    WORKSPACE,
-])
-.examples(&[
-    example("quota should-run --agent coder", "in a loop: `while loopx quota should-run …; do …; done`"),
-    example("quota should-run --agent coder --driven", "before `turn run`, which needs more room"),
-    example("quota should-run --agent coder --goal importer --json", "in one Goal, for a program"),
-])
-.codes(&[Code::Unauthenticated]);
+const SHOULD_RUN: Command =
+    Command::verb("should-run", Access::Reads, "Says by its exit code whether an agent should run now.")
+        .long(&["The decision of `next`, for a shell loop: 0 there is work."])
+        .args(&[
+            Arg::option("agent", "AGENT", Kind::Id, "For this agent"),
+            Arg::switch("driven", "For a run by LoopX, which reserves for each attempt it may have"),
+            OWN,
+            WORKSPACE,
+        ])
+        .examples(&[
+            example(
+                "quota should-run --agent coder",
+                "in a loop: `while loopx quota should-run …; do …; done`",
+            ),
+            example("quota should-run --agent coder --driven", "before `turn run`, which needs more room"),
+            example("quota should-run --agent coder --goal importer --json", "in one Goal, for a program"),
+        ])
+        .answers(DECISIONS)
+        .codes(&[Code::Unauthenticated]);
 
 pub(super) const QUOTA: Command = Command::noun("quota", Group::Budget, "What may be spent, and what was.")
     .verbs(&[SHOW, SET, USAGE, VOID, SHOULD_RUN]);

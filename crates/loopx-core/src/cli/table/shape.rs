@@ -72,6 +72,19 @@ impl Group {
     }
 }
 
+/// An exit code that is an answer and never an error, and what it says.
+pub(in crate::cli) type Exit = (u8, &'static str);
+
+/// There is no work now: what is left waits for something.
+pub(in crate::cli) const WAITS: Exit = (10, "the agent waits");
+/// There is no work before a person has acted.
+pub(in crate::cli) const ASKS_USER: Exit = (11, "a person has to act");
+/// There is no work any more.
+pub(in crate::cli) const CLOSED: Exit = (12, "the Goal is closed");
+
+/// What a decision that is no work exits with, in the order of the codes.
+pub(in crate::cli) const DECISIONS: &[Exit] = &[WAITS, ASKS_USER, CLOSED];
+
 /// A command: a noun with verbs, or a verb.
 #[derive(Debug, Clone, Copy)]
 #[must_use]
@@ -96,6 +109,8 @@ pub struct Command {
     pub access: Access,
     /// The codes it ends with beside those every command can end with.
     pub codes: &'static [Code],
+    /// Its answers that have an exit code of their own, and are no errors.
+    pub answers: &'static [Exit],
     /// Its verbs; empty for a verb.
     pub verbs: &'static [Command],
 }
@@ -114,6 +129,7 @@ impl Command {
             examples: &[],
             access,
             codes: &[],
+            answers: &[],
             verbs: &[],
         }
     }
@@ -166,6 +182,12 @@ impl Command {
     /// Adds codes it ends with.
     pub const fn codes(mut self, codes: &'static [Code]) -> Self {
         self.codes = codes;
+        self
+    }
+
+    /// Adds answers that have an exit code of their own.
+    pub const fn answers(mut self, answers: &'static [Exit]) -> Self {
+        self.answers = answers;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     flags::{DRY_RUN, OWN, TTL, WORKSPACE},
-    shape::{Access, Arg, Command, Group, Kind, example},
+    shape::{Access, Arg, Command, DECISIONS, Group, Kind, example},
 };
 use crate::error::Code;
 
@@ -26,7 +26,7 @@ pub(super) const INIT: Command =
         .long(&[
             "Writes `.loopx/project.toml` and, in a git repository, `.loopx/` into `.git/info/exclude`; touches \
              no other file of yours. With a title it also starts a Goal. Again it finds the same Goal and says \
-             `created` false.",
+             `created` false; a criterion that this Goal does not have is refused, and `goal update` adds it.",
             "A folder that is bound to a Goal which the profile does not have is refused: the Goal may lie in another \
              profile or on another disk. `--rebind` forgets it.",
         ])
@@ -69,8 +69,7 @@ pub(super) const NEXT: Command =
         .long(&[
             "Over all Goals that the agent is registered with; `--goal` narrows. The agent is named by `--agent`, or acts by \
              `--as` or a token.",
-            "It exits with 0 where there is work, 10 where the agent waits, 11 where a person has to act, 12 where the \
-             Goal is closed.",
+            "It exits with 0 where there is work.",
         ])
         .args(&[
             Arg::option("agent", "AGENT", Kind::Id, "For this agent"),
@@ -84,6 +83,7 @@ pub(super) const NEXT: Command =
             example("next --agent coder", "what it should do"),
             example("next --claim --as agent:coder --json", "and take it; `todo done` ends it"),
         ])
+        .answers(DECISIONS)
         .codes(&[
             Code::ActorNotAllowed,
             Code::ExecutorActive,

@@ -119,6 +119,8 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows one Turn: phas
     ]);
 
 const STOP: Command = Command::verb("stop", Access::Writes, "Ends a Turn and all that it started.")
+    .long(&["For a Turn whose agent works by itself nothing was started: what that agent runs goes on, and no result of it \
+             is taken any more."])
     .args(&[ID, REASON])
     .examples(&[example("turn stop 0v7k3 --reason 'wrong branch'", "stop it")])
     .codes(MOVE_CODES);

@@ -83,7 +83,10 @@ fn only_a_typed_yes_proves_who_asks() {
     let id = proposed.json()["proposal"]["proposal_id"].as_str().unwrap().to_owned();
     let asked = typed(&env, "no\n", &["proposal", "confirm", &id]);
     assert!(
-        asked.exit == 6 && asked.err.contains("\"validators\"") && asked.err.contains("(yes/no)"),
+        asked.exit == 6
+            && asked.err.contains("\n  change validators 1 argv: /bin/true\n")
+            && asked.err.contains("\n  todo id: ship-it.1\n")
+            && asked.err.contains("(yes/no)"),
         "{asked:?}"
     );
     let words = [

@@ -147,7 +147,7 @@ fn refusal(draft: &Draft<'_>, decided: &Decided) -> Result<Error> {
                 .detail("turn_id", turn_id.to_string())
                 .hint(command.clone())
         }
-        Action::Wait { why, until } => {
+        Action::Wait { why, until, .. } => {
             let error = not_ready(format!("there is nothing to do in {goal_id} now")).detail("why", *why);
             match until {
                 Some(until) => error.detail("until_ms", until.as_ms()),

@@ -128,6 +128,9 @@ pub enum Action {
         /// Until when, if that is known; else for a change.
         #[serde(skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
+        /// The Turn whose end is waited for, if it is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
     },
     /// A person has to act.
     AskUser {

@@ -84,7 +84,7 @@ impl Ground<'_> {
     fn stopped(&self) -> Found {
         match self.goal.state {
             GoalState::Stopped => {
-                let wait = Action::Wait { why: Code::GoalStopped.as_str(), until: None };
+                let wait = Action::Wait { why: Code::GoalStopped.as_str(), until: None, turn_id: None };
                 Found::held(wait, "the Goal is stopped")
             }
             GoalState::Active | GoalState::Closed { .. } => Found::passed("the Goal is active"),
@@ -129,7 +129,7 @@ impl Ground<'_> {
             Some(_) => "the earliest moment of what is put off or watched",
             None => "what is left waits for a change, and for no moment",
         };
-        let wait = Action::Wait { why: "time", until };
+        let wait = Action::Wait { why: "time", until, turn_id: None };
         trace.look(11, Found::held(wait.clone(), saw));
         Ok(wait)
     }
@@ -160,7 +160,7 @@ impl Ground<'_> {
                 Found::passed("others keep something, and a person can free something")
             }
             Some(until) => Found::held(
-                Action::Wait { why: "owned_by_peers", until: Some(until) },
+                Action::Wait { why: "owned_by_peers", until: Some(until), turn_id: None },
                 "others keep something",
             ),
         }

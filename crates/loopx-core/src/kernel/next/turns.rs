@@ -38,7 +38,7 @@ fn at_work(facts: &Facts, turn: &Turn, asker: &Asker<'_>) -> Result<Option<Actio
     // What has passed without an end is waited for no more; the ownership keeps others out longer.
     let deadline = turn.open_attempt().and_then(|attempt| attempt.deadline_at);
     let coming = |at: Option<Timestamp>| [at, expires_at].into_iter().flatten().find(|at| *at > facts.now());
-    let wait = |why, until| Some(Action::Wait { why, until });
+    let wait = |why, until| Some(Action::Wait { why, until, turn_id: Some(turn.turn_id) });
     let run = || Some(Action::Run { todo_id: todo_id.clone(), turn_id: Some(turn.turn_id) });
     let is_here = turn.machine_id.as_ref() == asker.machine_id;
     // Only its own driver knows the token of a driven Turn.

@@ -103,7 +103,8 @@ impl<'f> Ground<'f> {
             return Ok(Found::held(Action::AskUser { asks }, saw));
         }
         let until = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
-        Ok(Found::held(Action::Wait { why: "quota", until: until.map(Timestamp::from_ms) }, saw))
+        let until = until.map(Timestamp::from_ms);
+        Ok(Found::held(Action::Wait { why: "quota", until, turn_id: None }, saw))
     }
 
     /// Rule 7: the best of what can be taken.

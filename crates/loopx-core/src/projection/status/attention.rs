@@ -6,14 +6,15 @@ use super::{Attention, Eyes, Rank, seen::Seen, waiting::Wait};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
-        Ask, Terms, UserWhy, confirm_command, consumed, consumed_ask, effect_command, gate_ask, held_asks,
-        person_ask, recover_command, turn, unresolved_ask, waits_for, waits_for_person,
+        Ask, Terms, confirm_command, effect_command, gate_ask, held_asks, recover_command, return_commands,
+        turn, unresolved_ask, waits_for, waits_for_person,
     },
     model::{
-        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, Proposal, Todo, Turn, TurnState,
+        Blocks, Cause, Effect, EffectState, Gate, GateState, GoalState, PeerReturn, Proposal, Todo, Turn,
+        TurnState,
     },
     projection::{
-        todo::{consumed_text, persons_text},
+        todo::{Persons, persons},
         turn::left,
         words::plain,
     },
@@ -21,6 +22,9 @@ use crate::{
 
 /// The kind of the row that says that the clock jumped.
 pub(super) const CLOCK_JUMP: &str = "clock_jump";
+
+/// The kind of the row that says that nobody has decided on what a peer returned.
+const RETURN: &str = "return";
 
 /// The rows of one Goal: a jump of the clock, what is unresolved or lost, gates by age, what else a person has to move,
 /// a plan that has to change, work that is due.
@@ -55,6 +59,7 @@ pub(super) fn rows(seen: &Seen<'_>, wait: &Wait, eyes: &Eyes<'_>) -> Result<Vec<
     rows.extend(seen.persons.iter().chain(&seen.open).filter_map(|todo| todo_row(seen, todo)));
     rows.extend(seen.proposals.iter().map(proposal_row));
     rows.extend(due(wait));
+    rows.extend(seen.returns.iter().map(|given| return_row(seen, given)));
     rows.extend(wait.asks.iter().map(|ask| asked_row(seen, ask)));
     // What two rules find is said once.
     let mut said = BTreeSet::new();
@@ -77,7 +82,8 @@ pub(super) fn first<'r>(rows: &'r [Attention], wait: &Wait) -> Option<&'r Attent
         return rows.iter().find(|row| row.command == *command).or_else(|| rows.first());
     }
     if wait.may_continue {
-        return rows.iter().find(|row| matches!(row.rank, Rank::Replan | Rank::Work));
+        let is_next = |row: &&Attention| matches!(row.rank, Rank::Replan | Rank::Work) && row.kind != RETURN;
+        return rows.iter().find(is_next);
     }
     // Of several things that hold one result, what is asked first leads on; the others are only ranked.
     let asked = |row: &&Attention| wait.asks.iter().any(|ask| ask.command == row.command);
@@ -212,21 +218,10 @@ fn no_agent(seen: &Seen<'_>) -> Option<Attention> {
 }
 
 fn todo_row(seen: &Seen<'_>, todo: &Todo) -> Option<Attention> {
-    if let Some(cause) = consumed(&seen.facts, todo).filter(|_| waits_for_person(todo).is_none()) {
-        let text = consumed_text(todo, cause);
-        let command = consumed_ask(&seen.facts, cause, todo).command;
-        return Some(Attention {
-            since_ms: Some(todo.made_at),
-            ..row(Rank::Person, "todo", &todo.todo_id, text, command)
-        });
-    }
-    let why = waits_for_person(todo)?;
-    if matches!(why, UserWhy::Ended | UserWhy::Excluded) {
-        return None;
-    }
-    let ask = person_ask(&seen.facts, why, todo);
-    let row = row(Rank::Person, "todo", &todo.todo_id, persons_text(todo, why), ask.command);
-    Some(Attention { since_ms: Some(todo.made_at), stands: true, ..row })
+    let Persons { text, command } = persons(&seen.facts, todo)?;
+    let row = row(Rank::Person, "todo", &todo.todo_id, text, command);
+    // What is lost follows from more than the Todo.
+    Some(Attention { since_ms: Some(todo.made_at), stands: waits_for_person(todo).is_some(), ..row })
 }
 
 fn proposal_row(proposal: &Proposal) -> Attention {
@@ -235,6 +230,21 @@ fn proposal_row(proposal: &Proposal) -> Attention {
     let text = format!("{} proposes `{verb}`: {reason}", proposal.by);
     let row = row(Rank::Person, "proposal", &id, text, confirm_command(id));
     Attention { since_ms: Some(proposal.at), stands: true, ..row }
+}
+
+/// A result that was given to a coordinator: for whoever works on that to decide on, and a person's once it has ended.
+fn return_row(seen: &Seen<'_>, given: &PeerReturn) -> Attention {
+    let (from, to, summary) = (&given.from, &given.todo_id, echo(given.summary.as_str()));
+    let todo = seen.facts.rows().todos.get(to);
+    let owner = todo.and_then(|todo| todo.ownership.as_ref()).map(|own| &own.agent_id);
+    let (rank, who) = match owner {
+        Some(agent) => (Rank::Work, format!("{agent} decides")),
+        None if todo.is_some_and(Todo::is_live) => (Rank::Work, "whoever takes it decides".to_owned()),
+        None => (Rank::Person, "it has ended".to_owned()),
+    };
+    let text = format!("{from} returned to {to}, {who}: {summary}");
+    let [adopt, _] = return_commands(given.return_id);
+    Attention { since_ms: Some(given.at), ..row(rank, RETURN, &given.return_id, text, adopt) }
 }
 
 /// What an agent can take first: one row a Goal.

@@ -75,17 +75,9 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
             load(view, seen, &asker.viewer, &mut facts, &more)?;
             found = first(&facts, agent, &asker, &more, &mut rest)?;
         }
-        let Some(todo_id) = found else { continue };
+        let Some(Found { todo, replan, replans }) = found else { continue };
         match room(&facts, goal, &agent.agent_id) {
-            Ok(()) => {
-                let todo = facts.todo(&todo_id)?;
-                let why = todo.map(|todo| reason(&facts, todo, &asker.viewer)).transpose()?;
-                let is_written = todo.is_some_and(|todo| todo.kind == TodoKind::Replan);
-                let replan =
-                    if let Some(Reason::Replan(Covered::Derived(of))) = why { Some(of) } else { None };
-                let (agent, replans) = (agent.agent_id.clone(), is_written || replan.is_some());
-                return Ok(Can::Take { agent, todo: todo_id, replan, replans });
-            }
+            Ok(()) => return Ok(Can::Take { agent: agent.agent_id.clone(), todo, replan, replans }),
             Err(error) if error.code() == Code::QuotaExhausted => {
                 let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
                 later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
@@ -147,6 +139,15 @@ fn load(
     Ok(())
 }
 
+/// What an agent can take.
+struct Found {
+    todo: TodoId,
+    /// The name of the replan, where it is one to be claimed by its name.
+    replan: Option<ReplanRef>,
+    /// Whether it is a replan, by name or written.
+    replans: bool,
+}
+
 /// The best of some Todos that an agent can take.
 fn first(
     facts: &Facts,
@@ -154,13 +155,18 @@ fn first(
     asker: &Asker<'_>,
     todos: &[TodoId],
     rest: &mut Rest,
-) -> Result<Option<TodoId>> {
+) -> Result<Option<Found>> {
     let mut claimable = Vec::new();
+    let mut named = BTreeMap::new();
     for id in todos {
         let Some(todo) = facts.todo(id)? else { continue };
         let reason = reason(facts, todo, &asker.viewer)?;
         match &reason {
-            Reason::Claimable | Reason::Replan(Covered::Derived(_)) => claimable.push(todo),
+            Reason::Claimable => claimable.push(todo),
+            Reason::Replan(Covered::Derived(of)) => {
+                claimable.push(todo);
+                named.insert(id, of.clone());
+            }
             Reason::Time(at) => {
                 rest.waits = true;
                 rest.until = earlier(rest.until, *at);
@@ -182,5 +188,9 @@ fn first(
             | Reason::Gate => {}
         }
     }
-    Ok(best(Some(agent), claimable).map(|todo| todo.todo_id.clone()))
+    Ok(best(Some(agent), claimable).map(|todo| {
+        let replan = named.remove(&todo.todo_id);
+        let replans = todo.kind == TodoKind::Replan || replan.is_some();
+        Found { todo: todo.todo_id.clone(), replan, replans }
+    }))
 }

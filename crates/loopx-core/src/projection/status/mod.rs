@@ -151,7 +151,7 @@ pub struct Attention {
     /// How urgent it is.
     pub rank: Rank,
     /// What it is: `clock_jump`, `effect_unresolved`, `turn_unresolved`, `driver_gone`, `turn_unproved`, `turn_held`,
-    /// `ownership_expired`, `gate`, `todo`, `proposal`, `agent`, `goal`, `effect`, `replan`, `due`.
+    /// `ownership_expired`, `gate`, `todo`, `proposal`, `agent`, `goal`, `effect`, `replan`, `due`, `return`.
     pub kind: &'static str,
     /// The id it is about.
     pub about: String,

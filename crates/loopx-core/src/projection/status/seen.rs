@@ -6,18 +6,15 @@ use super::{Eyes, LastRun, Left, Owned, Stuck, is_running};
 use crate::{
     authority::{Count, GateFilter, NounFilter, TodoFilter, TurnFilter, View},
     error::{Code, Result},
-    kernel::{
-        Facts, GRACE, Read, Terms, consumed, effect_in_hand, held_reads, is_approved, may_be_told, turn,
-        waits_for_person,
-    },
+    kernel::{Facts, GRACE, Read, Terms, effect_in_hand, held_reads, is_approved, may_be_told, turn},
     model::{
-        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, OneNoun as _, Ownership, Proposal,
+        Agent, Effect, Gate, Goal, GoalId, Monitor, NounKind, OneNoun as _, Ownership, PeerReturn, Proposal,
         ProposalKind, ProposalState, Stopped, Timestamp, Todo, TodoState, Turn, TurnId, TurnKind, TurnState,
         VerdictOutcome, Wake, Workspace, gathered,
     },
     projection::{
         gate,
-        todo::OwnerRow,
+        todo::{self, OwnerRow},
         turn::{TurnRow, is_out_of_bounds, word},
         words::plain,
     },
@@ -77,6 +74,8 @@ pub(super) struct Seen<'a> {
     pub(super) effects: Vec<Effect>,
     /// The changes that were proposed and that a person may be reminded of, oldest first.
     pub(super) proposals: Vec<Proposal>,
+    /// What peers returned and nobody has decided on, oldest first.
+    pub(super) returns: Vec<PeerReturn>,
     /// When what is put off, or looked at now and then, is due.
     due: Vec<Timestamp>,
     /// The unresolved Turns of which a look from here may still tell something.
@@ -124,14 +123,13 @@ impl<'a> Seen<'a> {
             .into_iter()
             .filter(|proposal| put_off(proposal).is_none_or(|until| until <= terms.now))
             .collect();
-        let facts = load(view, terms, id, &live, deferred.iter().chain(&open), few)?;
+        let returned = NounFilter { kind: NounKind::PeerReturn, goal: id, todo: None, open: true };
+        let returns: Vec<_> =
+            view.nouns(&returned, None, page)?.iter().filter_map(PeerReturn::of).cloned().collect();
+        let facts = load(view, terms, id, &live, deferred.iter().chain(&open), &returns, few)?;
         let effects = idle_effects(&facts, id)?;
         // What was put off may be a person's too: his own work, or what can no longer come true.
-        persons.extend(
-            deferred
-                .into_iter()
-                .filter(|todo| waits_for_person(todo).is_some() || consumed(&facts, todo).is_some()),
-        );
+        persons.extend(deferred.into_iter().filter(|todo| todo::persons(&facts, todo).is_some()));
         let mut stuck = Vec::new();
         for turn in live.iter().filter(|turn| is_stuck(turn)) {
             stuck.push(Stuck {
@@ -152,6 +150,7 @@ impl<'a> Seen<'a> {
             told,
             tried,
             proposals,
+            returns,
             agents: agents.into_iter().filter(Agent::is_registered).take(PAGE).collect(),
             beside: beside(
                 view,
@@ -189,6 +188,11 @@ impl<'a> Seen<'a> {
         let open = open.flat_map(|at| [at, at.plus(GRACE)]);
         let moments = owned.chain(open).chain(self.due.iter().copied()).chain(until);
         moments.filter(|at| *at > self.terms.now).min()
+    }
+
+    /// The Todos that are a person's to move, of those that were looked at.
+    pub(super) fn persons(&self) -> impl Iterator<Item = &Todo> {
+        self.persons.iter().chain(&self.open).filter(|todo| todo::persons(&self.facts, todo).is_some())
     }
 
     /// How many Todos are counted under a bucket.
@@ -331,6 +335,7 @@ fn load<'t>(
     goal: &GoalId,
     live: &[Turn],
     open: impl Iterator<Item = &'t Todo>,
+    returns: &[PeerReturn],
     few: usize,
 ) -> Result<Facts> {
     let mut facts = Facts::new(terms.clone());
@@ -341,6 +346,7 @@ fn load<'t>(
     reads.extend(candidates.filter_map(|turn| turn.acceptance_gate).map(Read::Gate));
     let waiting = open.filter(|todo| todo.counters.cancelled_deps > 0).take(few);
     reads.extend(waiting.map(|todo| Read::CancelledDeps(todo.todo_id.clone())));
+    reads.extend(returns.iter().map(|given| Read::Todo(given.todo_id.clone())));
     reads.insert(Read::OpenNouns(goal.clone(), NounKind::Effect));
     view.load(&reads, &mut facts)?;
     Ok(facts)

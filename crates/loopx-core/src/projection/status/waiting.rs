@@ -10,7 +10,7 @@ use crate::{
     error::{Code, Result},
     kernel::{
         Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
-        proposal_ask, recover_command, waits_for_person,
+        proposal_ask, recover_command,
     },
     model::{AgentId, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
     projection::turn::left,
@@ -143,10 +143,7 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     if !seen.gates.is_empty() {
         return Some("a question is not answered".to_owned());
     }
-    if let Some(todo) = seen.persons.first() {
-        return Some(format!("{} is a person's to move", todo.todo_id));
-    }
-    if let Some(todo) = seen.open.iter().find(|todo| waits_for_person(todo).is_some()) {
+    if let Some(todo) = seen.persons().next() {
         return Some(format!("{} is a person's to move", todo.todo_id));
     }
     let first = asks.first()?;
@@ -202,7 +199,7 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             };
             Wait { may_continue: true, recover, ..wait }
         }
-        Action::Wait { why, until } => {
+        Action::Wait { why, until, .. } => {
             let (on, because) = match *why {
                 "quota" => (WaitingOn::Quota, "the budget of Turns is used up"),
                 why if why == Code::GoalStopped.as_str() => (WaitingOn::User, "it is stopped"),

@@ -106,7 +106,7 @@ impl Next {
                 Self::AskUser { asks: vec![ask], ready_to_close: false }
             }
             Action::Wait { why, .. } if *why == Code::GoalStopped.as_str() => Self::Stopped,
-            Action::Wait { why, until } => Self::Wait { why, until: *until },
+            Action::Wait { why, until, .. } => Self::Wait { why, until: *until },
             Action::AskUser { asks } => Self::AskUser {
                 asks: asks.clone(),
                 ready_to_close: asks.iter().any(|ask| ask.why == Ask::READY_TO_CLOSE),

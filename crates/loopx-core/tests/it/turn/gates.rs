@@ -27,7 +27,7 @@ fn id(turn: &Value) -> String {
 
 /// The commands that status names, the first one first.
 fn attention(place: &Place) -> Vec<(String, String)> {
-    let status = place.call("user:ana", &["status"]).ok();
+    let status = place.call("proven:ana", &["status"]).ok();
     let rows = status.json["goals"][0]["attention"].as_array().cloned().unwrap();
     rows.iter()
         .map(|row| (row["text"].as_str().unwrap().to_owned(), row["command"].as_str().unwrap().to_owned()))

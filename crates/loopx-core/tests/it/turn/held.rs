@@ -118,7 +118,7 @@ fn follow(place: &Place, what: &str) -> usize {
         // What another's work ends needs nobody.
         let command = next.unwrap_or("todo done g.2 --waive seen").to_owned();
         assert!(next.is_some() || causes(place) == ["deps"], "{what}: {shown}");
-        let status = place.call("user:ana", &["status"]).ok();
+        let status = place.call("proven:ana", &["status"]).ok();
         let all = status.json.pointer("/goals/0/attention").and_then(Value::as_array).unwrap();
         assert!(
             next.is_none() || all.iter().any(|row| row["command"] == command),

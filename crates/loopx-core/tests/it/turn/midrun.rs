@@ -69,7 +69,7 @@ fn go_out(place: &Place, held: &Answer) -> Answer {
     let shown = place.plain("proven:ana", &["turn", "show", &turn_id]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains(&format!("next: loopx-core {command}\n")), "{command}: {shown}");
-    let status = place.call("user:ana", &["status"]).ok();
+    let status = place.call("proven:ana", &["status"]).ok();
     assert_eq!(status.text("/goals/0/first/command"), command, "{}", status.json);
     literally(place, &command)
 }

@@ -148,7 +148,7 @@ impl Way<'_> {
                 kernel::Action::AskUser { asks: these } => {
                     asks.extend(these.into_iter().map(|ask| ask.command));
                 }
-                kernel::Action::Wait { why, until: at } => {
+                kernel::Action::Wait { why, until: at, .. } => {
                     until = earlier(until, at);
                     waits.push(why);
                 }

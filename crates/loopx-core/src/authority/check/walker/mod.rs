@@ -206,7 +206,7 @@ impl Walk {
                             }
                         }
                     }
-                    Action::Wait { why, until } => {
+                    Action::Wait { why, until, .. } => {
                         if why == Code::GoalStopped.as_str() {
                             self.resume();
                             moved = true;

@@ -14,7 +14,12 @@ use super::{
 };
 use crate::{
     authority::TodoFilter,
-    cli::{Block, Document, Look, Rendered, parse::show_duration_ms, render::text},
+    cli::{
+        Block, Document, Look, Rendered,
+        parse::show_duration_ms,
+        render::text,
+        table::{ASKS_USER, WAITS},
+    },
     error::{Code, Error, Result},
     kernel::{
         ASKS_MAX, Ask, Asker, Facts, READ_ROUNDS, Read, Reason, UnresolvedBy, Viewer, reason, reason_reads,
@@ -25,10 +30,6 @@ use crate::{
     turn::controller::{Broken, Disposition, Ended, FAILURES_MAX, Meter, Refusal, ReplanWhy, StopWhy},
 };
 
-/// The exit code of a loop that ends where it would wait.
-const WAITS: u8 = 10;
-/// The exit code of a loop that ends where a person has to act.
-const ASKS: u8 = 11;
 /// How many open Todos are named.
 const OPEN_MAX: usize = 20;
 
@@ -148,11 +149,11 @@ impl Loop<'_, '_, '_> {
             Disposition::Wait { why, until } => {
                 let until =
                     until.map_or_else(String::new, |at| format!(", until {} at the latest", show::utc(at)));
-                End::good(format!("{agent} waits: {}{until}", plain(why)), WAITS, Some(plan))
+                End::good(format!("{agent} waits: {}{until}", plain(why)), WAITS.0, Some(plan))
             }
             Disposition::UserActionRequired(asks) => {
                 let about: Vec<_> = asks.iter().map(|ask| asked(ask, &ask.about)).collect();
-                End::good(format!("a person has to act: {}", about.join("; ")), ASKS, by_ask(asks))
+                End::good(format!("a person has to act: {}", about.join("; ")), ASKS_USER.0, by_ask(asks))
             }
             Disposition::Stop(StopWhy::Interrupted) => {
                 End::bad(Code::NotReady, "the loop was ended by a signal", self.again())

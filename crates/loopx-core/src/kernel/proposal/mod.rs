@@ -1,12 +1,18 @@
-//! Owns proposals: what may be proposed, and how a person's word makes one the command it holds.
+//! Owns proposals: how one is made, and how a person's word makes it the command it holds.
 //!
 //! Knows no other domain's rules: a confirmed command is decided by its own.
 
+mod event;
+mod table;
+
 use serde::{Deserialize, Serialize};
 
+pub use event::Event;
+use table::check_proposable;
+
 use super::{
-    Concluded, Context, Draft, Facts, Input, Outcome, Read, Verb, Wanted, agent, authorize, check_expected,
-    claim, event_kinds, goal, seeded, stands, turn,
+    Concluded, Draft, Input, Outcome, Read, Verb, Wanted, agent, authorize, check_expected, seeded, stands,
+    turn,
 };
 use crate::{
     error::{Code, Error, Result},
@@ -74,56 +80,6 @@ pub enum Command {
         proposal_id: ProposalId,
     },
 }
-
-/// What can have happened to proposals.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Event {
-    /// One was made.
-    Added {
-        /// It.
-        proposal: Box<Proposal>,
-    },
-    /// A person gave its command; what that did follows.
-    Confirmed {
-        /// Which.
-        proposal_id: ProposalId,
-    },
-    /// A person said no.
-    Rejected {
-        /// Which.
-        proposal_id: ProposalId,
-        /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<ShortText>,
-    },
-    /// A person said not now.
-    Deferred {
-        /// Which.
-        proposal_id: ProposalId,
-        /// Not before then.
-        until: Timestamp,
-    },
-    /// What its author believed was no longer so.
-    Lapsed {
-        /// Which.
-        proposal_id: ProposalId,
-    },
-    /// Its author took it back.
-    Withdrawn {
-        /// Which.
-        proposal_id: ProposalId,
-    },
-}
-
-event_kinds!(Event {
-    Added => "proposal.added",
-    Confirmed => "proposal.confirmed",
-    Rejected => "proposal.rejected",
-    Deferred => "proposal.deferred",
-    Lapsed => "proposal.lapsed",
-    Withdrawn => "proposal.withdrawn",
-});
 
 const fn key(proposal_id: ProposalId) -> NounKey {
     NounKey { kind: NounKind::Proposal, id: *proposal_id.as_bytes() }
@@ -241,49 +197,6 @@ impl Command {
         draft.emit(event)?;
         Ok((Outcome { proposal_id: Some(proposal_id), ..Outcome::default() }, None))
     }
-}
-
-/// Whether a command may wait for a person's word: one of a person's, that moves this Goal's plan or terms.
-///
-/// Not what only its own holder gives, nor what needs a machine that runs something, nor a judgement.
-///
-/// Errors: `invalid_argument`.
-pub(super) fn check_proposable(command: &super::Command) -> Result<()> {
-    let may = match command {
-        super::Command::Goal(command) => match command {
-            goal::Command::Update(_) | goal::Command::Stop | goal::Command::Resume => true,
-            goal::Command::Start(_)
-            | goal::Command::Close { .. }
-            | goal::Command::Reopen
-            | goal::Command::Incarnate => false,
-        },
-        super::Command::Claim(command) => match command {
-            claim::Command::ForceRelease { .. } => true,
-            claim::Command::Claim(_)
-            | claim::Command::Renew { .. }
-            | claim::Command::Release { .. }
-            | claim::Command::Transfer { .. }
-            | claim::Command::Next(_) => false,
-        },
-        super::Command::Agent(_)
-        | super::Command::Quota(_)
-        | super::Command::Todo(_)
-        | super::Command::Gate(_)
-        | super::Command::Evidence(_)
-        | super::Command::Batch(_) => true,
-        super::Command::Turn(_)
-        | super::Command::Attention(_)
-        | super::Command::Effect(_)
-        | super::Command::Reward(_)
-        | super::Command::Proposal(_)
-        | super::Command::Peer(_)
-        | super::Command::Handoff(_) => false,
-    };
-    if may {
-        return Ok(());
-    }
-    let verb = Input::Command(command.clone()).verb().as_str();
-    Err(Error::new(Code::InvalidArgument, format!("`{verb}` cannot be proposed")).detail("verb", verb))
 }
 
 fn add(
@@ -413,71 +326,4 @@ fn in_vain(proposal_id: ProposalId, error: Error) -> Error {
         return error;
     }
     error.hint(format!("proposal reject {proposal_id}"))
-}
-
-impl Event {
-    pub(super) fn apply(&self, context: &Context, facts: &mut Facts) -> Result<()> {
-        let at = context.at;
-        let (proposal_id, state) = match self {
-            Self::Added { proposal } => {
-                count(facts, proposal, 1)?;
-                of_replan(facts, proposal)?;
-                facts.put_noun((**proposal).clone());
-                return Ok(());
-            }
-            Self::Deferred { proposal_id, until } => {
-                facts.noun_mut::<Proposal>(*proposal_id.as_bytes())?.state =
-                    ProposalState::Deferred { until: *until };
-                return Ok(());
-            }
-            Self::Confirmed { proposal_id } => {
-                (proposal_id, ProposalState::Confirmed { by: context.actor.clone(), at })
-            }
-            Self::Rejected { proposal_id, reason } => {
-                let reason = reason.clone();
-                (proposal_id, ProposalState::Rejected { by: context.actor.clone(), at, reason })
-            }
-            Self::Lapsed { proposal_id } => (proposal_id, ProposalState::Stale { at }),
-            Self::Withdrawn { proposal_id } => (proposal_id, ProposalState::Withdrawn { at }),
-        };
-        let proposal = facts.noun_mut::<Proposal>(*proposal_id.as_bytes())?;
-        proposal.state = state;
-        let proposal = proposal.clone();
-        of_replan(facts, &proposal)?;
-        count(facts, &proposal, -1)
-    }
-}
-
-/// Tells the replan that a proposal was made for what became of it, while that Turn lasts.
-fn of_replan(facts: &mut Facts, proposal: &Proposal) -> Result<()> {
-    let Some(todo_id) = &proposal.todo_id else { return Ok(()) };
-    let todo = facts.todo(todo_id)?;
-    let mine = todo.is_some_and(|todo| todo.covering.is_some() && todo.turn_id == proposal.turn_id);
-    if !mine || proposal.turn_id.is_none() {
-        return Ok(());
-    }
-    let todo = facts.todo_mut(todo_id)?;
-    todo.revision += 1;
-    let Some(covering) = &mut todo.covering else { return Ok(()) };
-    match &proposal.state {
-        ProposalState::Open | ProposalState::Deferred { .. } => {
-            covering.proposed.insert(proposal.proposal_id);
-        }
-        ProposalState::Confirmed { .. } => {
-            covering.proposed.remove(&proposal.proposal_id);
-            covering.confirmed = true;
-        }
-        ProposalState::Rejected { .. } | ProposalState::Stale { .. } | ProposalState::Withdrawn { .. } => {
-            covering.proposed.remove(&proposal.proposal_id);
-        }
-    }
-    Ok(())
-}
-
-/// Counts what of an agent waits for a person.
-fn count(facts: &mut Facts, proposal: &Proposal, by: i32) -> Result<()> {
-    let Some((agent_id, _)) = proposal.by.agent() else { return Ok(()) };
-    let author = facts.agent_mut(&(proposal.goal_id.clone(), agent_id.clone()))?;
-    author.proposals = author.proposals.saturating_add_signed(by);
-    Ok(())
 }
