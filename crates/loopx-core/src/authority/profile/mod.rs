@@ -5,7 +5,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +18,7 @@ use crate::{
 pub(crate) mod file;
 pub mod filesystem;
 pub(super) mod machine;
+pub(crate) mod owner;
 mod record;
 mod run_dir;
 
@@ -321,7 +322,7 @@ impl Profile {
     /// somebody else could write there.
     pub fn run_dir(&self) -> Result<PathBuf> {
         let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
-        run_dir::ensure(&record.run_dir)?;
+        run_dir::ensure(&record.run_dir, owner::of(&self.place.dir))?;
         Ok(record.run_dir)
     }
 
@@ -335,12 +336,13 @@ impl Profile {
     /// For writers alone: it writes the profile's file.
     pub fn run_dir_or_move(&self, env: &Env) -> Result<PathBuf> {
         let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
-        if run_dir::ensure(&record.run_dir).is_ok() {
+        let owner = owner::of(&self.place.dir);
+        if run_dir::ensure(&record.run_dir, owner).is_ok() {
             return Ok(record.run_dir);
         }
         self.amend(|record| {
             // Another writer may have moved it meanwhile.
-            if run_dir::ensure(&record.run_dir).is_ok() {
+            if run_dir::ensure(&record.run_dir, owner).is_ok() {
                 return Ok(false);
             }
             record.run_dir = run_dir::resolve(&self.place, env, &record.profile_id)?;
@@ -357,7 +359,7 @@ fn gone(place: &Place) -> Error {
 
 /// Makes a folder of ours that nobody else can enter, or checks and narrows the one that is there.
 pub(crate) fn make_private_dir(dir: &Path) -> Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| unreadable(dir, &e))?;
+    owner::make_dirs(dir).map_err(|e| unreadable(dir, &e))?;
     let meta = fs::metadata(dir).map_err(|e| unreadable(dir, &e))?;
     if is_closed(&meta) {
         return Ok(());

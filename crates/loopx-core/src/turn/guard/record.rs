@@ -6,15 +6,15 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, DirBuilder},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    authority::profile::file,
+    authority::profile::{file, owner},
     error::{Code, Error, Result},
     model::TurnId,
     process::{Containment, Ended, Outcome, Process, Spool},
@@ -198,7 +198,7 @@ pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8) {
 
 /// Makes the folder of an attempt, for its owner alone.
 fn make(folder: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    owner::make_dirs(folder)
 }
 
 fn end_of(folder: &Path) -> Result<Option<End>> {
