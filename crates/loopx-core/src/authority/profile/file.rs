@@ -14,7 +14,11 @@ use std::{
 use rustix::fs::OFlags;
 
 use crate::{
-    authority::{clock::Deadline, profile::owner, random},
+    authority::{
+        clock::Deadline,
+        profile::{misplaced, owner},
+        random,
+    },
     error::{Code, Error, Result},
     process::pause,
 };
@@ -126,6 +130,8 @@ pub(crate) fn read_ours(path: &Path, max_bytes: u64) -> Result<Option<String>> {
         Code::PayloadTooLarge | Code::InvalidArgument => {
             Error::new(Code::StoreCorrupt, error.message().to_owned())
         }
+        // It says what lies there in the place of a file.
+        Code::StoreUnreadable => error.hint("doctor"),
         _ => error,
     })
 }
@@ -338,6 +344,9 @@ fn unreadable(path: &Path, e: &io::Error) -> Error {
 
 /// Types a failure to make, to lock or to replace a file.
 pub(crate) fn unwritable(path: &Path, e: &io::Error) -> Error {
+    if let Some(error) = misplaced(path, e) {
+        return error;
+    }
     let name = name(path);
     let (code, why) = match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (Code::DiskFull, "no space is left"),
@@ -346,8 +355,9 @@ pub(crate) fn unwritable(path: &Path, e: &io::Error) -> Error {
         io::ErrorKind::InvalidInput => (Code::StoreUnreadable, "it is not a regular file"),
         _ => (Code::StoreUnavailable, "it cannot be reached"),
     };
-    Error::new(code, format!("{name} cannot be written: {why}"))
-        .internal(format_args!("{}: {e}", path.display()))
+    let error = Error::new(code, format!("{name} cannot be written: {why}"))
+        .internal(format_args!("{}: {e}", path.display()));
+    if e.kind() == io::ErrorKind::InvalidInput { error.hint("doctor") } else { error }
 }
 
 #[cfg(test)]

@@ -377,8 +377,23 @@ fn is_closed(meta: &fs::Metadata) -> bool {
     meta.mode() & OTHERS == 0
 }
 
+/// The refusal of something else in the place of a folder of ours, on the way to a path; none where that is not why.
+fn misplaced(path: &Path, e: &io::Error) -> Option<Error> {
+    if !matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) {
+        return None;
+    }
+    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    let name = there.file_name().unwrap_or_default().to_string_lossy();
+    let message = format!("something other than a folder is in the place of `{name}`: move it away");
+    let error = Error::new(Code::StoreUnreadable, message).hint("doctor");
+    (!there.is_dir()).then(|| error.internal(format_args!("{}: {e}", path.display())))
+}
+
 /// Types a failure of the host's filesystem.
 pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
+    if let Some(error) = misplaced(path, e) {
+        return error;
+    }
     let (code, message) = match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             (Code::DiskFull, "no space is left for the state folder")

@@ -252,7 +252,7 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
     });
     findings.push(locks(&place));
     let kept = [place.trees(), place.snapshots(), place.spool(), place.backups()];
-    findings.push(files([place.dir(), &place.locks(), run_dir], &kept));
+    findings.push(files([place.dir(), &place.locks(), run_dir], &kept, &place.trees()));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
@@ -274,6 +274,9 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
                 "ledger" => finding.schema(schema),
                 _ => finding,
             }));
+            if findings.iter().all(|finding| finding.check != "chain") {
+                findings.push(rows(&mut desk));
+            }
             findings.push(turns(&mut desk));
             findings.push(trees(&mut desk));
         }
@@ -339,7 +342,7 @@ fn locks(place: &Place) -> Finding {
 
 /// Whether anything else lies in the place of a file of ours: passed by where that costs only time, refused where the
 /// file is needed.
-fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
+fn files(folders: [&Path; 3], kept: &[PathBuf], trees: &Path) -> Finding {
     let mut strange = BTreeSet::new();
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
         let Ok(kind) = entry.path().metadata().map(|found| found.file_type()) else { continue };
@@ -349,12 +352,58 @@ fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
         }
         strange.insert(entry.file_name().to_string_lossy().into_owned());
     }
-    if strange.is_empty() {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_there = |path: &&PathBuf| path.symlink_metadata().is_ok() && !path.is_dir();
+    let misplaced: Vec<_> = kept.iter().filter(is_there).map(|path| name(path)).collect();
+    let entries = std::fs::read_dir(trees).into_iter().flatten().flatten();
+    let no_links: BTreeSet<_> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()))
+        .map(|entry| format!("{}/{}", name(trees), entry.file_name().to_string_lossy()))
+        .collect();
+    let wrong = [
+        ("a regular file", strange.into_iter().collect()),
+        ("a folder", misplaced),
+        ("a link to a work tree", no_links.into_iter().collect()),
+    ];
+    let said: Vec<_> = wrong
+        .iter()
+        .filter(|(_, names): &&(_, Vec<String>)| !names.is_empty())
+        .map(|(what, names)| {
+            format!("something other than {what} is in the place of one: {}", names.join(", "))
+        })
+        .collect();
+    if said.is_empty() {
         return Finding::good("files", "each is a regular one");
     }
-    let names: Vec<_> = strange.into_iter().collect();
-    let text = format!("something other than a regular file is in the place of one: {}", names.join(", "));
-    Finding::new("files", Standing::Doubtful, text)
+    Finding::new("files", Standing::Doubtful, format!("{}; move it away", said.join("; ")))
+}
+
+/// Whether rows are what their events come to, in a ledger that is folded in no time.
+fn rows(desk: &mut Desk) -> Finding {
+    let whole = desk.look(|view, _| {
+        let goals = view.chains(None, GOALS_MAX + 1)?;
+        Ok((goals.len(), goals.iter().map(|(_, head)| head.seq).sum::<u64>()))
+    });
+    let (goals, events) = match whole {
+        Ok(whole) => whole,
+        Err(error) => return Finding::bad("rows", &error),
+    };
+    if goals > GOALS_MAX || events > EVENTS_MAX {
+        let text =
+            "the ledger is large: whether its rows are what its events come to, `audit verify` alone says";
+        return Finding::good("rows", text);
+    }
+    let audited = match desk.authority.audit(None, false, &mut |_| {}) {
+        Ok(audited) => audited,
+        Err(error) => return Finding::bad("rows", &error),
+    };
+    let flaws: Vec<_> = audited.iter().filter_map(|audited| audited.flaw.as_ref()).collect();
+    let Some(first) = flaws.first() else {
+        return Finding::good("rows", "they are what the events come to");
+    };
+    let whose = first.goal_id.as_ref().map_or_else(|| "the ledger itself".to_owned(), ToString::to_string);
+    let more = if flaws.len() > 1 { format!("; and {} more", flaws.len() - 1) } else { String::new() };
+    Finding::new("rows", Standing::Bad, format!("{whose}: {}{more}", first.text)).command(REPAIR)
 }
 
 /// Whether every Turn is driven, or known to have ended.
