@@ -127,11 +127,9 @@ fn a_folder_for_a_file_a_file_for_a_folder_and_either_for_a_link_is_named_with_a
     for title in ["one", "two", "three"] {
         desk.ok(&["todo", "add", title]);
     }
-    desk.ok(&["todo", "claim", "ship-it.3", "--as", "agent:coder"]);
+    let own = desk.ok(&["todo", "claim", "ship-it.3", "--as", "agent:coder"]);
+    let own = own["own_id"].as_str().unwrap().to_owned();
     desk.ok(&["agent", "add", "other"]);
-    let own = desk.ok(&["todo", "show", "ship-it.3"])["todo"]["ownership"]["own_id"].clone();
-    let own = own.as_str().unwrap().to_owned();
-    let token = desk.token_file();
     let verbs: &[&[&str]] = &[
         &["status"],
         &["todo", "add", "more"],
@@ -140,7 +138,7 @@ fn a_folder_for_a_file_a_file_for_a_folder_and_either_for_a_link_is_named_with_a
         &["todo", "claim", "ship-it.1", "--as", "agent:other"],
         &["turn", "run", "--agent", "other", "--host", "true", "--attempts", "1"],
         &["config", "set", "list.page", "7"],
-        &["token", "issue", "--actor", "agent:coder", "--token-file", &token],
+        &["token", "issue", "--actor", "agent:coder"],
         &["turn", "list"],
         &["gc"],
         &["backup", "--include", "private"],
@@ -189,6 +187,8 @@ fn a_folder_for_a_file_a_file_for_a_folder_and_either_for_a_link_is_named_with_a
                 ];
                 assert!(ours || sound.iter().any(|code| error["code"] == *code), "{said}");
                 if ours {
+                    let live = bounded(&desk, &["turn", "list", "--agent", "other"]);
+                    assert!(!live.out.contains("trn_"), "{said}: a Turn is left: {live:?}");
                     assert!(error["message"].as_str().unwrap().contains(name), "{said}");
                     assert_eq!(error["hint"], "loopx-core doctor", "{said}");
                     let doctor = bounded(&desk, &["doctor"]);

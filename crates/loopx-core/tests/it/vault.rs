@@ -27,7 +27,7 @@ fn as_before(desk: &Desk) {
 }
 
 /// All files of a home but the indexes of logs, which readers mark.
-fn still(desk: &Desk) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+fn still(desk: &Desk) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut all = files(&desk.path("home"));
     all.retain(|path, _| !path.to_string_lossy().ends_with("-shm"));
     all
@@ -72,7 +72,7 @@ fn fault_c2_what_needs_the_newest_schema_names_the_command_that_brings_it() {
     let done = done.json();
     assert_eq!(done["receipt"]["operation_id"], "m", "{done}");
     let kept = done["migration"]["databases"][0]["kept"]["path"].as_str().unwrap().to_owned();
-    assert!(kept.contains("/backups/") && std::path::Path::new(&kept).is_file(), "{kept}");
+    assert!(kept.contains("/backups/") && Path::new(&kept).is_file(), "{kept}");
     desk.ok(&judge);
     assert_eq!((&ledger(&desk)["standing"], &ledger(&desk)["schema"]["found"]), (&"good".into(), &2.into()));
     // again it is the same receipt, and without its id there is nothing to do, for anybody
@@ -125,7 +125,7 @@ fn a_backup_is_made_restored_and_told_of() {
     // a proven one restores it
     let done = desk.proven(&["restore", &mine, "--op-id", "r"]);
     let aside = done["restore"]["aside"].as_str().unwrap();
-    assert!(std::path::Path::new(aside).is_file() && done["receipt"]["operation_id"] == "r", "{done}");
+    assert!(Path::new(aside).is_file() && done["receipt"]["operation_id"] == "r", "{done}");
     desk.refused(&["todo", "show", "ship-it.4"], "not_found", 2);
     assert!(todo(&desk, "ship-it.1")["ownership"].is_null());
     let late = ["todo", "renew", "ship-it.1", "--as", "agent:coder", "--own", &own];
@@ -144,7 +144,7 @@ fn a_backup_begins_a_profile_where_there_is_none_and_mends_one_that_is_damaged()
     let mine = desk.path("mine.db").to_str().unwrap().to_owned();
     desk.ok(&["backup", &mine]);
     for end in ["", "-wal", "-shm"] {
-        let _ = std::fs::remove_file(desk.profile().join(format!("authority.db{end}")));
+        let _ = fs::remove_file(desk.profile().join(format!("authority.db{end}")));
     }
     desk.refused(&["todo", "list"], "store_corrupt", 7);
     desk.refused(&["restore", &mine], "unauthenticated", 6);

@@ -126,12 +126,13 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Option<String>> {
 ///
 /// Errors: `store_unreadable`, `store_corrupt`.
 pub(crate) fn read_ours(path: &Path, max_bytes: u64) -> Result<Option<String>> {
+    let is_strange = || fs::metadata(path).is_ok_and(|found| !found.is_file());
     read(path, max_bytes).map_err(|error| match error.code() {
+        // It says what lies there in the place of a file.
+        Code::StoreUnreadable if is_strange() => error.hint("doctor"),
         Code::PayloadTooLarge | Code::InvalidArgument => {
             Error::new(Code::StoreCorrupt, error.message().to_owned())
         }
-        // It says what lies there in the place of a file.
-        Code::StoreUnreadable => error.hint("doctor"),
         _ => error,
     })
 }

@@ -378,7 +378,7 @@ fn is_closed(meta: &fs::Metadata) -> bool {
 }
 
 /// The refusal of something else in the place of a folder of ours, on the way to a path; none where that is not why.
-fn misplaced(path: &Path, e: &io::Error) -> Option<Error> {
+pub(crate) fn misplaced(path: &Path, e: &io::Error) -> Option<Error> {
     if !matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) {
         return None;
     }

@@ -122,6 +122,13 @@ impl Finding {
         let command = match error.hint_args() {
             // Whoever is sent here is told here.
             Some("doctor") => {
+                // What lies there is in the way, and nothing is lost yet.
+                if error.code() == Code::StoreUnreadable {
+                    if !text.contains("move it away") {
+                        text.push_str(": move it away");
+                    }
+                    return Self::new(check, Standing::Bad, text);
+                }
                 text.push_str(
                     "; `restore` puts a backup in its place; or move the profile's folder away to begin anew",
                 );
@@ -330,9 +337,11 @@ fn locks(place: &Place) -> Finding {
     let doubt =
         |text: &str| Finding::new("locks", Standing::Doubtful, format!("{text}; the next write mends it"));
     match std::fs::symlink_metadata(place.locks()) {
-        Ok(found) if !found.is_dir() => {
-            Finding::new("locks", Standing::Bad, "something that is no folder is in their place")
-        }
+        Ok(found) if !found.is_dir() => Finding::new(
+            "locks",
+            Standing::Bad,
+            "something other than a folder is in the place of `locks`: move it away",
+        ),
         Ok(found) if found.mode() & OTHERS != 0 => doubt("others can enter their folder"),
         Ok(_) => Finding::good("locks", "their folder is there, and only you can enter it"),
         Err(e) if e.kind() == io::ErrorKind::NotFound => doubt("their folder is gone"),
