@@ -3,6 +3,7 @@
 //! Changes nothing without a flag that says so.
 
 mod repair;
+mod rows;
 
 use std::{
     collections::BTreeSet,
@@ -282,7 +283,7 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
                 _ => finding,
             }));
             if findings.iter().all(|finding| finding.check != "chain") {
-                findings.push(rows(&mut desk));
+                findings.push(rows::rows(&mut desk));
             }
             findings.push(turns(&mut desk));
             findings.push(trees(&mut desk));
@@ -385,34 +386,6 @@ fn files(folders: [&Path; 3], kept: &[PathBuf], trees: &Path) -> Finding {
         return Finding::good("files", "each is a regular one");
     }
     Finding::new("files", Standing::Doubtful, format!("{}; move it away", said.join("; ")))
-}
-
-/// Whether rows are what their events come to, in a ledger that is folded in no time.
-fn rows(desk: &mut Desk) -> Finding {
-    let whole = desk.look(|view, _| {
-        let goals = view.chains(None, GOALS_MAX + 1)?;
-        Ok((goals.len(), goals.iter().map(|(_, head)| head.seq).sum::<u64>()))
-    });
-    let (goals, events) = match whole {
-        Ok(whole) => whole,
-        Err(error) => return Finding::bad("rows", &error),
-    };
-    if goals > GOALS_MAX || events > EVENTS_MAX {
-        let text =
-            "the ledger is large: whether its rows are what its events come to, `audit verify` alone says";
-        return Finding::good("rows", text);
-    }
-    let audited = match desk.authority.audit(None, false, &mut |_| {}) {
-        Ok(audited) => audited,
-        Err(error) => return Finding::bad("rows", &error),
-    };
-    let flaws: Vec<_> = audited.iter().filter_map(|audited| audited.flaw.as_ref()).collect();
-    let Some(first) = flaws.first() else {
-        return Finding::good("rows", "they are what the events come to");
-    };
-    let whose = first.goal_id.as_ref().map_or_else(|| "the ledger itself".to_owned(), ToString::to_string);
-    let more = if flaws.len() > 1 { format!("; and {} more", flaws.len() - 1) } else { String::new() };
-    Finding::new("rows", Standing::Bad, format!("{whose}: {}{more}", first.text)).command(REPAIR)
 }
 
 /// Whether every Turn is driven, or known to have ended.
