@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::check_limit,
+    kernel::{check_currency, check_limit},
     model::{
-        Actor, Assurance, Digest, IncarnationId, Limit, OperationId, Provenance, Receipt, ShortText,
-        Timestamp,
+        Actor, Assurance, Currency, Digest, IncarnationId, Limit, OperationId, Provenance, Receipt,
+        ShortText, Timestamp,
     },
 };
 
@@ -145,6 +145,7 @@ impl Authority {
             }
             authorize(asked, "limit all Goals together")?;
             limit.as_ref().map_or(Ok(()), check_limit)?;
+            check_currencies(tx, limit.and_then(|limit| limit.currency))?;
             let stamp = clock::advance(&meta.stamp, &clock.read()?);
             let outcome = json!({"limit": limit});
             let stored = store(tx, asked, digest, stamp, OwnEvent::LimitSet { limit }, outcome)?;
@@ -153,6 +154,15 @@ impl Authority {
         })?;
         receipt.ok_or_else(|| Error::from(Code::Internal))
     }
+}
+
+/// Refuses a currency in which not all Goals count: one meter holds what they cost together.
+fn check_currencies(view: &mut (impl View + ?Sized), given: Option<Currency>) -> Result<()> {
+    let Some(given) = given else { return Ok(()) };
+    for goal in view.goals(None, usize::MAX)? {
+        check_currency(&goal, given)?;
+    }
+    Ok(())
 }
 
 /// What the operation returned before, if it was asked for before.

@@ -45,6 +45,8 @@ impl Ask {
     pub const EFFECT: &str = "effect";
     /// Why a person is asked who has to say yes or no to what was proposed.
     pub const PROPOSAL: &str = "proposal";
+    /// Why a person is asked who has to raise a limit of zero before anything can run.
+    pub const LIMIT_ZERO: &str = "limit_zero";
     /// Why a person is asked who has to say first what there is to do.
     pub const NO_TODO: &str = "no_todo";
 }

@@ -66,14 +66,16 @@ pub use index::{Index, Ready, index, woken_ready_at};
 #[cfg(test)]
 pub(crate) use next::would_admit;
 pub use next::{
-    Action, Asker, Decided, Looked, Obligation, Seen, across, best, decide_first, decide_next, next_reads,
+    Action, Asker, Decided, Looked, Obligation, Seen, across, best, budget_why, decide_first, decide_next,
+    next_reads,
 };
 pub use peer::{Command as PeerCommand, Event as PeerEvent, Given};
 pub use proposal::{Command as ProposalCommand, Event as ProposalEvent};
-pub(crate) use quota::check_limit;
 pub use quota::{
-    Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, left as quota_left, room, room_reads,
+    Command as QuotaCommand, Event as QuotaEvent, Left as QuotaLeft, is_zero as is_zero_limit,
+    left as quota_left, raise_command, room, room_reads,
 };
+pub(crate) use quota::{check_currency, check_limit};
 pub use read::{Depth, Read};
 pub use reason::{
     PeerBy, Reason, UnresolvedBy, UserWhy, Viewer, consumed, reason, reason_reads, waits_for_person,

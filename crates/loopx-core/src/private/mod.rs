@@ -130,6 +130,13 @@ impl PrivateStore {
         Writer::open_or_create(path, &SCHEMA).map(drop)
     }
 
+    /// Refuses something else in the place of the file; opens nothing.
+    ///
+    /// Errors: `store_unreadable`, `store_unavailable`.
+    pub fn check_place(&self) -> Result<()> {
+        is_there(&self.path, &SCHEMA).map(drop)
+    }
+
     /// Stores all bodies in one durable commit.
     ///
     /// A body that is there already, by kind, id and digest, is left as it is; another content under the same

@@ -116,7 +116,7 @@ impl PrivateStore {
     ///
     /// Says whether it did; somebody who works in the file, or a full disk, is no failure. Errors: `store_*`.
     pub fn shrink(&mut self) -> Result<bool> {
-        match self.writer()?.shrink(SHRINK_MAX_BYTES) {
+        match self.writer().and_then(|writer| writer.shrink(SHRINK_MAX_BYTES)) {
             Err(error) if matches!(error.code(), Code::StoreBusy | Code::DiskFull) => Ok(false),
             done => done,
         }

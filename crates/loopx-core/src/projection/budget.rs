@@ -2,7 +2,10 @@
 //!
 //! Knows no rule.
 
-use crate::model::{Caps, Currency, Dimension, Limit};
+use crate::{
+    kernel::is_zero_limit,
+    model::{Caps, Currency, Dimension, Limit},
+};
 
 /// A limit in words: `5 Turns, 100000 tokens, 12.50 USD in 1d`.
 pub fn limited(limit: &Limit) -> String {
@@ -10,7 +13,8 @@ pub fn limited(limit: &Limit) -> String {
     let rest = limit.caps();
     let rest = (!rest.is_open()).then(|| amounts(&rest, limit.currency));
     let all: Vec<_> = turns.into_iter().chain(rest).collect();
-    format!("{} in {}", all.join(", "), span(limit.window_ms.as_ms()))
+    let nothing = if is_zero_limit(limit) { ", so nothing may run" } else { "" };
+    format!("{} in {}{nothing}", all.join(", "), span(limit.window_ms.as_ms()))
 }
 
 /// Amounts in words, those that are said.
@@ -70,6 +74,8 @@ mod tests {
             ..Limit::of_turns(5, Duration::from_mins(24 * 60))
         };
         assert_eq!(limited(&limit), "5 Turns, 100000 tokens, 12.50 USD, 1h30m at work in 1d");
+        let none = Limit::of_turns(0, Duration::from_mins(24 * 60));
+        assert_eq!(limited(&none), "0 Turns in 1d, so nothing may run");
         assert_eq!([money(0), money(1), money(1_234_560)], ["0.00", "0.000001", "1.23456"]);
         assert_eq!([span(0), span(999), span(61_000), span(90_000_000)], ["0ms", "999ms", "1m1s", "1d1h"]);
     }

@@ -10,10 +10,10 @@ use super::{budget::amounts, goal::named, page::STEP};
 use crate::{
     authority::{TurnFilter, View},
     error::Result,
-    kernel::{Facts, Read, Terms},
+    kernel::{Facts, Read, Terms, raise_command},
     model::{
-        Agent, AgentId, Bucket, Caps, Currency, Dimension, Duration, Goal, GoalId, Limit, Meter, Slot,
-        Timestamp, Turn,
+        Agent, AgentId, Bucket, Caps, Currency, Dimension, Duration, Goal, GoalId, Limit, Meter, MeterScope,
+        Slot, Timestamp, Turn,
     },
 };
 
@@ -65,6 +65,9 @@ pub struct BudgetRow {
     /// When the oldest of what is spent leaves the window, where nothing is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frees_at_ms: Option<Timestamp>,
+    /// The command that raises a limit of zero, which no time frees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The window.
     pub window_ms: Duration,
 }
@@ -187,6 +190,14 @@ impl Whose<'_> {
         }
     }
 
+    fn meter(&self) -> MeterScope {
+        match (self.goal, self.agent) {
+            (Some(goal), Some(agent)) => MeterScope::Agent(goal.goal_id.clone(), agent.agent_id.clone()),
+            (Some(goal), None) => MeterScope::Goal(goal.goal_id.clone()),
+            (None, _) => MeterScope::Authority,
+        }
+    }
+
     fn row(
         &self,
         sum: &Sum,
@@ -199,7 +210,8 @@ impl Whose<'_> {
         let (spent, reserved) = (at(&sum.spent, place), at(&sum.reserved, place));
         let left = limit.map(|limit| limit.saturating_sub(spent.saturating_add(reserved)));
         let window_ms = self.limit.map_or(WINDOW, |limit| limit.window_ms);
-        let frees_at_ms = sum.oldest.filter(|_| left == Some(0)).map(|oldest| oldest.leaves(window_ms));
+        let (is_full, is_zero) = (left == Some(0), limit == Some(0));
+        let frees_at_ms = sum.oldest.filter(|_| is_full && !is_zero).map(|oldest| oldest.leaves(window_ms));
         BudgetRow {
             scope: self.scope,
             goal_id: self.goal.map(|goal| goal.goal_id.clone()),
@@ -214,6 +226,7 @@ impl Whose<'_> {
             meters,
             left,
             frees_at_ms,
+            command: self.limit.filter(|_| is_zero).map(|limit| raise_command(&self.meter(), &limit)),
             window_ms,
         }
     }

@@ -12,6 +12,7 @@ const GOAL_STOPPED: &str = Code::GoalStopped.as_str();
 const SESSION_UNAVAILABLE: &str = Code::SessionUnavailable.as_str();
 const INCOMPATIBLE_VERSION: &str = Code::IncompatibleVersion.as_str();
 const TURN_RUNNING: &str = Code::TurnRunning.as_str();
+const CEILING_REQUIRED: &str = Code::CeilingRequired.as_str();
 const HELD: &str = Code::Held.as_str();
 const BOUNDARY_VIOLATION: &str = Code::BoundaryViolation.as_str();
 
@@ -97,6 +98,8 @@ pub fn plain(code: &str) -> &str {
         "capability" => "the agent lacks a capability",
         "claimable" => "it can be taken",
         // What a person is asked for.
+        Ask::LIMIT_ZERO => "a limit of zero lets nothing run",
+        CEILING_REQUIRED => "it has to be said what a Turn may use",
         "no_todo" => "the Goal has no Todo yet",
         "ready_to_close" => "the Goal can be closed",
         "acceptance_gap" => "a criterion is not shown yet",

@@ -11,7 +11,7 @@ use super::{
     attempt::prestarted,
     commits::{Commit, last_receipt, unused},
     examine::examine,
-    guard::Ward,
+    guard::{self, Ward},
     host::Host,
     lock::DriverLock,
     outcome::Closing,
@@ -89,12 +89,15 @@ pub fn admit(site: &mut Site<'_>, start: &Start) -> Result<Admitted> {
     let admit_id = Commit::Admit.of(&start.operation_id)?;
     let mut held = None;
     let ward = prestarted(site)?;
-    let locks = site.machine.locks.clone();
+    let (locks, spool) = (site.machine.locks.clone(), site.machine.spool.clone());
     let operation = admission(site, start, admit_id);
     let receipt = site.authority.submit_holding(operation, &mut |outcome: &Outcome| {
         // A gate that was opened instead admits nothing.
         if let (Some(turn_id), Some(_)) = (outcome.turn_id, outcome.own_id) {
             UndoLock::check(&locks, &start.workspace)?;
+            // What an attempt leaves must have its place before there is a Turn.
+            guard::check_place(&spool)?;
+            site.private.check_place()?;
             held = Some(DriverLock::take(&locks, turn_id)?);
         }
         Ok(())

@@ -17,7 +17,7 @@ use crate::{
         View,
         clock::{Clock as _, SystemClock},
     },
-    error::Result,
+    error::{Code, Result},
     failpoint,
     kernel::{Facts, Read, Terms},
     model::{Turn, TurnId, gathered},
@@ -82,21 +82,25 @@ pub struct Collected {
     pub snapshots: Part,
     /// How much was left because somebody is at work on it.
     pub in_use: u64,
+    /// How much was left because a full disk has no room even for writing that it is gone.
+    pub no_room: u64,
 }
 
 /// Collects what the rules let go.
 ///
-/// Errors: `disk_full`, `store_*`; what went until then is gone.
+/// A full disk is what it is called for: what only loses its name goes first and makes room, and what cannot be written
+/// then is left and counted. Errors: `store_*`; what went until then is gone.
 pub fn collect(site: &mut Site<'_>, rules: &Rules) -> Result<Collected> {
     let mut collected = Collected::default();
-    bodies(site, rules, &mut collected)?;
     spools(site, rules, &mut collected)?;
     let machine = site.machine;
     let authority = &mut *site.authority;
     let mut is_known = |turn_id| authority.look(|view, terms| Ok(known(view, terms, turn_id)?.is_some()));
-    let (snapshots, busy) = snapshot::collect(machine, rules, &mut is_known)?;
+    let (snapshots, busy, no_room) = snapshot::collect(machine, rules, &mut is_known)?;
     collected.snapshots = snapshots;
     collected.in_use += busy;
+    collected.no_room += no_room;
+    bodies(site, rules, &mut collected)?;
     let went = collected.bodies.count + collected.orphans.count;
     // Who works now puts bodies there, and does not wait for a file to be moved.
     if !rules.dry_run && went > 0 && at_work(&machine.locks).is_none() {
@@ -108,20 +112,50 @@ pub fn collect(site: &mut Site<'_>, rules: &Rules) -> Result<Collected> {
 fn bodies(site: &mut Site<'_>, rules: &Rules, collected: &mut Collected) -> Result<()> {
     let mut after = String::new();
     loop {
-        let page = site.private.owners(&after, STEP)?;
+        let page = match site.private.owners(&after, STEP) {
+            // Without room for the index of its log not even a look is had: at least one is left.
+            Err(error) if error.code() == Code::DiskFull => {
+                collected.no_room += 1;
+                return Ok(());
+            }
+            page => page?,
+        };
         let Some(last) = page.last() else { return Ok(()) };
         after.clone_from(&last.turn);
         let mut going = Vec::new();
         for owner in page {
             let Some(purge) = fate(site, rules, &owner)? else { continue };
-            match purge {
-                Purge::Content => collected.bodies.add(owner.count, owner.bytes),
-                Purge::Whole { .. } => collected.orphans.add(owner.count, owner.bytes),
-            }
-            going.push((owner.turn, purge));
+            going.push((owner, purge));
         }
-        if !rules.dry_run {
-            site.private.purge(&going)?;
+        // Where not all of a page can be written, some of it may.
+        if rules.dry_run || purged(site, &going)? {
+            going.iter().for_each(|(owner, purge)| collected.went(owner, *purge));
+            continue;
+        }
+        for one in &going {
+            if going.len() > 1 && purged(site, std::slice::from_ref(one))? {
+                collected.went(&one.0, one.1);
+            } else {
+                collected.no_room += one.0.count;
+            }
+        }
+    }
+}
+
+/// Takes bodies away; no, where a full disk has no room for that.
+fn purged(site: &mut Site<'_>, going: &[(Owner, Purge)]) -> Result<bool> {
+    let turns: Vec<_> = going.iter().map(|(owner, purge)| (owner.turn.clone(), *purge)).collect();
+    match site.private.purge(&turns) {
+        Err(error) if error.code() == Code::DiskFull => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+impl Collected {
+    fn went(&mut self, owner: &Owner, purge: Purge) {
+        match purge {
+            Purge::Content => self.bodies.add(owner.count, owner.bytes),
+            Purge::Whole { .. } => self.orphans.add(owner.count, owner.bytes),
         }
     }
 }

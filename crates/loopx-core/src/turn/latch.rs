@@ -5,9 +5,9 @@
 
 use std::{
     cell::RefCell,
-    fs::{DirBuilder, File, Metadata, TryLockError, remove_file},
+    fs::{File, Metadata, TryLockError, remove_file},
     io,
-    os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _},
+    os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,7 +15,10 @@ use std::{
 use crate::{
     authority::{
         clock::Deadline,
-        profile::file::{self, For},
+        profile::{
+            file::{self, For},
+            owner,
+        },
     },
     kernel::Seen,
     process,
@@ -117,7 +120,7 @@ impl Latch {
     fn renew(&self) -> io::Result<bool> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         // Where it cannot be made, the file in it says why.
-        let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let _ = owner::make_dirs(folder);
         let deadline = Deadline::after(LOOK);
         let file = loop {
             let file = file::open(&self.path, For::Keeping)?;

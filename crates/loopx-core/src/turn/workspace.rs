@@ -122,8 +122,11 @@ impl Trees {
             Ok(root) => Ok(Some(root)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                let message = "something else lies in the place of a link to a work tree";
-                Err(Error::new(Code::StoreUnreadable, message).internal(link.display()))
+                let name = workspace.tree();
+                let message = format!(
+                    "something else lies in the place of `trees/{name}`, the link to a work tree: move it away"
+                );
+                Err(Error::new(Code::StoreUnreadable, message).hint("doctor").internal(link.display()))
             }
             Err(e) => Err(unreadable(&link, &e)),
         }

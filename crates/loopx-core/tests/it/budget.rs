@@ -52,3 +52,88 @@ fn a_huge_report_is_no_failure_and_neither_is_the_next_one() {
     desk.ok(&["agent", "add", "other"]);
     desk.refused(&["todo", "claim", "ship-it.2", "--as", "agent:other"], "quota_exhausted", 6);
 }
+
+#[test]
+fn a_limit_of_zero_says_everywhere_that_nothing_may_run_and_which_command_raises_it() {
+    for (flags, raised) in [
+        (&["--turns", "0"][..], "--turns 1 --window 1d"),
+        (&["--tokens", "0", "--turns", "5"], "--turns 5 --tokens 100000 --window 1d"),
+        (&["--cost", "0USD"], "--cost 1.000000USD --window 1d"),
+        (&["--wall", "0s", "--window", "90m"], "--wall 1h --window 90m"),
+        (&["--turns", "0", "--authority"], "--turns 1 --window 1d"),
+        (&["--turns", "0", "--agent", "coder"], "--turns 1 --window 1d"),
+    ] {
+        let desk = Desk::with_work();
+        let set = [&["quota", "set"], flags].concat();
+        let token = desk.token_file();
+        let said = desk.call(&[&set[..], &["--token-file", &token]].concat());
+        assert!(said.out.contains("so nothing may run"), "{said:?}");
+        let whose = match flags.last() {
+            Some(&"--authority") => "--authority",
+            Some(&"coder") => "--goal ship-it --agent coder",
+            _ => "--goal ship-it", // wildcard: flags of the Goal
+        };
+        let raise = format!("quota set {whose} {raised}");
+        let coder = ["--agent", "coder"];
+        for (verb, exit) in
+            [(&["next"][..], 11), (&["quota", "should-run"], 11), (&["quota", "should-run", "--driven"], 11)]
+        {
+            let words = [verb, &coder].concat();
+            let told = desk.json(&words);
+            assert_eq!(told.exit, exit, "{words:?}: {told:?}");
+            assert!(told.out.contains("limit_zero") && told.out.contains(&raise), "{words:?}: {told:?}");
+            let told = desk.call(&words);
+            assert!(
+                told.out.contains("lets nothing run") && told.out.contains(&raise),
+                "{words:?}: {told:?}"
+            );
+        }
+        for words in [
+            &["status"][..],
+            &["why", "ship-it"],
+            &["why", "ship-it.1"],
+            &["quota", "show"],
+            &["attention", "list"],
+        ] {
+            for told in [desk.call(words), desk.json(words)] {
+                assert_eq!(told.exit, 0, "{words:?}: {told:?}");
+                assert!(told.out.contains(&raise), "{words:?}: {told:?}");
+                assert!(!told.out.contains("frees_at_ms"), "{words:?}: {told:?}");
+            }
+        }
+        let claim = ["todo", "claim", "ship-it.1", "--as", "agent:coder"];
+        let refused = desk.refused(&claim, "quota_exhausted", 6);
+        assert_eq!(refused["hint"].as_str().unwrap(), format!("loopx-core {raise}"), "{refused}");
+        // and that command, as it stands, lets it run
+        desk.proven(&raise.split(' ').collect::<Vec<_>>());
+        assert_eq!(desk.json(&["next", "--agent", "coder"]).exit, 0);
+        desk.ok(&claim);
+    }
+}
+
+#[test]
+fn a_ceiling_in_another_currency_than_its_goal_counts_in_is_refused() {
+    let desk = Desk::with_work();
+    let token = desk.token_file();
+    let cap = |cost: &str| {
+        let words = ["quota", "set", "--ceiling-cost", cost, "--token-file", &token];
+        words.map(str::to_owned)
+    };
+    let refused = |cost: &str| {
+        let words = cap(cost);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        desk.refused(&words, "currency_mismatch", 2)
+    };
+    refused("0.50EUR");
+    desk.proven(&["quota", "set", "--cost", "5USD"]);
+    assert_eq!(refused("0.50EUR")["hint"], "loopx-core quota show --goal ship-it");
+    desk.proven(&["quota", "set", "--ceiling-cost", "0.50USD"]);
+    desk.proven(&["quota", "set", "--ceiling-cost", "0.50"]);
+    // nor may a limit of all Goals be in another
+    desk.refused(
+        &["quota", "set", "--authority", "--cost", "9EUR", "--token-file", &token],
+        "currency_mismatch",
+        2,
+    );
+    desk.proven(&["quota", "set", "--authority", "--cost", "9USD"]);
+}

@@ -168,3 +168,19 @@ fn regress_our_own_folders_are_nothing_strange() {
     std::fs::create_dir(desk.profile().join("stranger")).unwrap();
     assert_eq!(finding(&desk, "files")["standing"], "doubtful");
 }
+
+#[test]
+fn doctor_says_that_a_row_is_not_what_its_events_come_to_and_the_command_mends_it() {
+    let desk = Desk::with_work();
+    assert_eq!(finding(&desk, "rows")["standing"], "good");
+    let ledger = rusqlite::Connection::open(desk.profile().join("authority.db")).unwrap();
+    let change = "UPDATE todos SET body=replace(body, 'two', 'ten') WHERE title='two'";
+    assert_eq!(ledger.execute(change, []).unwrap(), 1);
+    let found = finding(&desk, "rows");
+    assert_eq!(found["standing"], "bad", "{found}");
+    assert!(found["text"].as_str().unwrap().contains("todo ship-it.2"), "{found}");
+    assert_eq!(found["command"], "doctor --repair --dry-run");
+    assert_eq!(desk.call(&["doctor"]).exit, 1);
+    desk.proven(&["doctor", "--repair"]);
+    assert_eq!(finding(&desk, "rows")["standing"], "good");
+}

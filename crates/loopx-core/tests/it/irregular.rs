@@ -102,6 +102,111 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_met_at_once_and_typed() {
     }
 }
 
+/// What a profile keeps, and what somebody puts in its place.
+const PLACES: &[(&str, &str)] = &[
+    ("trees", "file"),
+    ("trees/*", "folder"),
+    ("trees/*", "file"),
+    ("private.db", "folder"),
+    ("tokens.json", "folder"),
+    ("locks", "file"),
+    ("spool", "file"),
+    ("snapshots", "file"),
+    ("backups", "file"),
+];
+
+#[test]
+fn a_folder_for_a_file_a_file_for_a_folder_and_either_for_a_link_is_named_with_a_hint_that_works() {
+    let desk = Desk::empty();
+    if !has(&desk, "timeout") {
+        return;
+    }
+    assert!(desk.command("git").args(["init", "-q", "."]).status().unwrap().success());
+    desk.ok(&["init", "--goal", "Ship it", "--acceptance", "it is shipped"]);
+    desk.ok(&["agent", "add", "coder"]);
+    for title in ["one", "two", "three"] {
+        desk.ok(&["todo", "add", title]);
+    }
+    let own = desk.ok(&["todo", "claim", "ship-it.3", "--as", "agent:coder"]);
+    let own = own["own_id"].as_str().unwrap().to_owned();
+    desk.ok(&["agent", "add", "other"]);
+    let verbs: &[&[&str]] = &[
+        &["status"],
+        &["todo", "add", "more"],
+        &["todo", "renew", "ship-it.3", "--as", "agent:coder", "--own", &own],
+        &["next", "--agent", "other"],
+        &["todo", "claim", "ship-it.1", "--as", "agent:other"],
+        &["turn", "run", "--agent", "other", "--host", "true", "--attempts", "1"],
+        &["config", "set", "list.page", "7"],
+        &["token", "issue", "--actor", "agent:coder"],
+        &["turn", "list"],
+        &["gc"],
+        &["backup", "--include", "private"],
+        &["migrate", "--dry-run"],
+        &["audit", "verify"],
+    ];
+    let kept = desk.path("kept");
+    let profile = desk.profile();
+    let copied = |from: &Path, to: &Path| {
+        let _ = fs::remove_dir_all(to);
+        assert!(desk.command("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
+    };
+    copied(&profile, &kept);
+    for (place, kind) in PLACES {
+        for words in verbs {
+            let _ = fs::remove_dir_all(&profile);
+            copied(&kept, &profile);
+            let path = match place.strip_suffix("/*") {
+                Some(folder) => fs::read_dir(profile.join(folder)).unwrap().next().unwrap().unwrap().path(),
+                None => profile.join(place),
+            };
+            if path.is_dir() && !path.is_symlink() {
+                fs::remove_dir_all(&path).unwrap();
+            } else {
+                let _ = fs::remove_file(&path);
+            }
+            if *kind == "folder" {
+                fs::create_dir(&path).unwrap()
+            } else {
+                fs::write(&path, "mine").unwrap()
+            }
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let ended = bounded(&desk, words);
+            let said = format!("{place} as a {kind}, {words:?}: {ended:?}");
+            assert!(!ended.err.contains("panicked"), "{said}");
+            if ended.out.contains("\"error\"") {
+                let error = ended.json()["error"].clone();
+                let ours = error["code"] == "store_unreadable";
+                // A claim and a run may end as they do in a sound place: nobody proves anything here.
+                let sound = [
+                    "already_claimed",
+                    "result_invalid",
+                    "host_unavailable",
+                    "quota_exhausted",
+                    "not_claimable",
+                ];
+                assert!(ours || sound.iter().any(|code| error["code"] == *code), "{said}");
+                if ours {
+                    let live = bounded(&desk, &["turn", "list", "--agent", "other"]);
+                    assert!(!live.out.contains("trn_"), "{said}: a Turn is left: {live:?}");
+                    assert!(error["message"].as_str().unwrap().contains(name), "{said}");
+                    assert_eq!(error["hint"], "loopx-core doctor", "{said}");
+                    let doctor = bounded(&desk, &["doctor"]);
+                    assert!(
+                        doctor.out.contains(name) && doctor.out.contains("place of"),
+                        "{said}: {doctor:?}"
+                    );
+                }
+            }
+            if *kind == "folder" {
+                assert!(path.is_dir() && fs::read_dir(&path).unwrap().next().is_none(), "{said}");
+            } else {
+                assert_eq!(fs::read_to_string(&path).unwrap(), "mine", "{said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_file_that_this_user_may_not_read_is_said_to_lack_permission() {
     let desk = Desk::with_work();

@@ -214,7 +214,9 @@ fn chained(
 }
 
 /// Walks a chain, folds it on the way, and compares what that comes to with the rows.
-fn folded(
+///
+/// Errors: `store_*` where the file itself cannot be read.
+pub(super) fn folded(
     view: &mut dyn View,
     goal: &GoalId,
     head: Head,

@@ -1,10 +1,12 @@
 //! Owns what is true of the budget: a slot is reserved at admission, and spent or given back by the Turn's end.
 
 use super::{
+    super::Asked,
     play::{code, refused, result, verdict},
     world::{World, text},
 };
 use crate::{
+    error::Code,
     kernel::{Action, Command, GoalCommand, Outcome, TurnCommand, turn::Found},
     model::*,
 };
@@ -180,4 +182,117 @@ fn a_stopped_goal_is_said_before_its_budget() {
     world.limit(None, Some(0)).unwrap();
     world.goal_cmd(GoalCommand::Stop).unwrap();
     assert_eq!(world.next("a", None).unwrap().rule, 4);
+}
+
+impl World {
+    /// Limits all Goals together, as a proven person.
+    fn try_limit_all(&mut self, limit: Limit) -> crate::error::Result<Receipt> {
+        let provenance = Provenance { door: Door::Library, assurance: Assurance::Proven, contained: None };
+        let operation_id = text(&format!(
+            "all-{}",
+            Digest::of_value(&serde_json::json!(limit))?.to_string().replace(':', "-")
+        ));
+        let asked = Asked { operation_id, actor: super::world::user(), provenance };
+        self.authority.set_limit(&asked, Some(limit))
+    }
+
+    fn limit_all(&mut self, limit: Limit) {
+        self.try_limit_all(limit).unwrap();
+    }
+}
+
+/// What is limited to zero, each by itself.
+fn zeros() -> Vec<(&'static str, Limit)> {
+    let day = Duration::from_mins(24 * 60);
+    let none = Limit { turns: None, ..Limit::of_turns(0, day) };
+    vec![
+        ("turns", Limit::of_turns(0, day)),
+        ("tokens", Limit { tokens: Some(0), turns: Some(9), ..none }),
+        ("cost", Limit { cost_micros: Some(0), currency: Some("USD".parse().unwrap()), ..none }),
+        ("wall", Limit { wall_ms: Some(0), tokens: Some(5000), ..none }),
+    ]
+}
+
+#[test]
+fn a_limit_of_zero_is_a_persons_to_raise_and_nothing_that_time_frees() {
+    for (dimension, limit) in zeros() {
+        for of in ["goal", "agent", "authority"] {
+            let mut world = World::new();
+            let todo = world.todo("it", |_| {});
+            let set = |world: &mut World, limit: Limit| match of {
+                "authority" => world.limit_all(limit),
+                of => {
+                    let agent_id = (of == "agent").then(|| text("a"));
+                    let set = crate::kernel::QuotaCommand::Set { agent_id, limit: Some(limit) };
+                    world.user(Command::Quota(set)).unwrap();
+                }
+            };
+            set(&mut world, limit);
+            let refused = world.claim("a", &todo).unwrap_err();
+            assert_eq!(refused.code(), Code::QuotaExhausted, "{dimension} {of}: {refused:?}");
+            assert_eq!(refused.details().get("dimension"), Some(&dimension.into()));
+            assert!(!refused.details().contains_key("frees_at_ms"), "{refused:?}");
+            let command = refused.hint_args().unwrap().to_owned();
+            assert!(command.starts_with("quota set ") && !command.contains(" 0 "), "{command}");
+            super::hints::check(&command);
+            // The rules that are found again from the rows know no limit of all Goals.
+            let asked = |world: &mut World| {
+                let next = world.next("a", None).unwrap();
+                let Action::AskUser { asks } = next.action else { panic!("{dimension} {of}: {next:?}") };
+                assert_eq!((next.rule, asks.len(), asks[0].why), (6, 1, "limit_zero"));
+                assert_eq!(asks[0].command, command);
+            };
+            if of != "authority" {
+                asked(&mut world);
+                // a whole window later it is no other
+                world.pass(Duration::from_mins(25 * 60));
+                asked(&mut world);
+            }
+            // raised, it is taken
+            let raised = Limit {
+                turns: limit.turns.map(|turns| turns.max(1)),
+                tokens: limit.tokens.map(|tokens| tokens.max(100_000)),
+                cost_micros: limit.cost_micros.map(|_| 1_000_000),
+                wall_ms: limit.wall_ms.map(|_| 3_600_000),
+                ..limit
+            };
+            set(&mut world, raised);
+            world.claim("a", &todo).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_zero_is_said_before_one_that_time_frees_and_before_who_holds_a_slot() {
+    let mut world = World::new();
+    let (todo, _) = (world.todo("it", |_| {}), world.todo("other", |_| {}));
+    world.limit(None, Some(1)).unwrap();
+    let owned = world.running("a", &todo);
+    world.lose("a", &owned, true).unwrap();
+    world.limit(Some("b"), Some(0)).unwrap();
+    let next = world.next("b", None).unwrap();
+    let Action::AskUser { asks } = next.action else { panic!("{next:?}") };
+    assert_eq!(asks[0].why, "limit_zero");
+    assert_eq!(asks[0].command, "quota set --goal g --agent b --turns 1 --window 1d");
+}
+
+#[test]
+fn a_limit_in_another_currency_is_refused_whichever_of_the_two_comes_second() {
+    let cost = |currency: &str| Limit {
+        cost_micros: Some(1_000_000),
+        currency: Some(currency.parse().unwrap()),
+        turns: None,
+        ..Limit::of_turns(0, Duration::from_mins(24 * 60))
+    };
+    let set = |limit| Command::Quota(crate::kernel::QuotaCommand::Set { agent_id: None, limit: Some(limit) });
+    let mut world = World::new();
+    world.limit_all(cost("USD"));
+    let refused = world.user(set(cost("EUR"))).unwrap_err();
+    assert_eq!((refused.code(), refused.hint_args()), (Code::CurrencyMismatch, Some("quota show --goal g")));
+    world.user(set(cost("USD"))).unwrap();
+    let mut world = World::new();
+    world.user(set(cost("EUR"))).unwrap();
+    let refused = world.try_limit_all(cost("USD")).unwrap_err();
+    assert_eq!((refused.code(), refused.hint_args()), (Code::CurrencyMismatch, Some("quota show --goal g")));
+    world.limit_all(cost("EUR"));
 }

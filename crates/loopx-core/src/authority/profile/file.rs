@@ -14,7 +14,11 @@ use std::{
 use rustix::fs::OFlags;
 
 use crate::{
-    authority::{clock::Deadline, random},
+    authority::{
+        clock::Deadline,
+        profile::{misplaced, owner},
+        random,
+    },
     error::{Code, Error, Result},
     process::pause,
 };
@@ -44,15 +48,34 @@ pub(crate) enum For {
 pub(crate) fn open(path: &Path, what_for: For) -> io::Result<File> {
     let (writes, makes) = (what_for != For::Reading, what_for == For::Keeping);
     let mut options = OpenOptions::new();
-    options.read(true).write(writes).create(makes).truncate(false).mode(0o600);
+    options.read(true).write(writes).truncate(false).mode(0o600);
     // A pipe would wait for its other end. Such a file's own reads and writes do not change by it.
     options.custom_flags(i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default());
-    match options.open(path) {
+    match opened(&mut options, path, makes) {
         Ok(file) if file.metadata()?.is_file() => Ok(file),
         Ok(_) => Err(irregular()),
         // A socket, or a pipe that nobody reads.
         Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => Err(irregular()),
         Err(e) if e.kind() == io::ErrorKind::IsADirectory => Err(irregular()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Opens a file that is there, or makes it.
+fn opened(options: &mut OpenOptions, path: &Path, makes: bool) -> io::Result<File> {
+    match options.open(path) {
+        Err(e) if makes && e.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match options.create_new(true).open(path) {
+        Ok(file) => {
+            owner::give(&file, path);
+            Ok(file)
+        }
+        // Somebody else was faster, or a link leads to where nothing is yet.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            options.create_new(false).create(true).open(path)
+        }
         Err(e) => Err(e),
     }
 }
@@ -103,7 +126,10 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Option<String>> {
 ///
 /// Errors: `store_unreadable`, `store_corrupt`.
 pub(crate) fn read_ours(path: &Path, max_bytes: u64) -> Result<Option<String>> {
+    let is_strange = || fs::metadata(path).is_ok_and(|found| !found.is_file());
     read(path, max_bytes).map_err(|error| match error.code() {
+        // It says what lies there in the place of a file.
+        Code::StoreUnreadable if is_strange() => error.hint("doctor"),
         Code::PayloadTooLarge | Code::InvalidArgument => {
             Error::new(Code::StoreCorrupt, error.message().to_owned())
         }
@@ -115,7 +141,7 @@ pub(crate) fn read_ours(path: &Path, max_bytes: u64) -> Result<Option<String>> {
 ///
 /// Errors: `disk_full`, `store_*`.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let unfinished = written(path, bytes, mode)?;
+    let unfinished = written(path, bytes, mode, Whose::Folders)?;
     let replaced = fs::rename(&unfinished, path).and_then(|()| sync_folder(path));
     replaced.map_err(|e| {
         // The rename may already have taken it away.
@@ -136,7 +162,9 @@ pub(crate) fn replace_with(
     let mut all = || -> Result<()> {
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(&unfinished);
-        let mut out = io::BufWriter::new(file.map_err(|e| failed(&e))?);
+        let file = file.map_err(|e| failed(&e))?;
+        owner::give(&file, &unfinished);
+        let mut out = io::BufWriter::new(file);
         write(&mut out)?;
         let file = out.into_inner().map_err(|e| failed(e.error()))?;
         file.sync_all().map_err(|e| failed(&e))?;
@@ -155,7 +183,9 @@ pub(crate) fn replace_for_now(path: &Path, bytes: &[u8]) -> Result<()> {
     let unfinished = folder(path).join(format!(".{}{UNFINISHED}{:016x}", name(path), random::number()?));
     let write = || -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600).open(&unfinished)?.write_all(bytes)?;
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&unfinished)?;
+        owner::give(&file, &unfinished);
+        file.write_all(bytes)?;
         fs::rename(&unfinished, path)
     };
     write().map_err(|e| {
@@ -169,7 +199,7 @@ pub(crate) fn replace_for_now(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// Errors: `disk_full`, `store_*`.
 pub(super) fn publish(path: &Path, bytes: &[u8]) -> Result<bool> {
-    let unfinished = written(path, bytes, 0o600)?;
+    let unfinished = written(path, bytes, 0o600, Whose::Folders)?;
     // A link, unlike a rename, fails where the name is taken.
     let linked = fs::hard_link(&unfinished, path);
     fs::remove_file(&unfinished).map_err(|e| unwritable(path, &e))?;
@@ -178,6 +208,15 @@ pub(super) fn publish(path: &Path, bytes: &[u8]) -> Result<bool> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(e) => Err(unwritable(path, &e)),
     }
+}
+
+/// Whose a file is that root makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Root's, wherever it lies: it may hold what is not for the owner of that folder.
+    Makers,
+    /// That of its folder's owner, whose state it is a part of.
+    Folders,
 }
 
 /// A file that somebody else fills before it gets its name; dropped before that, it is gone.
@@ -190,8 +229,20 @@ impl Unfinished {
     /// Makes an empty file beside a path, for its owner alone.
     ///
     /// Errors: `disk_full`, `store_*`.
-    pub(crate) fn beside(path: &Path) -> Result<Self> {
-        Ok(Self { path: written(path, b"", 0o600)? })
+    pub(crate) fn beside(path: &Path, whose: Whose) -> Result<Self> {
+        Ok(Self { path: written(path, b"", 0o600, whose)? })
+    }
+
+    /// Gives it the mode that another file has, which it is to take the place of.
+    ///
+    /// Errors: `store_*`.
+    pub(crate) fn take_mode(&self, other: &Path) -> Result<()> {
+        let Ok(found) = fs::symlink_metadata(other) else { return Ok(()) };
+        if !found.is_file() {
+            return Ok(());
+        }
+        let taken = File::open(&self.path).and_then(|file| file.set_permissions(found.permissions()));
+        taken.map_err(|e| unwritable(other, &e))
     }
 
     /// Where it lies until then.
@@ -229,11 +280,14 @@ impl Drop for Unfinished {
 }
 
 /// Writes the content beside the file, durably, and removes what writers that died have left in the folder.
-fn written(path: &Path, bytes: &[u8], mode: u32) -> Result<PathBuf> {
+fn written(path: &Path, bytes: &[u8], mode: u32, whose: Whose) -> Result<PathBuf> {
     let folder = folder(path);
     let unfinished = folder.join(format!(".{}{UNFINISHED}{:016x}", name(path), random::number()?));
     let write = || -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished)?;
+        if whose == Whose::Folders {
+            owner::give(&file, &unfinished);
+        }
         file.write_all(bytes)?;
         file.sync_all()
     };
@@ -291,6 +345,9 @@ fn unreadable(path: &Path, e: &io::Error) -> Error {
 
 /// Types a failure to make, to lock or to replace a file.
 pub(crate) fn unwritable(path: &Path, e: &io::Error) -> Error {
+    if let Some(error) = misplaced(path, e) {
+        return error;
+    }
     let name = name(path);
     let (code, why) = match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (Code::DiskFull, "no space is left"),
@@ -299,8 +356,9 @@ pub(crate) fn unwritable(path: &Path, e: &io::Error) -> Error {
         io::ErrorKind::InvalidInput => (Code::StoreUnreadable, "it is not a regular file"),
         _ => (Code::StoreUnavailable, "it cannot be reached"),
     };
-    Error::new(code, format!("{name} cannot be written: {why}"))
-        .internal(format_args!("{}: {e}", path.display()))
+    let error = Error::new(code, format!("{name} cannot be written: {why}"))
+        .internal(format_args!("{}: {e}", path.display()));
+    if e.kind() == io::ErrorKind::InvalidInput { error.hint("doctor") } else { error }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +18,7 @@ use crate::{
 pub(crate) mod file;
 pub mod filesystem;
 pub(super) mod machine;
+pub(crate) mod owner;
 mod record;
 mod run_dir;
 
@@ -321,7 +322,7 @@ impl Profile {
     /// somebody else could write there.
     pub fn run_dir(&self) -> Result<PathBuf> {
         let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
-        run_dir::ensure(&record.run_dir)?;
+        run_dir::ensure(&record.run_dir, owner::of(&self.place.dir))?;
         Ok(record.run_dir)
     }
 
@@ -335,12 +336,13 @@ impl Profile {
     /// For writers alone: it writes the profile's file.
     pub fn run_dir_or_move(&self, env: &Env) -> Result<PathBuf> {
         let record = record::read(&self.place.profile_json())?.ok_or_else(|| gone(&self.place))?;
-        if run_dir::ensure(&record.run_dir).is_ok() {
+        let owner = owner::of(&self.place.dir);
+        if run_dir::ensure(&record.run_dir, owner).is_ok() {
             return Ok(record.run_dir);
         }
         self.amend(|record| {
             // Another writer may have moved it meanwhile.
-            if run_dir::ensure(&record.run_dir).is_ok() {
+            if run_dir::ensure(&record.run_dir, owner).is_ok() {
                 return Ok(false);
             }
             record.run_dir = run_dir::resolve(&self.place, env, &record.profile_id)?;
@@ -357,7 +359,7 @@ fn gone(place: &Place) -> Error {
 
 /// Makes a folder of ours that nobody else can enter, or checks and narrows the one that is there.
 pub(crate) fn make_private_dir(dir: &Path) -> Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| unreadable(dir, &e))?;
+    owner::make_dirs(dir).map_err(|e| unreadable(dir, &e))?;
     let meta = fs::metadata(dir).map_err(|e| unreadable(dir, &e))?;
     if is_closed(&meta) {
         return Ok(());
@@ -375,8 +377,23 @@ fn is_closed(meta: &fs::Metadata) -> bool {
     meta.mode() & OTHERS == 0
 }
 
+/// The refusal of something else in the place of a folder of ours, on the way to a path; none where that is not why.
+pub(crate) fn misplaced(path: &Path, e: &io::Error) -> Option<Error> {
+    if !matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) {
+        return None;
+    }
+    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    let name = there.file_name().unwrap_or_default().to_string_lossy();
+    let message = format!("something other than a folder is in the place of `{name}`: move it away");
+    let error = Error::new(Code::StoreUnreadable, message).hint("doctor");
+    (!there.is_dir()).then(|| error.internal(format_args!("{}: {e}", path.display())))
+}
+
 /// Types a failure of the host's filesystem.
 pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
+    if let Some(error) = misplaced(path, e) {
+        return error;
+    }
     let (code, message) = match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             (Code::DiskFull, "no space is left for the state folder")

@@ -4,11 +4,11 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, lchown},
     path::{Path, PathBuf},
 };
 
-use super::{Env, Place, is_closed};
+use super::{Env, Place, is_closed, owner};
 use crate::error::{Code, Error, Result};
 
 /// The longest path of a run folder, in bytes: a socket's path ends at 104 on some platforms, and a socket's
@@ -21,7 +21,12 @@ const SHORT_ID_LEN: usize = 10;
 ///
 /// Errors: `store_unavailable` when no candidate can be trusted.
 pub(super) fn resolve(place: &Place, env: &Env, profile_id: &str) -> Result<PathBuf> {
-    first_usable(candidates(place, env, profile_id, Path::new("/tmp")))
+    let owner = owner::of(place.dir());
+    if owner != rustix::process::geteuid().as_raw() {
+        // Folders of this user's own are of no use to whom the profile belongs.
+        return first_usable(vec![beside(place)], owner);
+    }
+    first_usable(candidates(place, env, profile_id, Path::new("/tmp")), owner)
 }
 
 /// All places in order of preference. The last one lies beside the ledger: where even that cannot be written,
@@ -33,14 +38,18 @@ fn candidates(place: &Place, env: &Env, profile_id: &str, tmp: &Path) -> Vec<Pat
         all.push(base.join("loopx").join(&short));
     }
     all.push(tmp.join(format!("loopx-{}", rustix::process::geteuid().as_raw())).join(&short));
-    all.push(place.dir().join("run"));
+    all.push(beside(place));
     all
 }
 
-fn first_usable(candidates: Vec<PathBuf>) -> Result<PathBuf> {
+fn beside(place: &Place) -> PathBuf {
+    place.dir().join("run")
+}
+
+fn first_usable(candidates: Vec<PathBuf>, owner: u32) -> Result<PathBuf> {
     let mut refusals = Vec::new();
     for dir in candidates {
-        match ensure(&dir) {
+        match ensure(&dir, owner) {
             Ok(()) => return Ok(dir),
             Err(e) => refusals.push(e.internal_text().unwrap_or_default().to_owned()),
         }
@@ -49,8 +58,8 @@ fn first_usable(candidates: Vec<PathBuf>) -> Result<PathBuf> {
         .internal(refusals.join("; ")))
 }
 
-/// Makes the folder and the one above it where they are missing, and checks both.
-pub(super) fn ensure(dir: &Path) -> Result<()> {
+/// Makes the folder and the one above it where they are missing, and checks both, for the user to whom they shall belong.
+pub(super) fn ensure(dir: &Path, owner: u32) -> Result<()> {
     let refuse = |why: &str| {
         Error::new(Code::StoreUnavailable, "the folder of the doorbell cannot be used")
             .internal(format_args!("{}: {why}", dir.display()))
@@ -67,26 +76,27 @@ pub(super) fn ensure(dir: &Path) -> Result<()> {
     }
     let above = dir.parent().ok_or_else(|| refuse("it is a root"))?;
     for folder in [above, dir] {
-        make(folder).map_err(|e| refuse(&e.to_string()))?;
-        check(folder).map_err(|why| refuse(&why))?;
+        make(folder, owner).map_err(|e| refuse(&e.to_string()))?;
+        check(folder, owner).map_err(|why| refuse(&why))?;
     }
     Ok(())
 }
 
-fn make(folder: &Path) -> io::Result<()> {
+fn make(folder: &Path, owner: u32) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
-        _ => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Ok(()) if owner != rustix::process::geteuid().as_raw() => lchown(folder, Some(owner), None),
+        made => made,
     }
 }
 
-/// Invariant: passes only a folder, not a link to one, that is ours and that nobody else can enter.
-fn check(folder: &Path) -> Result<(), String> {
+/// Invariant: passes only a folder, not a link to one, that is its owner's and that nobody else can enter.
+fn check(folder: &Path, owner: u32) -> Result<(), String> {
     let meta = fs::symlink_metadata(folder).map_err(|e| e.to_string())?;
     if !meta.is_dir() {
         return Err("not a folder".to_owned());
     }
-    if meta.uid() != rustix::process::geteuid().as_raw() {
+    if meta.uid() != owner {
         return Err("it belongs to another user".to_owned());
     }
     if !is_closed(&meta) {
@@ -109,6 +119,10 @@ mod tests {
 
     use super::*;
 
+    fn me() -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
     fn place(root: &Path) -> Place {
         let env = Env { loopx_home: Some(root.to_owned()), ..Env::default() };
         let place = Place::resolve(&env).unwrap();
@@ -124,11 +138,11 @@ mod tests {
         fs::create_dir(&xdg).unwrap();
         let env = Env { xdg_runtime_dir: Some(xdg.clone()), ..Env::default() };
         let tmp = root.path();
-        let chosen = first_usable(candidates(&place, &env, "prf_0123456789ABCDEFGH", tmp)).unwrap();
+        let chosen = first_usable(candidates(&place, &env, "prf_0123456789ABCDEFGH", tmp), me()).unwrap();
         assert_eq!(chosen, xdg.join("loopx/89abcdefgh"));
         assert_eq!(fs::metadata(&chosen).unwrap().mode() & 0o777, 0o700);
         let without =
-            first_usable(candidates(&place, &Env::default(), "prf_0123456789ABCDEFGH", tmp)).unwrap();
+            first_usable(candidates(&place, &Env::default(), "prf_0123456789ABCDEFGH", tmp), me()).unwrap();
         assert_eq!(without.file_name(), chosen.file_name());
         assert!(without.starts_with(tmp.join(format!("loopx-{}", rustix::process::geteuid().as_raw()))));
     }
@@ -145,7 +159,7 @@ mod tests {
         // given a folder that others may enter
         fs::create_dir(&squat).unwrap();
         fs::set_permissions(&squat, fs::Permissions::from_mode(0o777)).unwrap();
-        let chosen = || first_usable(candidates(&place, &Env::default(), "prf_a", &tmp)).unwrap();
+        let chosen = || first_usable(candidates(&place, &Env::default(), "prf_a", &tmp), me()).unwrap();
         assert_eq!(chosen(), beside);
         // given a link to a folder that is ours
         fs::remove_dir(&squat).unwrap();
@@ -173,7 +187,7 @@ mod tests {
         let long = root.path().join("x".repeat(80));
         fs::create_dir(&long).unwrap();
         let env = Env { xdg_runtime_dir: Some(long.clone()), ..Env::default() };
-        let chosen = first_usable(candidates(&place, &env, "prf_a", root.path())).unwrap();
+        let chosen = first_usable(candidates(&place, &env, "prf_a", root.path()), me()).unwrap();
         assert!(!chosen.starts_with(&long));
         assert!(chosen.as_os_str().len() <= PATH_MAX_BYTES);
     }

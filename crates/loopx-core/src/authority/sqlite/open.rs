@@ -26,7 +26,11 @@ use super::{
     schema::{self, Marks},
     typed,
 };
-use crate::{authority::profile::unreadable, error::Result, failpoint};
+use crate::{
+    authority::profile::{owner, unreadable},
+    error::Result,
+    failpoint,
+};
 
 /// Prepared statements a connection keeps; preparing anew costs a third of a claim.
 const STATEMENT_CACHE: usize = 64;
@@ -171,7 +175,10 @@ fn tune(conn: &Connection) -> rusqlite::Result<()> {
 /// Invariant: never opens a file that exists, see `Writer`.
 fn create_file(path: &Path) -> Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(_) => Ok(()),
+        Ok(file) => {
+            owner::give(&file, path);
+            Ok(())
+        }
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(e) => Err(unreadable(path, &e)),
     }

@@ -189,7 +189,9 @@ pub(crate) fn is_there(path: &Path, schema: &Schema) -> Result<bool> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => Ok(true),
         Ok(_) => {
-            let message = format!("something that is no regular file lies in the place of {}", schema.name);
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let message =
+                format!("something that is no regular file lies in the place of {}, `{name}`", schema.name);
             Err(Error::new(Code::StoreUnreadable, message).hint("doctor").internal(path.display()))
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    copy::{Kept, Target, keep},
+    copy::{Kept, Target, check_taken, keep},
     held::{Held, look_through},
 };
 use crate::{
@@ -56,6 +56,9 @@ pub fn backup(profile: &Profile, env: &Env, wanted: Wanted<'_>, say: &mut dyn Fn
     let beside = wanted.path.map(beside);
     if let Some(path) = wanted.path {
         check_path(path, place.dir(), &place.backups())?;
+        let bodies = beside.as_deref().filter(|_| wanted.private);
+        // Before anything is copied: a ledger without the bodies that were asked for is no backup.
+        [Some(path), bodies].into_iter().flatten().try_for_each(|path| check_taken(path, wanted.replace))?;
     }
     // Another authority's ledger is told before it is copied.
     let mut live = Authority::open(profile, env)?;

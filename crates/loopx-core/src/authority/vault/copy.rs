@@ -14,7 +14,7 @@ use crate::{
     authority::{
         profile::{
             Place,
-            file::{Unfinished, unwritable},
+            file::{Unfinished, Whose, unwritable},
             make_private_dir,
         },
         sqlite::{Reader, Schema},
@@ -63,9 +63,26 @@ impl Target<'_> {
 }
 
 fn taken() -> Error {
-    Error::new(Code::InvalidArgument, "a file of that name is there already; `--force` replaces it")
-        .hint("backup --help")
-        .detail("argument", "path")
+    refused("a file of that name is there already; `--force` replaces it")
+}
+
+fn refused(message: &'static str) -> Error {
+    Error::new(Code::InvalidArgument, message).hint("backup --help").detail("argument", "path")
+}
+
+/// Refuses a name that something has, unless that is a regular file which may be replaced.
+///
+/// A link is none, wherever it leads: neither it nor what it names is for a copy to take the place of.
+pub(super) fn check_taken(path: &Path, replaces: bool) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(found) if !found.is_file() => {
+            Err(refused("something other than a regular file has that name, and stays as it is"))
+        }
+        Ok(_) if !replaces => Err(taken()),
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(unwritable(path, &e)),
+    }
 }
 
 /// A moment in UTC as a file's name has it; it sorts by time.
@@ -88,16 +105,22 @@ pub(super) fn keep<T>(
         make_private_dir(&place.backups())?;
     }
     let first = target.path(1).ok_or_else(taken)?;
-    if !target.replaces() && matches!(target, Target::At(..)) && first.symlink_metadata().is_ok() {
-        return Err(taken());
+    if let Target::At(path, replaces) = target {
+        check_taken(path, replaces)?;
     }
-    let unfinished = Unfinished::beside(&first)?;
+    // A copy that root makes for another place is root's: who owns that folder may not be meant to have it.
+    let whose = if matches!(target, Target::Dated(..)) { Whose::Folders } else { Whose::Makers };
+    let unfinished = Unfinished::beside(&first, whose)?;
     Reader::copy_into(db, schema, unfinished.path())?;
     let found = look(unfinished.path())?;
     let (bytes, digest) = measured(unfinished.path())?;
     let mut n = 1;
     loop {
         let path = target.path(n).ok_or_else(taken)?;
+        if let Target::At(path, replaces) = target {
+            // Looked at once more: copying takes its time.
+            check_taken(path, replaces)?;
+        }
         if unfinished.finish(&path, target.replaces())? {
             return Ok((Kept { path, bytes, digest }, found));
         }

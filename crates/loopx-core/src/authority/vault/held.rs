@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::{
     authority::{
-        EventFilter, Flaw, Head, Meta, View,
-        audit::{Chain, walk},
+        Audited, EventFilter, Flaw, Head, Meta, View,
+        audit::{self, Chain, walk},
     },
     error::{Code, Error, Result},
     model::{AuthorityId, GoalId, IncarnationId, Timestamp},
@@ -63,14 +63,34 @@ impl Held {
 
 /// Walks every chain from its start to its head.
 ///
-/// That rows are what their events come to is for an audit to say. Errors: `store_corrupt`, naming the Goal and the
+/// That rows are what their events come to is for [`audited`] to say. Errors: `store_corrupt`, naming the Goal and the
 /// first event that does not fit; `store_*`.
-pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Result<Held> {
+pub(super) fn look_through(view: &mut dyn View, schema: i32) -> Result<Held> {
+    look(view, schema, &mut walked)
+}
+
+/// As [`look_through`], and each Goal's events are folded once more and compared with its rows.
+///
+/// Errors: `store_corrupt`, naming the first event, or the first row, that is wrong; `store_*`.
+pub(super) fn audited(view: &mut dyn View, schema: i32) -> Result<Held> {
+    look(view, schema, &mut |view, goal, head| {
+        let (Some(goal), Some(known)) = (goal, head) else { return walked(view, goal, head) };
+        let Audited { head, flaw, .. } = audit::folded(view, goal, known, &mut |_| {})?;
+        sound(Some(goal), head, flaw)
+    })
+}
+
+/// Where each chain ends, as `of` says that looks at it.
+fn look(
+    view: &mut dyn View,
+    schema: i32,
+    of: &mut dyn FnMut(&mut dyn View, Option<&GoalId>, Option<Head>) -> Result<Head>,
+) -> Result<Held> {
     let Some(Meta { authority_id, incarnation, stamp, schema: _ }) = view.meta()? else {
         return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
     };
     let end = view.own_head()?;
-    let own = walked(view, None, end)?;
+    let own = of(view, None, end)?;
     let mut events = own.seq;
     let mut heads = BTreeMap::new();
     let mut after: Option<GoalId> = None;
@@ -79,7 +99,7 @@ pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Re
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         for (goal, head) in page {
-            let head = walked(view, Some(&goal), Some(head))?;
+            let head = of(view, Some(&goal), Some(head))?;
             events += head.seq;
             heads.insert(goal, head);
         }
@@ -92,15 +112,23 @@ pub(in crate::authority) fn look_through(view: &mut dyn View, schema: i32) -> Re
 /// The end of a chain that holds.
 fn walked(view: &mut dyn View, goal: Option<&GoalId>, head: Option<Head>) -> Result<Head> {
     let walked = walk(view, goal.map_or(Chain::Own, Chain::Goal), head, &mut |_, _| Ok(()))?;
-    match Flaw::of_walk(goal, &walked) {
-        None => Ok(walked.whole),
-        Some(flaw) => {
-            let whose = goal.map_or("the ledger itself", GoalId::as_str);
-            Err(Error::new(
-                Code::StoreCorrupt,
-                format!("the history of {whose} does not hold: {}", flaw.text),
-            )
-            .detail("seq", flaw.seq))
-        }
+    sound(goal, walked.whole, Flaw::of_walk(goal, &walked))
+}
+
+/// The end of a chain in which nothing is wrong.
+fn sound(goal: Option<&GoalId>, head: Head, flaw: Option<Flaw>) -> Result<Head> {
+    let Some(flaw) = flaw else { return Ok(head) };
+    let whose = goal.map_or("the ledger itself", GoalId::as_str);
+    let mut error =
+        Error::new(Code::StoreCorrupt, format!("the history of {whose} does not hold: {}", flaw.text));
+    if let Some(goal) = goal {
+        error = error.detail("goal_id", goal.as_str());
     }
+    if let Some(seq) = flaw.seq {
+        error = error.detail("seq", seq);
+    }
+    if let Some(row) = flaw.row {
+        error = error.detail("row", row);
+    }
+    Err(error)
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{
     copy::{Kept, Target, keep, measured},
-    held::{Held, look_through},
+    held::{Held, audited},
 };
 use crate::{
     authority::{
@@ -25,7 +25,7 @@ use crate::{
         own,
         profile::{
             Env, Place, Profile,
-            file::{self, Unfinished, unwritable},
+            file::{self, Unfinished, Whose, unwritable},
             make_private_dir,
         },
         sqlite::{self, LEDGER, beside},
@@ -47,16 +47,26 @@ pub struct Restored {
     pub aside: Option<PathBuf>,
 }
 
-/// Looks through a backup: whether it is whole, as this release makes it, and of the authority that is expected.
+/// Audits a backup: whether it is whole, as this release makes it, what its own events come to, and of the authority
+/// that is expected.
 ///
-/// Changes nothing, and makes no file. Errors: `invalid_argument` for what is no finished backup, `store_corrupt`,
-/// `schema_too_new`, `orphaned_goal_state` for another authority's, `store_*`.
+/// Changes nothing, and makes no file. Errors: `invalid_argument` for what is no finished backup, `store_corrupt` with
+/// the first event or row that is wrong, `schema_too_new`, `orphaned_goal_state` for another authority's, `store_*`.
 pub fn look_into(expects: Option<AuthorityId>, ledger: &Path, path: &Path) -> Result<Held> {
     check_file(path, ledger)?;
-    let held = sqlite::read_foreign(path, look_through)?;
+    let held = sqlite::read_foreign(path, audited).map_err(damaged)?;
     match expects {
         Some(ours) if ours != held.authority_id => Err(foreign(&held, ours)),
         Some(_) | None => Ok(held),
+    }
+}
+
+/// What helps whoever gave a damaged copy: to hear whether what it was to replace is any better.
+fn damaged(error: Error) -> Error {
+    if error.code() == Code::StoreCorrupt && error.hint_args().is_none() {
+        error.hint("doctor")
+    } else {
+        error
     }
 }
 
@@ -210,7 +220,7 @@ impl Job<'_> {
         let _alone = file::lock(&place.locks().join("restore.lock"), "another process restores the ledger")?;
         at_rest()?;
         say("making the ledger anew");
-        let unfinished = Unfinished::beside(&ledger)?;
+        let unfinished = Unfinished::beside(&ledger, Whose::Folders)?;
         sqlite::copy_still(path, unfinished.path())?;
         let mut receipt = None;
         // What cannot be read cannot tell what is cut.
@@ -219,6 +229,7 @@ impl Job<'_> {
             Ok(())
         })?;
         failpoint::reach!(RestoreMade);
+        unfinished.take_mode(&ledger)?;
         let aside = set_aside(place)?;
         failpoint::reach!(RestoreAside);
         if !unfinished.finish(&ledger, false)? {
@@ -239,7 +250,7 @@ fn born(
     (cuts, aside): (Vec<Cut>, Option<&PathBuf>),
 ) -> Result<Receipt> {
     // Whoever can write the backup may have done so since it was looked through.
-    if look_through(tx, held.schema)? != *held {
+    if audited(tx, held.schema).map_err(damaged)? != *held {
         return Err(Error::new(Code::StoreCorrupt, "the backup was changed while it was read"));
     }
     let meta = tx.meta()?.ok_or_else(|| Error::from(Code::Internal))?;

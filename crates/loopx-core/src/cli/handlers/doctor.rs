@@ -3,6 +3,7 @@
 //! Changes nothing without a flag that says so.
 
 mod repair;
+mod rows;
 
 use std::{
     collections::BTreeSet,
@@ -122,6 +123,13 @@ impl Finding {
         let command = match error.hint_args() {
             // Whoever is sent here is told here.
             Some("doctor") => {
+                // What lies there is in the way, and nothing is lost yet.
+                if error.code() == Code::StoreUnreadable {
+                    if !text.contains("move it away") {
+                        text.push_str(": move it away");
+                    }
+                    return Self::new(check, Standing::Bad, text);
+                }
                 text.push_str(
                     "; `restore` puts a backup in its place; or move the profile's folder away to begin anew",
                 );
@@ -252,7 +260,7 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
     });
     findings.push(locks(&place));
     let kept = [place.trees(), place.snapshots(), place.spool(), place.backups()];
-    findings.push(files([place.dir(), &place.locks(), run_dir], &kept));
+    findings.push(files([place.dir(), &place.locks(), run_dir], &kept, &place.trees()));
     findings.push(private(&place));
     let mut desk = match Desk::open(context, args) {
         Ok(desk) => desk,
@@ -274,6 +282,9 @@ fn look(context: &mut Context<'_, '_>, args: &Args, findings: &mut Vec<Finding>)
                 "ledger" => finding.schema(schema),
                 _ => finding,
             }));
+            if findings.iter().all(|finding| finding.check != "chain") {
+                findings.push(rows::rows(&mut desk));
+            }
             findings.push(turns(&mut desk));
             findings.push(trees(&mut desk));
         }
@@ -327,9 +338,11 @@ fn locks(place: &Place) -> Finding {
     let doubt =
         |text: &str| Finding::new("locks", Standing::Doubtful, format!("{text}; the next write mends it"));
     match std::fs::symlink_metadata(place.locks()) {
-        Ok(found) if !found.is_dir() => {
-            Finding::new("locks", Standing::Bad, "something that is no folder is in their place")
-        }
+        Ok(found) if !found.is_dir() => Finding::new(
+            "locks",
+            Standing::Bad,
+            "something other than a folder is in the place of `locks`: move it away",
+        ),
         Ok(found) if found.mode() & OTHERS != 0 => doubt("others can enter their folder"),
         Ok(_) => Finding::good("locks", "their folder is there, and only you can enter it"),
         Err(e) if e.kind() == io::ErrorKind::NotFound => doubt("their folder is gone"),
@@ -339,7 +352,7 @@ fn locks(place: &Place) -> Finding {
 
 /// Whether anything else lies in the place of a file of ours: passed by where that costs only time, refused where the
 /// file is needed.
-fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
+fn files(folders: [&Path; 3], kept: &[PathBuf], trees: &Path) -> Finding {
     let mut strange = BTreeSet::new();
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
         let Ok(kind) = entry.path().metadata().map(|found| found.file_type()) else { continue };
@@ -349,12 +362,30 @@ fn files(folders: [&Path; 3], kept: &[PathBuf]) -> Finding {
         }
         strange.insert(entry.file_name().to_string_lossy().into_owned());
     }
-    if strange.is_empty() {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_there = |path: &&PathBuf| path.symlink_metadata().is_ok() && !path.is_dir();
+    let misplaced: Vec<_> = kept.iter().filter(is_there).map(|path| name(path)).collect();
+    let entries = std::fs::read_dir(trees).into_iter().flatten().flatten();
+    let no_links: BTreeSet<_> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()))
+        .map(|entry| format!("{}/{}", name(trees), entry.file_name().to_string_lossy()))
+        .collect();
+    let wrong = [
+        ("a regular file", strange.into_iter().collect()),
+        ("a folder", misplaced),
+        ("a link to a work tree", no_links.into_iter().collect()),
+    ];
+    let said: Vec<_> = wrong
+        .iter()
+        .filter(|(_, names): &&(_, Vec<String>)| !names.is_empty())
+        .map(|(what, names)| {
+            format!("something other than {what} is in the place of one: {}", names.join(", "))
+        })
+        .collect();
+    if said.is_empty() {
         return Finding::good("files", "each is a regular one");
     }
-    let names: Vec<_> = strange.into_iter().collect();
-    let text = format!("something other than a regular file is in the place of one: {}", names.join(", "));
-    Finding::new("files", Standing::Doubtful, text)
+    Finding::new("files", Standing::Doubtful, format!("{}; move it away", said.join("; ")))
 }
 
 /// Whether every Turn is driven, or known to have ended.

@@ -25,12 +25,13 @@ pub(in crate::cli) fn gc(context: &mut Context<'_, '_>, args: &Args) -> Result<R
         "spools": found.spools,
         "snapshots": found.snapshots,
         "in_use": found.in_use,
+        "no_room": found.no_room,
     }});
     Rendered::new(schema::GC, &body, document(&found, dry_run))
 }
 
 fn document(found: &Collected, dry_run: bool) -> Document {
-    let Collected { bodies, orphans, spools, snapshots, in_use } = *found;
+    let Collected { bodies, orphans, spools, snapshots, in_use, no_room } = *found;
     let parts = [
         ("bodies of Turns that ended", bodies),
         ("bodies that no fact points at", orphans),
@@ -50,6 +51,10 @@ fn document(found: &Collected, dry_run: bool) -> Document {
     }
     if in_use > 0 {
         document = document.line(format!("left, since somebody is at work on it: {in_use}"));
+    }
+    if no_room > 0 {
+        let text = format!("left, since the disk has no room even to write that it is gone: {no_room}");
+        document = document.line(format!("{text}; make some, and give `gc` again"));
     }
     document
 }

@@ -41,9 +41,12 @@ pub(in crate::cli) fn should_run(context: &mut Context<'_, '_>, args: &Args) -> 
     if let Some(todo_id) = action.todo_id() {
         line = format!("{line} {todo_id}");
     }
-    let (why, _) = decided::explain(&mut desk, &decided)?;
+    let (why, commands) = decided::explain(&mut desk, &decided)?;
     if let Some(why) = why {
         line = format!("{line}: {why}");
+    }
+    if let (Action::AskUser { .. }, Some(command)) = (action, commands.first()) {
+        line = format!("{line}; {}", Reader::of(context, args, &desk).command(command));
     }
     let until = match action {
         Action::Wait { until, .. } => *until,

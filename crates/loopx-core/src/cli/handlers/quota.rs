@@ -12,7 +12,7 @@ use crate::{
     authority::Asked,
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
-    kernel::{Command, QuotaCommand},
+    kernel::{Command, QuotaCommand, check_currency},
     model::{AgentId, Assurance, Caps, Currency, Duration, Limit, Meter, Usage},
     projection,
 };
@@ -77,7 +77,18 @@ fn set_ceiling(
         Some(todo) => todo.goal().clone(),
         None => names::goal(desk, None)?,
     };
-    let counts_in = names::goal_row(desk, &goal)?.currency;
+    let row = names::goal_row(desk, &goal)?;
+    let counts_in = row.currency;
+    if let Some(given) = args.text("ceiling-cost").map(cost).transpose()?.and_then(|(_, given)| given) {
+        // A ceiling is an amount alone: what it is named in has to be what the Goal counts in.
+        check_currency(&row, given)?;
+        if counts_in.is_none() {
+            let message = format!("nothing says yet in which currency the costs of {goal} are counted");
+            return Err(Error::new(Code::CurrencyMismatch, message)
+                .hint("quota set --help")
+                .detail("argument", "--ceiling-cost"));
+        }
+    }
     let command =
         Command::Quota(QuotaCommand::Cap { agent_id: agent_id.clone(), todo_id: todo_id.clone(), ceiling });
     let done = submit(context, args, desk, Wish::new(goal.clone(), command))?;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{desk::Desk, names, schema, show};
+use super::{desk::Desk, names, reader::Reader, schema, show};
 use crate::{
     cli::{Args, Context, Document, Rendered},
     error::{Code, Error, Result},
@@ -25,10 +25,14 @@ pub(super) fn show(context: &mut Context<'_, '_>, args: &Args) -> Result<Rendere
     }
     let (budget, now) =
         desk.look(|view, terms| Ok((projection::budget(view, terms, goal.as_ref())?, terms.now)))?;
-    Rendered::new(schema::QUOTA_SHOW, &json!({"quota": budget}), document(context.program, &budget, now))
+    Rendered::new(
+        schema::QUOTA_SHOW,
+        &json!({"quota": budget}),
+        document(&Reader::of(context, args, &desk), context.program, &budget, now),
+    )
 }
 
-fn document(program: &str, budget: &Budget, now: Timestamp) -> Document {
+fn document(reader: &Reader, program: &str, budget: &Budget, now: Timestamp) -> Document {
     if budget.rows.is_empty() {
         return Document::new().para("There is no Goal yet, and nothing is limited.");
     }
@@ -40,6 +44,13 @@ fn document(program: &str, budget: &Budget, now: Timestamp) -> Document {
             row.meters.iter().map(|(meter, amount)| format!("{meter} says {}", amount_of(row, *amount)));
         let said: Vec<_> = meters.collect();
         document = document.line(format!("{}, {}: {}", whose(row), row.dimension, said.join(", ")));
+    }
+    let mut raised = std::collections::BTreeSet::new();
+    for (row, command) in budget.rows.iter().filter_map(|row| Some((row, row.command.as_ref()?))) {
+        if raised.insert(command) {
+            let text = format!("{}: a limit of zero lets nothing run, and no time frees it", whose(row));
+            document = document.line(format!("{text}; `{}` raises it", reader.command(command)));
+        }
     }
     for row in &budget.ceilings {
         let agent = row.agent_id.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cli::{
         env::{Env, Var},
-        table::{Access, Arg, Command, GLOBAL, Place},
+        table::{Access, Arg, Command, GLOBAL, Kind, Place},
     },
     error::{Code, Error, Result},
 };
@@ -28,6 +28,37 @@ pub enum Origin {
     Environment(Var),
     /// The table's default.
     Default,
+}
+
+/// Which reader of [`Args`] a kind of value has: one, so that a row of the table and its handler agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Reader {
+    Switch,
+    Text,
+    Number,
+    Millis,
+    When,
+    Wake,
+    Argv,
+    NumberedArgv,
+    Path,
+}
+
+impl Reader {
+    /// That of an argument.
+    pub(in crate::cli) const fn of(arg: &Arg) -> Self {
+        match (arg.place, arg.kind) {
+            (Place::Switch, _) => Self::Switch,
+            (_, Kind::Text | Kind::Id | Kind::Slug | Kind::Actor | Kind::Choice(_)) => Self::Text,
+            (_, Kind::Number { .. }) => Self::Number,
+            (_, Kind::Duration) => Self::Millis,
+            (_, Kind::When) => Self::When,
+            (_, Kind::Wake) => Self::Wake,
+            (_, Kind::Argv) => Self::Argv,
+            (_, Kind::NumberedArgv) => Self::NumberedArgv,
+            (_, Kind::Path) => Self::Path,
+        }
+    }
 }
 
 /// The parsed arguments of one command, the global ones included.
@@ -138,9 +169,22 @@ impl Args {
         self.given.get(id).map_or(&[], |(_, values)| values.as_slice())
     }
 
+    /// The values of an argument, for a reader of this kind of value.
+    ///
+    /// Asking with the reader of another kind is a mistake in the handler: the values would seem never to be given.
+    fn of(&self, id: &str, reader: Reader) -> &[Value] {
+        let mine = self.command.args.iter().chain(GLOBAL).find(|arg| arg.id == id);
+        debug_assert!(
+            mine.is_none_or(|arg| Reader::of(arg) == reader),
+            "`{}` reads {id} as {reader:?}, and the table has it as another kind",
+            self.path
+        );
+        self.values(id)
+    }
+
     /// Whether a switch was given.
     pub fn switch(&self, id: &str) -> bool {
-        !self.values(id).is_empty()
+        !self.of(id, Reader::Switch).is_empty()
     }
 
     /// A text, id, slug, actor or word.
@@ -158,7 +202,7 @@ impl Args {
 
     /// All texts, ids, slugs, actors or words.
     pub fn texts(&self, id: &str) -> impl Iterator<Item = &str> {
-        self.values(id).iter().filter_map(|value| match value {
+        self.of(id, Reader::Text).iter().filter_map(|value| match value {
             Value::Text(text) => Some(text.as_str()),
             _ => None,
         })
@@ -166,7 +210,7 @@ impl Args {
 
     /// A whole number.
     pub fn number(&self, id: &str) -> Option<u64> {
-        self.values(id).iter().find_map(|value| match value {
+        self.of(id, Reader::Number).iter().find_map(|value| match value {
             Value::Number(number) => Some(*number),
             _ => None,
         })
@@ -174,7 +218,7 @@ impl Args {
 
     /// A length of time in milliseconds.
     pub fn millis(&self, id: &str) -> Option<u64> {
-        self.values(id).iter().find_map(|value| match value {
+        self.of(id, Reader::Millis).iter().find_map(|value| match value {
             Value::Millis(millis) => Some(*millis),
             _ => None,
         })
@@ -182,7 +226,7 @@ impl Args {
 
     /// A time.
     pub fn when(&self, id: &str) -> Option<When> {
-        self.values(id).iter().find_map(|value| match value {
+        self.of(id, Reader::When).iter().find_map(|value| match value {
             Value::When(when) => Some(*when),
             _ => None,
         })
@@ -190,7 +234,7 @@ impl Args {
 
     /// What ends a deferral.
     pub fn wake(&self, id: &str) -> Option<&Wake> {
-        self.values(id).iter().find_map(|value| match value {
+        self.of(id, Reader::Wake).iter().find_map(|value| match value {
             Value::Wake(wake) => Some(wake),
             _ => None,
         })
@@ -198,7 +242,7 @@ impl Args {
 
     /// All commands, each as its words.
     pub fn argvs(&self, id: &str) -> impl Iterator<Item = &[String]> {
-        self.values(id).iter().filter_map(|value| match value {
+        self.of(id, Reader::Argv).iter().filter_map(|value| match value {
             Value::Argv(words) => Some(words.as_slice()),
             _ => None,
         })
@@ -206,7 +250,7 @@ impl Args {
 
     /// All numbered commands.
     pub fn numbered_argvs(&self, id: &str) -> impl Iterator<Item = (u64, &[String])> {
-        self.values(id).iter().filter_map(|value| match value {
+        self.of(id, Reader::NumberedArgv).iter().filter_map(|value| match value {
             Value::NumberedArgv(number, words) => Some((*number, words.as_slice())),
             _ => None,
         })
@@ -219,7 +263,7 @@ impl Args {
 
     /// All paths.
     pub fn files(&self, id: &str) -> impl Iterator<Item = &Path> {
-        self.values(id).iter().filter_map(|value| match value {
+        self.of(id, Reader::Path).iter().filter_map(|value| match value {
             Value::Path(path) => Some(path.as_path()),
             _ => None,
         })

@@ -10,6 +10,8 @@ mod parser;
 mod route;
 mod value;
 
+#[cfg(test)]
+pub(super) use self::args::Reader;
 pub use self::{
     args::{Args, Origin},
     value::{Value, Wake, When},

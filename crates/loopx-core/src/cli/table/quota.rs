@@ -34,7 +34,8 @@ const SHOW: Command = Command::verb("show", Access::Reads, "Shows what is left o
 const SET: Command = Command::verb("set", Access::Writes, "Sets a limit, or what one attempt of a Turn may use.")
     .long(&[
         "A limit is of the Goal, of one agent in it with `--agent`, or of all Goals with `--authority`; it counts over \
-             a rolling window. What is not given is not limited any more; `--none` lifts the whole limit.",
+             a rolling window. What is not given is not limited any more; `--none` lifts the whole limit. A limit of 0 lets \
+             nothing run until it is raised: no time frees it.",
         "A ceiling is what one attempt may use: a Turn is admitted only where that, for all attempts it may have, is \
              left. Without one a share of what is left is reserved.",
     ])

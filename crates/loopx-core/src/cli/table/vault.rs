@@ -18,7 +18,7 @@ pub(super) const BACKUP: Command =
         .args(&[
             Arg::maybe("path", "PATH", Kind::Path, "The file to make"),
             Arg::option("include", "WHAT", Kind::Choice(&["private"]), "Copy the bodies too, into a file beside it"),
-            Arg::switch("force", "Replace a file that is there already"),
+            Arg::switch("force", "Replace a regular file that is there already"),
         ])
         .examples(&[
             example("backup", "into the profile's own folder"),
@@ -33,7 +33,7 @@ pub(super) const RESTORE: Command = Command::lone(
     "Puts a backup in the place of the ledger.",
 )
 .long(&[
-    "The backup is looked through first; one that is damaged, of a newer schema, or another authority's changes \
+    "The backup is audited first; one that is damaged, of a newer schema, or another authority's changes \
      nothing. The ledger as it was is kept in `backups`, and the answer names the file.",
     "Another life of the ledger begins: whoever owned a Todo owns it no more, a live Turn becomes unresolved, and what \
      was done since the backup is not done again under its `--op-id`. Bodies, tokens and work trees stay as they are.",

@@ -1,9 +1,12 @@
 //! Parsed values, as a handler asks for them.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use super::table::parsed;
-use crate::cli::{Origin, Wake, When};
+use super::table::{parsed, verbs};
+use crate::cli::{Origin, Wake, When, parse::Reader, table::GLOBAL};
 
 #[test]
 fn each_kind_comes_back_as_itself() {
@@ -48,4 +51,57 @@ fn a_flag_counts_before_the_command_and_behind_it() {
     assert_eq!(parsed("todo ls").unwrap().path(), "todo list");
     // What follows `--` is a value.
     assert_eq!(parsed("find -- --goal").unwrap().text("text"), Some("--goal"));
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "`quota set` reads wall as Number, and the table has it as another kind")]
+fn the_reader_of_another_kind_is_a_mistake_that_a_debug_build_tells() {
+    let _ = parsed("quota set --wall 90s").unwrap().number("wall");
+}
+
+/// What reads which kind.
+const READERS: &[(&str, Reader)] = &[
+    ("switch", Reader::Switch),
+    ("text", Reader::Text),
+    ("texts", Reader::Text),
+    ("needed", Reader::Text),
+    ("number", Reader::Number),
+    ("millis", Reader::Millis),
+    ("when", Reader::When),
+    ("wake", Reader::Wake),
+    ("argvs", Reader::Argv),
+    ("numbered_argvs", Reader::NumberedArgv),
+    ("file", Reader::Path),
+    ("files", Reader::Path),
+];
+
+#[test]
+fn every_handler_reads_an_argument_as_a_row_of_the_table_has_it() {
+    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cli/handlers"))];
+    let verbs = verbs();
+    let rows = || verbs.iter().flat_map(|(_, verb)| verb.args).chain(GLOBAL);
+    let mut looked = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).unwrap();
+            for (name, reader) in READERS {
+                for read in text.split(&format!("args.{name}(\"")).skip(1) {
+                    let id = read.split('"').next().unwrap();
+                    let fits = rows().any(|arg| arg.id == id && Reader::of(arg) == *reader);
+                    assert!(
+                        fits,
+                        "{}: nothing that is read as {reader:?} is called {id}",
+                        entry.path().display()
+                    );
+                    looked += 1;
+                }
+            }
+        }
+    }
+    assert!(looked > 100, "{looked} readers were found");
 }

@@ -19,9 +19,9 @@ pub use reads::next_reads;
 pub(super) use reads::reads;
 pub use rules::{decide_first, decide_next};
 pub use trace::Looked;
-pub use work::best;
 #[cfg(test)]
 pub(crate) use work::would_admit;
+pub use work::{best, budget_why};
 
 use super::{
     Ask, Depth, Facts, UnresolvedBy, Viewer,

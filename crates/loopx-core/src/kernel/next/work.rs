@@ -6,9 +6,9 @@ use super::{Action, ground::Ground, trace::Found};
 #[cfg(test)]
 use crate::model::{ReplanRef, TodoId};
 use crate::{
-    error::{Code, Result},
+    error::{Code, Error, Result},
     kernel::{
-        Covered, Facts, Reason,
+        Ask, Covered, Facts, Reason,
         asks::{ask, may_be_told, unresolved_ask},
         claim, quota, replan, seeded,
     },
@@ -76,9 +76,10 @@ impl<'f> Ground<'f> {
         if !room.is_empty() {
             return Ok(Found::passed("a Turn that ran out gives its slot back"));
         }
-        if error.code() == Code::CeilingRequired {
+        // No time frees either of them.
+        if let Some(why) = budget_why(error) {
             let command = error.hint_args().unwrap_or_default().to_owned();
-            let asks = vec![ask(Code::CeilingRequired.as_str(), self.goal_id(), command)];
+            let asks = vec![ask(why, self.goal_id(), command)];
             return Ok(Found::held(Action::AskUser { asks }, error.message().to_owned()));
         }
         let mut asks = Vec::new();
@@ -129,6 +130,17 @@ pub fn best<'f>(agent: Option<&Agent>, claimable: impl IntoIterator<Item = &'f T
         let looks = (looked_at.is_none(), looked_at.flatten());
         (in_turn, todo.priority, !is_replan, looks, todo.todo_id.number())
     })
+}
+
+/// Why a person is asked who has to change what is said of the budget before anything can be admitted; none where time
+/// makes room again.
+pub fn budget_why(error: &Error) -> Option<&'static str> {
+    let frees = error.details().contains_key("frees_at_ms");
+    match error.code() {
+        Code::CeilingRequired => Some(Code::CeilingRequired.as_str()),
+        Code::QuotaExhausted if !frees => Some(Ask::LIMIT_ZERO),
+        _ => None, // wildcard: no other code is about the budget
+    }
 }
 
 /// What taking a Todo means.

@@ -5,6 +5,7 @@
 mod event;
 mod room;
 mod spend;
+mod zero;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +13,8 @@ use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, agent, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        AgentId, Caps, Duration, GoalId, Label, Limit, Meter, OwnId, ShortText, Slot, TodoId, Turn, TurnId,
-        Usage,
+        AgentId, Caps, Currency, Duration, Goal, GoalId, Label, Limit, Meter, OwnId, ShortText, Slot, TodoId,
+        Turn, TurnId, Usage,
     },
 };
 
@@ -21,6 +22,7 @@ pub use event::Event;
 pub use room::{Left, left, room, room_reads};
 pub(super) use room::{Wish, admit, holders, want as reads};
 pub(super) use spend::{ended, measured, shift};
+pub use zero::{is_zero, raise_command};
 
 /// What can be asked about a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +83,10 @@ impl Command {
 
     pub(super) fn reads(&self, goal: &GoalId, wanted: &mut Wanted<'_>) {
         match self {
-            Self::Set { agent_id, .. } => want_agent(goal, agent_id.as_ref(), wanted),
+            Self::Set { agent_id, .. } => {
+                want_agent(goal, agent_id.as_ref(), wanted);
+                wanted.want(Read::AuthorityLimit);
+            }
             Self::Cap { agent_id, todo_id, .. } => {
                 want_agent(goal, agent_id.as_ref(), wanted);
                 if let Some(todo_id) = todo_id {
@@ -144,11 +149,19 @@ fn set(draft: &mut Draft<'_>, agent_id: Option<&AgentId>, limit: Option<Limit>) 
     }
     if let Some(limit) = &limit {
         check_limit(limit)?;
-        let counts_in = draft.facts().goal(draft.goal_id())?.and_then(|goal| goal.currency);
-        if let (Some(counts_in), Some(asked)) = (counts_in, limit.currency)
-            && counts_in != asked
+        if let (Some(goal), Some(asked)) = (draft.facts().goal(draft.goal_id())?, limit.currency) {
+            check_currency(goal, asked)?;
+        }
+        let of_all = draft.facts().authority_limit().and_then(|of_all| of_all.currency);
+        if let (Some(of_all), Some(asked)) = (of_all, limit.currency)
+            && of_all != asked
         {
-            return Err(mismatch(draft.goal_id(), &counts_in, &asked));
+            // One meter holds what all Goals cost.
+            return Err(other_currency(
+                &format!("all Goals together are limited in {of_all}, and one of them is to be in {asked}"),
+                &of_all,
+                draft.goal_id(),
+            ));
         }
     }
     draft.emit(Event::LimitSet { agent_id: agent_id.cloned(), limit })
@@ -156,12 +169,27 @@ fn set(draft: &mut Draft<'_>, agent_id: Option<&AgentId>, limit: Option<Limit>) 
 
 fn mismatch(goal: &GoalId, counts_in: &dyn ToString, given: &dyn ToString) -> Error {
     let (counts_in, given) = (counts_in.to_string(), given.to_string());
-    Error::new(
-        Code::CurrencyMismatch,
-        format!("the costs of {goal} are counted in {counts_in}, not in {given}"),
+    other_currency(
+        &format!("the costs of {goal} are counted in {counts_in}, not in {given}"),
+        &counts_in,
+        goal,
     )
-    .detail("currency", counts_in)
-    .hint(format!("quota show --goal {goal}"))
+}
+
+fn other_currency(message: &str, counts_in: &dyn ToString, goal: &GoalId) -> Error {
+    Error::new(Code::CurrencyMismatch, message.to_owned())
+        .detail("currency", counts_in.to_string())
+        .hint(format!("quota show --goal {goal}"))
+}
+
+/// Refuses a cost in another currency than that in which the costs of a Goal are counted.
+///
+/// Errors: `currency_mismatch`.
+pub(crate) fn check_currency(goal: &Goal, given: Currency) -> Result<()> {
+    match goal.currency {
+        Some(counts_in) if counts_in != given => Err(mismatch(&goal.goal_id, &counts_in, &given)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn cap(

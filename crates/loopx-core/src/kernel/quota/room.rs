@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{super::turn, spend};
+use super::{super::turn, spend, zero};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Facts, Read, Used, Wanted},
@@ -187,7 +187,8 @@ fn scopes(facts: &Facts, goal_id: &GoalId, agent_id: &AgentId, ends: &[TurnId]) 
     Ok(all)
 }
 
-/// Refuses an admission for which no room is left, saying when some frees; returns what the Turn would reserve beside
+/// Refuses an admission for which no room is left, saying when some frees, or, under a limit of zero, which command
+/// raises it; returns what the Turn would reserve beside
 /// its slot, if anything of that is limited.
 ///
 /// Errors: `quota_exhausted`, `ceiling_required`.
@@ -198,6 +199,8 @@ pub(in crate::kernel) fn admit(
     wish: &Wish<'_>,
 ) -> Result<Option<Box<Spend>>> {
     let scopes = scopes(facts, goal_id, agent_id, wish.ends)?;
+    // What no time frees is said before what some does.
+    scopes.iter().try_for_each(|scope| zero::check(&scope.meter, &scope.limit, &scope.whose()))?;
     scopes.iter().try_for_each(|scope| scope.check_turns(facts))?;
     let said = said(facts, goal_id, agent_id, wish.todo)?;
     let attempts = spend::attempts_of(wish.is_driven);

@@ -260,6 +260,9 @@ fn due(wait: &Wait) -> Option<Attention> {
 fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
     let about = &ask.about;
     let (kind, text) = match ask.why {
+        why if why == Ask::LIMIT_ZERO || why == Code::CeilingRequired.as_str() => {
+            ("goal", format!("{about}: {}", plain(why)))
+        }
         Ask::NO_TODO => ("goal", format!("{about} has no Todo yet")),
         Ask::READY_TO_CLOSE if seen.goal.acceptance.is_empty() => {
             ("goal", format!("{about} has no criterion: whether it is reached is yours to say"))

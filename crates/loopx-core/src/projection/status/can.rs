@@ -8,7 +8,7 @@ use crate::{
     error::{Code, Result},
     kernel::{
         ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
-        reason, reason_reads, room, room_reads, todo_asks,
+        budget_why, reason, reason_reads, room, room_reads, todo_asks,
     },
     model::{Agent, AgentId, Executor, ReplanRef, Timestamp, TodoId, TodoKind},
 };
@@ -78,16 +78,17 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
         let Some(Found { todo, replan, replans }) = found else { continue };
         match room(&facts, goal, &agent.agent_id) {
             Ok(()) => return Ok(Can::Take { agent: agent.agent_id.clone(), todo, replan, replans }),
-            Err(error) if error.code() == Code::QuotaExhausted => {
-                let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
-                later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
-            }
-            Err(error) if error.code() == Code::CeilingRequired => {
-                let command = error.hint_args().unwrap_or_default().to_owned();
-                let (why, about) = (Code::CeilingRequired.as_str(), goal.to_string());
-                rest.asks.push(Ask { why, about, command, question: None });
-            }
-            Err(error) => return Err(error),
+            Err(error) => match budget_why(&error) {
+                Some(why) => {
+                    let command = error.hint_args().unwrap_or_default().to_owned();
+                    rest.asks.push(Ask { why, about: goal.to_string(), command, question: None });
+                }
+                None if error.code() == Code::QuotaExhausted => {
+                    let frees = error.details().get("frees_at_ms").and_then(serde_json::Value::as_i64);
+                    later = Some(earlier(later.flatten(), frees.map(Timestamp::from_ms)));
+                }
+                None => return Err(error),
+            },
         }
     }
     if let Some(until) = later {

@@ -13,7 +13,7 @@ use crate::{
         proposal_ask, recover_command,
     },
     model::{AgentId, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
-    projection::turn::left,
+    projection::{turn::left, words::plain},
 };
 
 /// Why a Goal waits for what an agent of it left behind; which Turn that is stands first.
@@ -148,6 +148,9 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     }
     let first = asks.first()?;
     let lacks = asks.iter().any(|ask| ask.why == "capability");
+    if asks.iter().any(|ask| ask.why == Ask::LIMIT_ZERO) {
+        return Some(plain(Ask::LIMIT_ZERO).to_owned());
+    }
     Some(if lacks {
         "no agent has what is needed".to_owned()
     } else {
@@ -217,7 +220,12 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
                 return Wait { asks: asks.clone(), ..Wait::new(WaitingOn::External, because) };
             }
             let is_over = asks.iter().any(|ask| matches!(ask.why, "ready_to_close" | "acceptance_gap"));
-            let because = if is_over { over(seen) } else { "a person has to act" };
+            let is_zero = asks.iter().any(|ask| ask.why == Ask::LIMIT_ZERO);
+            let because = match (is_over, is_zero) {
+                (true, _) => over(seen),
+                (false, true) => plain(Ask::LIMIT_ZERO),
+                (false, false) => "a person has to act",
+            };
             Wait { asks: asks.clone(), ..Wait::new(WaitingOn::User, because) }
         }
         Action::Closed => Wait::new(WaitingOn::Nobody, "it is closed"),

@@ -6,9 +6,8 @@
 //! it end, and what it could not keep within its time, it leaves with its lock's file, for whoever comes next.
 
 use std::{
-    fs::{DirBuilder, remove_dir_all},
+    fs::remove_dir_all,
     io,
-    os::unix::fs::DirBuilderExt as _,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,7 +21,7 @@ use super::{
 use crate::{
     authority::{
         Authority,
-        profile::{self, HostFilesystem, Place, Profile},
+        profile::{self, HostFilesystem, Place, Profile, owner},
     },
     error::{Code, Error, Result},
     failpoint,
@@ -270,7 +269,7 @@ fn is_current(ledger: &mut Authority, order: &Order) -> Result<bool> {
 
 fn spool(order: &Order, spec: &Spec) -> Result<Spool> {
     let folder = record::folder(order.spool.as_ref(), order.turn_id, order.attempt);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&order.spool);
+    let made = owner::make_dirs(order.spool.as_ref());
     made.and_then(|()| Spool::make(&folder, spec)).map_err(|e| match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Error::new(Code::DiskFull, "no space is left to keep what a host says").internal(e)

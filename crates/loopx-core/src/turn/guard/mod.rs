@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub use guardian::{GUARD_WORD, guardian};
 pub(super) use order::Order;
 pub(super) use record::{
-    Remains, clear, is_cut_off, is_there, is_told_empty, left, remains, remnants, trace,
+    Remains, check_place, clear, is_cut_off, is_there, is_told_empty, left, remains, remnants, trace,
 };
 pub(super) use ward::{Alive, Presence, Ward, find};
 

@@ -6,15 +6,15 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, DirBuilder},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    authority::profile::file,
+    authority::profile::{file, misplaced, owner},
     error::{Code, Error, Result},
     model::TurnId,
     process::{Containment, Ended, Outcome, Process, Spool},
@@ -150,7 +150,10 @@ pub(in crate::turn) fn remains(
 }
 
 fn in_folder(folder: &Path, is_complete: &dyn Fn(&[u8]) -> bool) -> Result<Remains> {
-    let unreadable = |e| Error::new(Code::StoreUnreadable, "what a host left cannot be read").internal(e);
+    let unreadable = |e| {
+        let other = || Error::new(Code::StoreUnreadable, "what a host left cannot be read").internal(&e);
+        misplaced(folder, &e).unwrap_or_else(other)
+    };
     let max = RESULT_MAX_BYTES as u64;
     let Some((stdout, stderr)) = Spool::read(folder, max, STDERR_MAX_BYTES).map_err(unreadable)? else {
         let was = folder.try_exists().map_err(unreadable)?;
@@ -196,9 +199,18 @@ pub(in crate::turn) fn trace(machine: &Machine, turn_id: TurnId, attempt: u8) {
     let _ = make(&folder(&machine.spool, turn_id, attempt));
 }
 
+/// Refuses something else in the place of the folder in which attempts leave what they left: before a Turn is admitted
+/// of which no host could begin.
+pub(in crate::turn) fn check_place(spool: &Path) -> Result<()> {
+    match fs::metadata(spool.join(".")) {
+        Err(e) => misplaced(spool, &e).map_or(Ok(()), Err),
+        Ok(_) => Ok(()),
+    }
+}
+
 /// Makes the folder of an attempt, for its owner alone.
 fn make(folder: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    owner::make_dirs(folder)
 }
 
 fn end_of(folder: &Path) -> Result<Option<End>> {

@@ -33,20 +33,25 @@ struct Doomed {
     contents: Vec<PathBuf>,
 }
 
-/// Collects what goes by the rules; how much of it there is, and of how many work trees somebody else is at work.
+/// Collects what goes by the rules; how much of it there is, of how many work trees somebody else is at work, and for how
+/// many a full disk has no room for a lock.
 ///
-/// `is_known` says whether the ledger has a Turn. Errors: those of `is_known`; `disk_full`, `store_*`.
+/// `is_known` says whether the ledger has a Turn. Errors: those of `is_known`; `store_*`.
 pub(in crate::turn) fn collect(
     machine: &Machine,
     rules: &Rules,
     is_known: &mut dyn FnMut(TurnId) -> Result<bool>,
-) -> Result<(Part, u64)> {
-    let (mut part, mut busy) = (Part::default(), 0);
+) -> Result<(Part, u64, u64)> {
+    let (mut part, mut busy, mut no_room) = (Part::default(), 0, 0);
     for shelf in Shelf::all(machine) {
         // A preview looks, and takes no lock: that would make a file.
         let lock = match (!rules.dry_run).then(|| shelf.lock(machine)).transpose() {
             Err(error) if error.code() == Code::StoreBusy => {
                 busy += 1;
+                continue;
+            }
+            Err(error) if error.code() == Code::DiskFull => {
+                no_room += 1;
                 continue;
             }
             taken => taken?,
@@ -71,7 +76,7 @@ pub(in crate::turn) fn collect(
         }
         drop(lock);
     }
-    Ok((part, busy))
+    Ok((part, busy, no_room))
 }
 
 fn doomed(shelf: &Shelf, rules: &Rules, is_known: &mut dyn FnMut(TurnId) -> Result<bool>) -> Result<Doomed> {

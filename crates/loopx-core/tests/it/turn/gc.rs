@@ -9,12 +9,12 @@ use std::{
 
 use serde_json::Value;
 
-#[cfg(all(feature = "failpoints", feature = "tier"))]
-use super::snapshots;
 use super::{
     midrun::Working,
     place::{Answer, Place, answer},
 };
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+use super::{snapshots, sweeps::Small};
 use crate::desk::files;
 
 /// All that ended.
@@ -166,6 +166,50 @@ fn what_no_fact_points_at_goes_once_it_is_old() {
         ids.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
     assert_eq!(left, ["young"]);
+}
+
+#[cfg(all(feature = "failpoints", feature = "tier"))]
+#[test]
+fn on_a_full_disk_all_that_can_go_goes_and_what_is_left_is_told() {
+    let (place, _) = settled();
+    let home = place.root().join("home");
+    let aside = place.root().join("aside");
+    let copy = |from: &std::path::Path, to: &std::path::Path| {
+        let mut command = std::process::Command::new("cp");
+        assert!(command.arg("-a").arg(from.join(".")).arg(to).status().unwrap().success());
+    };
+    // given all of it on a small disk, with bodies of two sizes, and what an attempt left
+    fs::create_dir(&aside).unwrap();
+    copy(&home, &aside);
+    let Some(small) = Small::with(home.clone(), "size=8m,mode=0700") else { return };
+    copy(&aside, &home);
+    let name = |n: u32| format!("trn_0000000000000000000000000{n}");
+    for n in 1..=6 {
+        orphan(&place, &format!("r{n}"), &name(n), 1);
+    }
+    let file = rusqlite::Connection::open(profile(&place).join("private.db")).unwrap();
+    let large = "UPDATE bodies SET bytes=zeroblob(400000) WHERE id IN ('r1', 'r4', 'r5')";
+    assert_eq!(file.execute(large, []).unwrap(), 3);
+    file.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(file);
+    let left = remnant(&place, &format!("{}.1", name(7)), Duration::from_secs(10 * 24 * 60 * 60));
+    fs::write(left.join("stdout"), vec![0_u8; 256 * 1024]).unwrap();
+    File::open(&left).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let filler = home.join("filler");
+    fs::write(&filler, vec![0_u8; 16 << 20]).unwrap_err();
+    // when it is collected
+    let found = gc(&place, &["gc"]);
+    // then names went, which made room, and with it what fits into that
+    assert!(!left.exists(), "{}", found.json);
+    assert_eq!(["spools", "orphans"].map(|part| count(&found, part)), [1, 3], "{}", found.json);
+    assert_eq!(found.json["gc"]["no_room"], 3, "{}", found.json);
+    let told = place.plain("user:ana", &["gc"]).output().unwrap();
+    assert!(String::from_utf8(told.stdout).unwrap().contains("give `gc` again"));
+    // and with room the rest
+    fs::remove_file(filler).unwrap();
+    let found = gc(&place, &["gc"]);
+    assert_eq!((count(&found, "orphans"), &found.json["gc"]["no_room"]), (3, &0.into()), "{}", found.json);
+    drop(small);
 }
 
 #[test]

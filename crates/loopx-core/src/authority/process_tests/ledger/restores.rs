@@ -246,6 +246,76 @@ fn a_file_that_is_no_backup_of_this_ledger_changes_nothing() {
 }
 
 #[test]
+fn a_restore_of_a_damaged_copy_is_refused_with_its_first_bad_event_or_row_and_changes_nothing() {
+    let disk = with_backup();
+    let home = disk.dir.path();
+    let good = fs::read(backup_of(home)).unwrap();
+    // each holds as a file, and most of them hold as chains; the last number is that of the first bad event
+    let copies = [
+        ("changed", "UPDATE events SET payload=zeroblob(9) WHERE id=(1<<32)+2", Some(2)),
+        ("torn", "DELETE FROM events WHERE id=(SELECT max(id) FROM events)", None),
+        ("missing", "DELETE FROM events WHERE id=(1<<32)+3", Some(3)),
+        ("unlisted", "DELETE FROM goals", Some(1)),
+        ("row", "UPDATE todos SET body=replace(body, 'work 1', 'work 7') WHERE id=(1<<32)+2", None),
+        ("lost row", "DELETE FROM turns", None),
+        (
+            "row too many",
+            "INSERT INTO agents SELECT goal, 'zoe', replace(body, '\"a\"', '\"zoe\"') FROM agents WHERE agent='a'",
+            None,
+        ),
+        ("unreadable row", "UPDATE turns SET body='no'", None),
+        ("count", "UPDATE counts SET n=n+1", None),
+        ("meter", "UPDATE meters SET slots=slots+1", None),
+        ("column", "UPDATE todos SET bucket='done'", None),
+        ("receipt", "DELETE FROM receipts WHERE operation_id='claim-1'", None),
+    ];
+    let before = still(home);
+    for (name, sql, seq) in copies {
+        let copy = home.join("copy.db");
+        fs::write(&copy, &good).unwrap();
+        let file = rusqlite::Connection::open(&copy).unwrap();
+        assert!(file.execute(sql, []).unwrap() > 0, "{name}");
+        drop(file);
+        let known = vault::look_into(None, Path::new("/nowhere"), &copy).map(drop);
+        for refused in [known, restore_from(home, &copy, "restore").map(drop)] {
+            let refused = refused.expect_err(name);
+            assert_eq!(
+                (refused.code(), refused.hint_args()),
+                (Code::StoreCorrupt, Some("doctor")),
+                "{name}: {refused:?}"
+            );
+            let of = refused.details();
+            assert!(of.contains_key("seq") || of.contains_key("row"), "{name}: {refused:?}");
+            assert!(
+                seq.is_none() || of.get("seq") == seq.map(serde_json::Value::from).as_ref(),
+                "{name}: {refused:?}"
+            );
+        }
+        fs::remove_file(&copy).unwrap();
+        assert!(still(home) == before, "{name}: something was written");
+    }
+    assert!(!is_restored(home) && todos(home) == 4);
+}
+
+/// The files of a home but the indexes of logs, which readers mark.
+fn still(home: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut folders = vec![home.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.is_file() && !path.to_string_lossy().ends_with("-shm") {
+                all.push((path.clone(), fs::read(path).unwrap()));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
 fn a_backup_takes_no_file_s_place_unasked_and_lies_among_no_profile_s_files() {
     let disk = with_backup();
     let home = disk.dir.path();

@@ -57,7 +57,24 @@ pub(in crate::authority) fn read_foreign<T>(
         _ => error, // wildcard: every other code says what is wrong with the file
     })?;
     reader.check_whole()?;
+    check_owned(&mut reader)?;
     look(&mut reader, job)
+}
+
+/// Refuses events of a Goal that is not listed: nobody who goes from Goal to Goal would meet them.
+fn check_owned(reader: &mut Reader) -> Result<()> {
+    let sql = "SELECT id & 4294967295 FROM events WHERE id>4294967295 AND id>>32 NOT IN (SELECT goal FROM goals) LIMIT 1";
+    let snapshot = reader.snapshot()?;
+    let mut statement = snapshot.prepare(sql).map_err(|e| typed(&e, COPY.name))?;
+    let lost =
+        statement.query_map([], |row| row.get::<_, i64>(0)).and_then(|mut rows| rows.next().transpose());
+    match lost.map_err(|e| typed(&e, COPY.name))? {
+        None => Ok(()),
+        Some(seq) => {
+            Err(Error::new(Code::StoreCorrupt, "the copy holds the history of a Goal that it does not list")
+                .detail("seq", seq))
+        }
+    }
 }
 
 fn look<T>(reader: &mut Reader, job: impl FnOnce(&mut dyn View, i32) -> Result<T>) -> Result<T> {
