@@ -24,10 +24,11 @@ use worlds::*;
 fn explore(scope: &Scope) {
     let found = Search::new(scope).run();
     println!(
-        "{}: {} states, {} moves, by depth {:?}, {}",
+        "{}: {} states, {} moves, {} deep, by depth {:?}, {}",
         scope.name,
         found.states,
         found.moves,
+        found.by_depth.len() - 1,
         found.by_depth,
         if found.complete { "complete" } else { "cut" },
     );
@@ -154,5 +155,6 @@ whole! {
     every_state_of_a_proposal: WHOLE_PROPOSED;
     every_state_of_an_effect: WHOLE_OUTSIDE;
     every_state_of_a_driven_effect: WHOLE_DRIVEN_EFFECTS;
+    every_state_of_peers: WHOLE_PEERS;
     every_state_under_a_budget_of_tokens: WHOLE_METERED;
 }

@@ -234,6 +234,17 @@ pub(super) const PEERS: Scope = Scope {
     ..STILL
 };
 
+/// A coordinator and a peer, each of which lapses, is taken by the other agent, and ends at any moment.
+pub(super) const WHOLE_PEERS: Scope = Scope {
+    name: "whole: peers",
+    depth: EVERYWHERE,
+    floor: 100,
+    executors: &[Executor::Attached],
+    drivers: &[],
+    todo_verbs: &[TodoVerb::ForceRelease],
+    ..PEERS
+};
+
 /// A driven Turn that means something to happen outside, and whose driver is lost before that is known.
 pub(super) const WHOLE_DRIVEN_EFFECTS: Scope = Scope {
     name: "whole: driven effects",
@@ -242,10 +253,17 @@ pub(super) const WHOLE_DRIVEN_EFFECTS: Scope = Scope {
     seats: &["a@a.cli"],
     executors: &[Executor::Hosted],
     owners: &[Owner::Intend, COMPLETES, PASSES],
-    drivers: &[Driver::Dispatch, Driver::Lose { gone: true }, Driver::RecoverNothing, Driver::RecoverAgain],
+    drivers: &[
+        Driver::Dispatch,
+        Driver::Lose { gone: true },
+        Driver::RecoverNothing,
+        Driver::RecoverAgain,
+        Driver::RecoverResult,
+    ],
     fates: &[
         Fate::Dispatch,
         Fate::Confirm { failed: false },
+        Fate::Tell(Told::Confirmed),
         Fate::Tell(Told::Absent),
         Fate::Tell(Told::Unknown),
         Fate::WriteOff,
