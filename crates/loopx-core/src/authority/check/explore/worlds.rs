@@ -17,10 +17,10 @@ use crate::{
 
 pub(super) const COMPLETES: Owner = Owner::Result(ResultKind::ValidatedCompletion);
 pub(super) const PASSES: Owner = Owner::Verdict(VerdictOutcome::Passed);
+pub(super) const FAILS: Owner = Owner::Verdict(VerdictOutcome::Failed);
+
 /// How long an ownership keeps others out. Where a budget has the same window, moments fall together.
 const LEASE: Duration = crate::kernel::claim::TTL_DEFAULT;
-
-pub(super) const FAILS: Owner = Owner::Verdict(VerdictOutcome::Failed);
 
 /// Agents that come by themselves, through two endpoints, with a gate and two Turns a day.
 pub(super) const ATTACHED: Scope = Scope {
