@@ -165,7 +165,9 @@ impl Ink {
         self.put((depends_on.len(), hold));
         if let Some(Monitor { every_ms, unchanged_limit, looked_at, unchanged }) = monitor {
             self.put((looked_at.is_some(), unchanged.min(unchanged_limit)));
-            looked_at.into_iter().for_each(|at| self.off(at.plus(*every_ms), 0));
+            if let Some(at) = looked_at {
+                self.off(at.plus(*every_ms), 0);
+            }
         }
         self.state(state);
         if let Some(reserved) = reserved.as_ref().filter(|reserved| reserved.until > self.now) {
