@@ -64,6 +64,7 @@ mod active {
         ObligesAgain: "What a replan was written for obliges once more.";
         SettlesPastEffects: "A completion settles although nobody knows what its effect did.";
         ClaimsPastEffects: "A Todo is claimed although it waits for an effect.";
+        DecidesTwice: "A return that was decided on is adopted all the same.";
         AsksNobody: "Nobody is asked about a gate.";
     }
 

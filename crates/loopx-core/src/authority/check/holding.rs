@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    kernel::{ClaimCommand, Command, Found, Outcome, Reason, TodoCommand},
+    kernel::{Action, ClaimCommand, Command, Found, Outcome, Reason, TodoCommand},
     model::*,
 };
 
@@ -204,6 +204,26 @@ fn regress_rule_7_an_ownership_that_ran_out_is_not_armed_again_beside_other_work
     world.candidate("a", &waiting, ResultKind::ValidatedCompletion).unwrap();
     assert_eq!(code(&renew(&mut world, &working)), "executor_active");
     assert_eq!(refused(world.candidate("a", &working, ResultKind::ValidatedProgress)), "executor_active");
+}
+
+#[test]
+fn rule_2_what_ran_out_beside_other_work_is_not_run_again_until_that_has_ended() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let waiting = held(&mut world, &first);
+    let working = world.claim("a", &second).unwrap();
+    world.pass(Duration::from_mins(46));
+    world.todo_cmd(TodoCommand::Unhold { todo_id: first }).unwrap();
+    world.candidate("a", &waiting, ResultKind::ValidatedCompletion).unwrap();
+    let told = world.next("a", working.own_id).unwrap();
+    let until = world.ledger.rows().todos[&waiting.todo_ids[0]].ownership.as_ref().unwrap().expires_at;
+    assert_eq!(told.action, Action::Wait { why: "turn_elsewhere", until: Some(until) });
+    assert_eq!(code(&renew(&mut world, &working)), "executor_active", "so nobody is obliged to it");
+    world.done("a", &waiting).unwrap();
+    let told = world.next("a", working.own_id).unwrap();
+    let runs = Action::Run { todo_id: second, turn_id: working.turn_id };
+    assert_eq!(told.action, runs, "its agent is free again");
+    renew(&mut world, &working).unwrap();
 }
 
 /// What keeps a Turn where it is, as status shows it.

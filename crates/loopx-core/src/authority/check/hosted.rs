@@ -5,7 +5,9 @@ use super::{
     world::{World, agent, text},
 };
 use crate::{
-    kernel::{Action, Change, Outcome, Seen, Step, TodoCommand, TurnCommand, decide_next, turn::Found},
+    kernel::{
+        Action, Asker, Change, Outcome, Seen, Step, TodoCommand, TurnCommand, decide_next, turn::Found,
+    },
     model::*,
 };
 
@@ -200,6 +202,35 @@ fn an_open_attempt_is_abandoned_only_when_its_end_is_known_or_long_past() {
     world.prove(again.turn_id.unwrap(), true).unwrap();
     let abandon = TurnCommand::Abandon { turn_id: again.turn_id.unwrap(), reason: text("gone") };
     assert_eq!(code(&world.turn_cmd(abandon)), "ok");
+}
+
+#[test]
+fn rule_2_of_two_turns_that_their_drivers_left_the_one_that_executes_is_recovered_first() {
+    let mut world = World::new();
+    let (first, second) = (world.todo("first", |_| {}), world.todo("second", |_| {}));
+    let lapsed = world.running("a", &first);
+    world.candidate("a", &lapsed, ResultKind::ValidatedCompletion).unwrap();
+    world.verdict("a", &lapsed, VerdictOutcome::Inconclusive).unwrap();
+    let executes = world.hosted("a", &second).unwrap();
+    world.pass(Duration::from_mins(46));
+    world.recover("a", &lapsed, Found::Again).unwrap();
+    world.pass(Duration::from_mins(46));
+    world.dispatch("a", &executes).unwrap();
+    assert_eq!(world.turn_state(&lapsed), "candidate", "and it ran out");
+    assert_eq!(refused(world.verdict("a", &lapsed, VerdictOutcome::Passed)), "executor_active");
+    let (machine, goal): (MachineId, _) = (text(MACHINE), world.goal.clone());
+    let gone = [&lapsed, &executes].map(|owned| (owned.turn_id.unwrap(), Seen::Gone));
+    let next = world.ask(
+        "a",
+        None,
+        |asker| asker.seen.extend(gone),
+        |facts, asker| decide_next(facts, &goal, &Asker { machine_id: Some(&machine), ..asker.clone() }),
+    );
+    let command = match next.unwrap().action {
+        Action::Reconcile { command, .. } => command,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(command, format!("turn recover {} --resume", executes.turn_id.unwrap()));
 }
 
 fn refused_by_driver(world: &mut World, owned: &Outcome) -> &'static str {

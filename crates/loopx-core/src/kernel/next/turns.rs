@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of Todos that it could take.
 
+use std::collections::BTreeSet;
+
 use super::{Action, Asker, Seen, trace::Found};
 use crate::{
     error::{Code, Result},
@@ -17,8 +19,17 @@ use crate::{
 const ELSEWHERE: &str = "turn_elsewhere";
 
 /// Rule 2: a Turn of this agent executes already.
+///
+/// Invariant: the one that executes speaks first, as whatever ran out beside it does not go on before it has ended.
 pub(super) fn executing(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Found> {
-    let turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
+    let mut turns = facts.agent_turns(goal_id, asker.viewer.agent_id)?;
+    let mut executes = BTreeSet::new();
+    for turn in &turns {
+        if turn::executes(facts, turn)? {
+            executes.insert(turn.turn_id);
+        }
+    }
+    turns.sort_by_key(|turn| !executes.contains(&turn.turn_id));
     for turn in &turns {
         if let Some(action) = at_work(facts, turn, asker)? {
             return Ok(Found::held(action, format!("{} is {}", turn.turn_id, turn.state.as_str())));

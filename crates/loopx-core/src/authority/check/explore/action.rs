@@ -9,6 +9,7 @@ use super::{
     node::{Node, Seat, Sight, actor},
     outside::{self, Fate},
     proposed::{self, Proposed, Word},
+    returned::{self, Say},
 };
 use crate::{
     authority::check::world::text,
@@ -47,6 +48,10 @@ pub(super) enum Action {
     Answer(usize, Word),
     /// Something happens to an effect, by its place among all.
     Effect(usize, Fate),
+    /// A peer returns what it found in the last Turn of a Todo.
+    Give(u32),
+    /// The owner of a coordinator decides on a return, by its place among all that wait, or a person does.
+    Decide(usize, Say, bool),
     /// Time passes, to the next moment at which something changes.
     Pass,
 }
@@ -188,6 +193,11 @@ impl Node {
             Action::Effect(place, what) => {
                 let effect = self.ledger.seen(|rows| outside::all(rows).nth(place).cloned())?;
                 Some(self.befall(&effect, what))
+            }
+            Action::Give(number) => self.give_back(number),
+            Action::Decide(place, say, by_owner) => {
+                let given = self.ledger.seen(|rows| returned::waiting(rows).nth(place).cloned())?;
+                self.decide_on(&given, say, by_owner)
             }
             Action::Pass => {
                 let until = self.next_moment()?;

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, HOSTED, METERED, OUTSIDE, PASSES, PEOPLE,
-    PLANNED, PROPOSED, STILL, Scope, action::Owner, search::Search,
+    super::invariants::Promise,
+    action::Owner,
+    scope::{STILL, Scope},
+    search::Search,
+    worlds::*,
 };
 use crate::kernel::seeded::Bug;
 
@@ -68,5 +71,6 @@ found! {
     a_settlement_past_a_proposal_is_found: SettlesPastProposals in PROPOSED breaks NothingPast;
     an_obligation_that_comes_again_is_found: ObligesAgain in PROPOSED breaks ObligedOnce;
     a_settlement_past_an_effect_is_found: SettlesPastEffects in OUTSIDE breaks NothingPast;
+    a_return_that_is_decided_on_twice_is_found: DecidesTwice in PEERS breaks StaleWritesNothing;
     a_claim_past_an_effect_is_found: ClaimsPastEffects in OUTSIDE breaks NothingPast;
 }

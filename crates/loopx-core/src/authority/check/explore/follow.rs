@@ -7,15 +7,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     super::invariants::{Broken, Promise},
-    COMPLETES,
     action::{Action, Driver, GateVerb, GoalVerb, Owner, TodoVerb, Token, TurnVerb, seat_of},
     key::{Key, key},
     node::{Drivers, Node, Sight, actor},
     outside::{self, Fate},
     proposed::{self, Word},
     scope::Scope,
-    standing::token,
+    standing::{token, token_of},
     step::Checked,
+    worlds::COMPLETES,
 };
 use crate::{
     error::{Code, Error, Result},
@@ -226,13 +226,7 @@ impl Way<'_> {
     }
 
     fn by_owner(&mut self, turn: &Turn, what: Owner) -> Result<Receipt> {
-        let token = Token {
-            seat: format!("{}@{}", turn.agent_id, turn.endpoint),
-            todo_id: turn.todo_id().unwrap().clone(),
-            turn_id: turn.turn_id,
-            own_id: turn.own_id,
-        };
-        self.node.use_token(&token, what)
+        self.node.use_token(&token_of(turn), what)
     }
 
     /// An agent ends what it has in hand, with a result that its validators like.

@@ -5,12 +5,14 @@
 //! * a moment counts by how far off it is, and all that has passed is one, as rules only ask whether it has;
 //! * revisions, epochs and numbers of Turns count by whether they are equal where a rule compares them, and not by how
 //!   far they have come: no rule does more with them than to write them on;
+//! * what is counted up to a limit counts no further than that: no rule asks by how much it is passed, nor in which bucket
+//!   a Turn holds what has left every window;
 //! * what has ended is left out but for what it leaves behind: the meters, and how the last Turn of a Todo ended;
 //! * texts and what a scope never changes are the same in all states of a scope.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{action::limits, node::Node, outside, proposed};
+use super::{action::limits, node::Node, outside, proposed, returned};
 use crate::{kernel::Rows, model::*};
 
 /// The name of a class of equal states.
@@ -35,6 +37,7 @@ pub(super) fn key(node: &Node, rows: &Rows) -> Key {
     }
     proposed::all(rows).for_each(|proposal| ink.proposal(rows, proposal));
     outside::all(rows).for_each(|effect| ink.effect(effect));
+    returned::waiting(rows).for_each(|given| ink.given(given));
     ink.meters(node, rows);
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -134,7 +137,7 @@ impl Ink {
             validators: _,
             monitor,
             reviews: _,
-            coordinates: _,
+            coordinates,
             ceiling: _,
             // They are told with the effects.
             blocking_effects: _,
@@ -160,9 +163,11 @@ impl Ink {
         } = todo;
         self.plan(rows, todo, replans, covering.as_deref());
         self.put((depends_on.len(), hold));
-        if let Some(monitor) = monitor {
-            self.put(monitor.looked_at.is_some());
-            monitor.looked_at.into_iter().for_each(|at| self.off(at.plus(monitor.every_ms), 0));
+        if let Some(Monitor { every_ms, unchanged_limit, looked_at, unchanged }) = monitor {
+            self.put((looked_at.is_some(), unchanged.min(unchanged_limit)));
+            if let Some(at) = looked_at {
+                self.off(at.plus(*every_ms), 0);
+            }
         }
         self.state(state);
         if let Some(reserved) = reserved.as_ref().filter(|reserved| reserved.until > self.now) {
@@ -178,6 +183,12 @@ impl Ink {
         let reviewed = rows.todos.values().any(|other| other.reviews.as_ref() == Some(&todo.todo_id));
         let author = todo.author().filter(|_| reviewed).map(AgentId::as_str);
         self.put((repair, author));
+        // In whose Turn a result of it is found.
+        if coordinates.is_some() {
+            let last = returned::last_turn(rows, todo);
+            let by = last.map(|turn| (turn.agent_id.as_str(), turn.endpoint.as_str()));
+            self.put((by, last.is_some_and(|turn| turn.state == TurnState::Fenced)));
+        }
         let Counters { unmet, cancelled_deps, blocking_gates, woken_at, wake_lost } = counters;
         self.put((unmet, cancelled_deps, blocking_gates, woken_at.is_some(), wake_lost));
         self.put(turn_id.is_some());
@@ -192,6 +203,7 @@ impl Ink {
         for cause in pending.keys() {
             self.put(cause);
         }
+        let fruitless = fruitless.min(&Replans::FRUITLESS_MAX);
         self.put((pending.len(), by.is_some(), seen_cancelled, seen_lost, fruitless, covering.is_some()));
         if let Some(Covering { of, planned, requirement_revision, failed, proposed, confirmed }) = covering {
             let covered = &rows.todos[&of.todo_id];
@@ -269,8 +281,11 @@ impl Ink {
         self.put((agent_id.as_str(), endpoint.as_str(), executor, *incarnation == self.incarnation));
         self.put((*requirement_revision == todo.requirement_revision, slot, moved, stop_wish.is_some()));
         self.put(spend.as_ref().map(|spend| spend.counted.tokens));
-        if !limits(rows).is_empty() {
-            self.put(bucket.number() - Bucket::of(self.now).number());
+        // What it holds in a bucket that no window reaches any more is on no meter.
+        if let Some(since) =
+            limits(rows).iter().map(|(_, limit)| Bucket::window_start(self.now, limit.window_ms)).min()
+        {
+            self.put((bucket.number() - since.number()).max(-1));
         }
         match state {
             TurnState::Admitted => self.put(0_u8),
@@ -383,6 +398,24 @@ impl Ink {
         let waived = matches!(state, EffectState::WrittenOff { waived: Some(_), .. });
         self.put((todo_id.number(), key.as_str(), state.as_str(), waived, author));
         self.put((*tried == Some(*revision), stop_requested.is_some(), stop_confirmed.is_some()));
+    }
+
+    fn given(&mut self, given: &PeerReturn) {
+        let PeerReturn {
+            return_id: _,
+            goal_id: _,
+            todo_id,
+            from,
+            // It was looked at when the result was given.
+            turn_id: _,
+            evidence: _,
+            summary: _,
+            by: _,
+            at: _,
+            // What was decided is decided for ever.
+            state: _,
+        } = given;
+        self.put((todo_id.number(), from.number()));
     }
 
     /// What is left of each budget, and where in its bucket the moment is.

@@ -24,8 +24,8 @@ use crate::{
     model::*,
 };
 
-/// How many accepted operations are remembered, to be given again.
-const REMEMBERED: usize = 2;
+/// How many accepted operations are remembered, to be given again: the first of all, and the last.
+const REMEMBERED: usize = 3;
 
 /// A clock that stands at the moment of whichever state is looked at, and never mints two ids at once.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +65,7 @@ pub(super) struct Node {
     /// Under what the ledger was founded.
     terms: Terms,
     calls: u64,
-    /// The last that were accepted, the newest last.
+    /// The first that was accepted and the last, the newest last.
     pub(super) last: Vec<Accepted>,
 }
 
@@ -141,7 +141,7 @@ impl Node {
         let operation = self.operation(actor, input);
         let receipt = self.give(&operation)?;
         if self.last.len() == REMEMBERED {
-            self.last.remove(0);
+            self.last.remove(1);
         }
         self.last.push(Accepted { operation, receipt: receipt.clone() });
         Ok(receipt)

@@ -5,6 +5,7 @@ use super::{
     node::{Node, Seat, actor},
     outside::{self, Fate},
     proposed::{self, Proposed, Word},
+    returned::{self, Say},
 };
 use crate::{
     authority::check::world::{text, validator},
@@ -12,10 +13,13 @@ use crate::{
     model::*,
 };
 
+/// The depth of a whole world: no way is cut.
+pub(super) const EVERYWHERE: usize = usize::MAX;
+
 /// A small world.
 pub(super) struct Scope {
     pub(super) name: &'static str,
-    /// How many moves from the start are looked at.
+    /// How many moves from the start are looked at; in a whole world, every one.
     pub(super) depth: usize,
     /// How many states are there at least.
     pub(super) floor: usize,
@@ -23,10 +27,12 @@ pub(super) struct Scope {
     pub(super) seats: &'static [Seat],
     /// What the Goal proves its Todos with: a validator, or a person.
     pub(super) proved: bool,
-    /// How many Turns the Goal may have in a day.
+    /// How many Turns the Goal may have.
     pub(super) turns: Option<u32>,
-    /// How many tokens it may use in a day, and one attempt.
+    /// How many tokens it may use, and one attempt.
     pub(super) tokens: Option<(u64, u64)>,
+    /// In which time.
+    pub(super) window: Duration,
     /// Its Todos.
     pub(super) todos: &'static [fn(&mut NewTodo)],
     pub(super) executors: &'static [Executor],
@@ -43,6 +49,8 @@ pub(super) struct Scope {
     pub(super) words: &'static [Word],
     /// What happens to effects.
     pub(super) fates: &'static [Fate],
+    /// Whether peers return what they found, and it is decided on.
+    pub(super) returns: bool,
     /// What was done before the first state.
     pub(super) before: fn(&mut Node),
 }
@@ -56,6 +64,7 @@ pub(super) const STILL: Scope = Scope {
     proved: true,
     turns: None,
     tokens: None,
+    window: Duration::from_mins(24 * 60),
     todos: &[|_| {}],
     executors: &[Executor::Attached],
     owners: &[],
@@ -68,10 +77,16 @@ pub(super) const STILL: Scope = Scope {
     proposed: &[],
     words: &[],
     fates: &[],
+    returns: false,
     before: |_| {},
 };
 
 impl Scope {
+    /// Whether every state of it is looked at.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.depth == EVERYWHERE
+    }
+
     /// Its first state.
     pub(super) fn start(&self) -> Node {
         let mut node = Node::founded();
@@ -85,11 +100,11 @@ impl Scope {
             node.user(Command::Agent(add)).unwrap();
         }
         if let Some(turns) = self.turns {
-            let limit = Some(Limit::of_turns(turns, Duration::from_mins(24 * 60)));
+            let limit = Some(Limit::of_turns(turns, self.window));
             node.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit })).unwrap();
         }
         if let Some((tokens, each)) = self.tokens {
-            let limit = Limit { turns: None, ..Limit::of_turns(0, Duration::from_mins(24 * 60)) };
+            let limit = Limit { turns: None, ..Limit::of_turns(0, self.window) };
             let limit = Some(Limit { tokens: Some(tokens), ..limit });
             node.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit })).unwrap();
             let ceiling = Caps { tokens: Some(each), ..Caps::default() };
@@ -156,6 +171,17 @@ impl Scope {
         }
         for place in 0..outside::all(rows).count() {
             offers.extend(self.fates.iter().map(|what| Action::Effect(place, *what)));
+        }
+        // One result of a Todo waits at a time.
+        for todo in rows.todos.values().filter(|todo| self.returns && todo.coordinates.is_some()) {
+            if !returned::waiting(rows).any(|given| given.from == todo.todo_id) {
+                offers.push(Action::Give(todo.todo_id.number()));
+            }
+        }
+        for place in 0..returned::waiting(rows).count() {
+            let ways =
+                [true, false].into_iter().flat_map(|owner| [(Say::Adopt, owner), (Say::Reject, owner)]);
+            offers.extend(ways.map(|(say, by_owner)| Action::Decide(place, say, by_owner)));
         }
         offers.extend(self.goal_verbs.iter().map(|verb| Action::Goal(*verb)));
         offers.extend(node.next_moment().map(|_| Action::Pass));

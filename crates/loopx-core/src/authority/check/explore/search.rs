@@ -28,6 +28,8 @@ pub(super) struct Found {
     pub(super) moves: usize,
     /// Whether nothing was left to be looked at.
     pub(super) complete: bool,
+    /// How many states were compared with another that was taken for it; the first that went on otherwise.
+    pub(super) twins: Result<usize, String>,
     /// The first state in which something was broken.
     pub(super) broken: Option<Trace>,
 }
@@ -52,6 +54,9 @@ impl Trace {
         told
     }
 }
+
+/// A world that comes to more states is not small.
+const MOST: usize = 20_000;
 
 /// How a state was first met.
 struct Met {
@@ -95,24 +100,31 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Looks at every state up to the scope's depth, until something is broken.
+    /// Looks at every state up to the scope's depth, until something is broken; in a whole world also at those that were
+    /// taken for one of them.
     pub(super) fn run(mut self) -> Found {
+        self.twins = self.scope.is_whole().then(Twins::default);
         let broken = self.go();
         let mut by_depth = Vec::new();
         for met in &self.met {
             by_depth.resize(by_depth.len().max(met.depth + 1), 0);
             by_depth[met.depth] += 1;
         }
-        let complete = broken.is_none() && by_depth.len() <= self.scope.depth;
-        Found { states: self.met.len(), by_depth, moves: self.moves, complete, broken }
+        let complete = broken.is_none() && self.waiting.is_empty() && by_depth.len() <= self.scope.depth;
+        let twins = if broken.is_none() { self.twins() } else { Ok(0) };
+        Found { states: self.met.len(), by_depth, moves: self.moves, complete, twins, broken }
     }
 
-    /// Looks at every state, and then at those that were taken for one of them: how many there are, and the first that
+    /// Looks at every state, and then at those that were taken for one of them: how many there are, or the first that
     /// goes on otherwise.
-    pub(super) fn compare(mut self) -> (usize, Option<String>) {
+    pub(super) fn compare(mut self) -> Result<usize, String> {
         self.twins = Some(Twins::default());
         let broken = self.go();
         assert!(broken.is_none(), "{broken:?}");
+        self.twins()
+    }
+
+    fn twins(&mut self) -> Result<usize, String> {
         let Twins { ways, others } = self.twins.take().unwrap_or_default();
         let mut compared = 0;
         for (place, (node, rows)) in others {
@@ -121,21 +133,20 @@ impl<'s> Search<'s> {
             let other = ranked(&rows, &moves);
             if *way != other {
                 let path = self.way(place, None);
-                return (
-                    compared,
-                    Some(format!("after {path:?}: {way:?}, and its twin: {other:?}\n{rows:?}")),
-                );
+                return Err(format!("after {path:?}: {way:?}, and its twin: {other:?}\n{rows:?}"));
             }
             compared += 1;
         }
-        (compared, None)
+        Ok(compared)
     }
 
     fn go(&mut self) -> Option<Trace> {
         let start = self.scope.start();
         let rows = start.rows();
         self.meet(key(&start, &rows), start, rows, 0, None);
-        while let Some((place, node, rows)) = self.waiting.pop_front() {
+        while self.met.len() <= MOST
+            && let Some((place, node, rows)) = self.waiting.pop_front()
+        {
             if let Err((by, broken)) = self.look(place, &node, &rows) {
                 return Some(Trace { way: self.way(place, by), broken });
             }

@@ -7,20 +7,27 @@ use super::{
     node::{Drivers, Node, Seat, Sight, actor},
     outside::{self, Fate},
     proposed::{self, Word},
+    returned::{self, Say},
     step::{Checked, all, conflicting, refused},
 };
 use crate::{
-    authority::check::world::user,
+    authority::check::{play::attached, world::user},
     error::{Code, Result},
     kernel::{
-        Action, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, Told, UnresolvedBy,
+        Action, ClaimCommand, Command, Decided, GateCommand, GoalCommand, Input, Rows, TodoCommand, Told,
+        UnresolvedBy,
     },
     model::*,
 };
 
 /// How an owner comes too late: by a door, with a result, with what was said of one.
-const LATE: [Owner; 4] = [
+const LATE: [Owner; 9] = [
     Owner::Renew,
+    Owner::Release,
+    Owner::Transfer,
+    Owner::Defer,
+    Owner::Block,
+    Owner::Stop,
     Owner::Result(ResultKind::ValidatedCompletion),
     Owner::Verdict(VerdictOutcome::Passed),
     Owner::Intend,
@@ -41,9 +48,10 @@ pub(super) fn check(node: &Node, rows: &Rows, seats: &[Seat]) -> Checked<()> {
     all([
         conflicting(&fork),
         stale_tokens(&mut fork, rows, seats),
-        stale_revisions(&mut fork, rows),
+        stale_revisions(&mut fork, rows, seats),
         stale_proposals(&mut fork, rows),
         stale_effects(&mut fork, rows),
+        stale_returns(&mut fork, rows),
     ])?;
     for seat in seats {
         for sight in sights(rows, seat) {
@@ -71,12 +79,7 @@ fn stale_tokens(fork: &mut Node, rows: &Rows, seats: &[Seat]) -> Result<(), Brok
     for todo in rows.todos.values() {
         let of_todo = |turn: &&Turn| turn.todo_id() == Some(&todo.todo_id) && turn.is_terminal();
         if let Some(ended) = rows.turns.values().rfind(of_todo) {
-            let token = Token {
-                seat: format!("{}@{}", ended.agent_id, ended.endpoint),
-                todo_id: todo.todo_id.clone(),
-                turn_id: ended.turn_id,
-                own_id: ended.own_id,
-            };
+            let token = token_of(ended);
             // What it would do to its own Turn, and to the one that took its place.
             let turns = [Some(ended.turn_id), todo.turn_id];
             for turn_id in turns.into_iter().flatten() {
@@ -102,25 +105,33 @@ fn stale_tokens(fork: &mut Node, rows: &Rows, seats: &[Seat]) -> Result<(), Brok
     Ok(())
 }
 
-/// What a person read before the last write is no ground for another.
-fn stale_revisions(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
+/// What anybody read before the last write is no ground for another.
+fn stale_revisions(fork: &mut Node, rows: &Rows, seats: &[Seat]) -> Result<(), Broken> {
     let goal = rows.goals.values().next().map(|goal| goal.revision);
-    let mut stale = vec![(
-        Command::Goal(GoalCommand::Stop),
-        Expected { goal: goal.map(|is| is - 1), ..Expected::default() },
-    )];
+    let goal = Expected { goal: goal.map(|is| is - 1), ..Expected::default() };
+    let mut stale = vec![(user(), Command::Goal(GoalCommand::Stop), goal.clone())];
     for todo in rows.todos.values() {
         let todo_id = todo.todo_id.clone();
         let todos = [(todo_id.clone(), todo.revision - 1)].into();
+        let expected = Expected { todos, ..Expected::default() };
+        // Agents believe something too: who claims, and who owns.
+        for (seat, expected) in seats.iter().zip([&expected, &goal]) {
+            let claim = Command::Claim(ClaimCommand::Claim(Box::new(attached(&todo_id))));
+            stale.push((actor(seat), claim, expected.clone()));
+        }
+        if let Some(own) = &todo.ownership {
+            let renew = ClaimCommand::Renew { todo_id: todo_id.clone(), own_id: Some(own.own_id) };
+            stale.push((actor(&seat_of(own)), Command::Claim(renew), expected.clone()));
+        }
         let hold = if todo.hold { TodoCommand::Unhold { todo_id } } else { TodoCommand::Hold { todo_id } };
-        stale.push((Command::Todo(hold), Expected { todos, ..Expected::default() }));
+        stale.push((user(), Command::Todo(hold), expected));
     }
     if let Some(gate) = rows.gates.values().find(|gate| gate.is_blocking()) {
         let expected = Expected { gate: Some((gate.gate_id, gate.revision - 1)), ..Expected::default() };
-        stale.push((Command::Gate(GateCommand::Withdraw { gate_id: gate.gate_id }), expected));
+        stale.push((user(), Command::Gate(GateCommand::Withdraw { gate_id: gate.gate_id }), expected));
     }
-    for (command, expected) in stale {
-        let operation = Operation { expected, ..fork.operation(user(), Input::Command(command)) };
+    for (by, command, expected) in stale {
+        let operation = Operation { expected, ..fork.operation(by, Input::Command(command)) };
         must_refuse(fork, &operation, |fork| fork.give(&operation))?;
     }
     Ok(())
@@ -157,6 +168,42 @@ fn stale_effects(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
         }
     }
     Ok(())
+}
+
+/// What was decided is not decided again, nor by whoever owned the coordinator before; and what was found in a Turn over
+/// which another went is not returned.
+fn stale_returns(fork: &mut Node, rows: &Rows) -> Result<(), Broken> {
+    for given in returned::all(rows) {
+        let id = given.return_id;
+        for say in [Say::Adopt, Say::Reject] {
+            if !given.is_open() {
+                must_refuse(fork, ("decided", id, say), |fork| {
+                    fork.decide_on(given, say, false).expect("a person always may")
+                })?;
+            }
+            let ended = |turn: &&Turn| turn.todo_id() == Some(&given.todo_id) && turn.is_terminal();
+            if let Some(ended) = rows.turns.values().rfind(ended) {
+                let token = token_of(ended);
+                must_refuse(fork, ("ended", id, say), |fork| fork.decide_late(given, say, &token))?;
+            }
+        }
+    }
+    let of_peer = |turn: &&Turn| turn.todo_id().is_some_and(|id| rows.todos[id].coordinates.is_some());
+    let fenced = |turn: &&Turn| turn.state == TurnState::Fenced;
+    for turn in rows.turns.values().filter(of_peer).filter(fenced) {
+        must_refuse(fork, ("fenced", turn.turn_id), |fork| fork.give_of(turn, Some(turn.own_id)))?;
+    }
+    Ok(())
+}
+
+/// What was given to whoever claimed a Turn.
+pub(super) fn token_of(turn: &Turn) -> Token {
+    Token {
+        seat: format!("{}@{}", turn.agent_id, turn.endpoint),
+        todo_id: turn.todo_id().unwrap().clone(),
+        turn_id: turn.turn_id,
+        own_id: turn.own_id,
+    }
 }
 
 /// How an agent may ask: by itself or for a driver, with its token or without, here or elsewhere, with drivers that live, are gone, or unknown.
@@ -227,17 +274,7 @@ fn next_is_admitted(node: &Node, rows: &Rows, seat: Seat, sight: &Sight) -> Resu
                 Driver::Dispatch,
             ];
             ways.into_iter().any(|way| node.fork().drive_turn(turn, way).is_ok())
-                || fork
-                    .use_token(
-                        &Token {
-                            seat: format!("{}@{}", turn.agent_id, turn.endpoint),
-                            todo_id: turn.todo_id().unwrap().clone(),
-                            turn_id: *turn_id,
-                            own_id: turn.own_id,
-                        },
-                        Owner::Verdict(VerdictOutcome::Passed),
-                    )
-                    .is_ok()
+                || fork.use_token(&token_of(turn), Owner::Verdict(VerdictOutcome::Passed)).is_ok()
         }
         Action::Wait { .. } | Action::AskUser { .. } | Action::Closed => true,
     };

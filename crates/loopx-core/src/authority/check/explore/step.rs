@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use super::{
     super::invariants::{self, Broken, Promise, keeps},
     action::Action,
-    node::Node,
+    node::{Node, actor},
 };
 use crate::{
-    authority::chain::Envelope,
+    authority::{chain::Envelope, check::world::user},
     error::{Code, Error},
     kernel::{ClaimEvent, Command, Context, Event, Facts, GoalCommand, Input, Rows, TurnEvent},
     model::*,
@@ -159,15 +159,31 @@ pub(super) fn repeated(node: &Node, rows: &Rows) -> Result<(), Broken> {
     Ok(())
 }
 
-/// The id of what was accepted last stands for nothing else.
+/// The id of what was accepted stands for nothing else: no other command, no other belief, nobody else's.
 pub(super) fn conflicting(node: &Node) -> Result<(), Broken> {
-    let Some(last) = node.last.last() else { return Ok(()) };
-    let other = match &last.operation.command {
-        Input::Command(Command::Goal(GoalCommand::Stop)) => GoalCommand::Resume,
-        Input::Command(_) | Input::Step(_) => GoalCommand::Stop,
-    };
-    let command = Input::Command(Command::Goal(other));
-    let answer = node.give(&Operation { command, ..last.operation.clone() });
-    let refused = answer.as_ref().is_err_and(|error| error.code() == Code::OperationConflict);
-    keeps(refused, Promise::SameReceipt, || format!("an id was used twice: {answer:?}"))
+    let version = node.ledger.version();
+    for last in &node.last {
+        let is = &last.operation;
+        let other = match &is.command {
+            Input::Command(Command::Goal(GoalCommand::Stop)) => GoalCommand::Resume,
+            Input::Command(_) | Input::Step(_) => GoalCommand::Stop,
+        };
+        let command = Input::Command(Command::Goal(other));
+        let expected =
+            Expected { goal: Some(is.expected.goal.unwrap_or_default() + 1), ..is.expected.clone() };
+        let somebody = if is.actor == user() { actor("a@a.cli") } else { user() };
+        let others = [
+            Operation { command, ..is.clone() },
+            Operation { expected, ..is.clone() },
+            Operation { actor: somebody, ..is.clone() },
+        ];
+        for other in others {
+            let answer = node.give(&other);
+            let refused = answer.as_ref().is_err_and(|error| error.code() == Code::OperationConflict);
+            keeps(refused && node.ledger.version() == version, Promise::SameReceipt, || {
+                format!("an id was used twice: {other:?}: {answer:?}")
+            })?;
+        }
+    }
+    Ok(())
 }
