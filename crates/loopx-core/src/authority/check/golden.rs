@@ -116,7 +116,7 @@ fn claim() -> Claim {
 }
 
 fn replan() -> Claim {
-    Claim::replanning(ReplanRef { cause: ReplanCause::GateDenied, todo_id: todo(1), ordinal: 3 })
+    Claim::replanning(ReplanRef::of_todo(ReplanCause::GateDenied, todo(1), 3))
 }
 
 fn gate() -> NewGate {

@@ -242,8 +242,9 @@ fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
     let (rank, kind) = if wait.replans { (Rank::Replan, "replan") } else { (Rank::Work, "due") };
     let word = wait.replan.as_ref().map_or_else(|| todo.to_string(), ToString::to_string);
+    let about = wait.replan.as_ref().map_or_else(|| todo.to_string(), |of| of.covers.to_string());
     let command = format!("todo claim {word} --as agent:{agent}");
-    Some(row(rank, kind, todo, wait.because.clone(), command))
+    Some(row(rank, kind, &about, wait.because.clone(), command))
 }
 
 /// What was found to be a person's, once nothing can be taken.
@@ -255,8 +256,8 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
             ("goal", format!("{about} has no criterion: whether it is reached is yours to say"))
         }
         Ask::READY_TO_CLOSE => ("goal", format!("each criterion of {about} is met, so it can be closed")),
-        "acceptance_gap" => match seen.goal.acceptance.iter().zip(1..).find(|(one, _)| one.state.is_open()) {
-            Some((one, place)) => {
+        "acceptance_gap" => match seen.goal.open_criterion() {
+            Some((place, one)) => {
                 let text = echo(one.text.as_str());
                 ("goal", format!("criterion {place} of {about} is not shown yet: {text}"))
             }

@@ -12,7 +12,7 @@ use crate::{
         Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
         proposal_ask, recover_command, waits_for_person,
     },
-    model::{AgentId, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
+    model::{AgentId, Covers, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
     projection::turn::left,
 };
 
@@ -83,7 +83,10 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
     }
     let (until, waits, asks) = match can(view, seen, eyes)? {
         Can::Take { agent, todo, replan, replans } => {
-            let because = format!("{agent} can take {todo}");
+            let because = match replan.as_ref().map(|of| &of.covers) {
+                Some(Covers::Goal(goal_id)) => format!("{agent} can change the plan of {goal_id}"),
+                Some(Covers::Todo(_)) | None => format!("{agent} can take {todo}"),
+            };
             let take = Some((agent, todo));
             let wait = Wait::new(WaitingOn::Agent, because);
             return Ok(Wait { may_continue: true, take, replan, replans, ..wait });
@@ -160,7 +163,7 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
 
 fn over(seen: &Seen<'_>) -> &'static str {
     let started = seen.counts.values().any(|count| *count > 0);
-    let gap = seen.goal.acceptance.iter().any(|criterion| criterion.state.is_open());
+    let gap = seen.goal.open_criterion().is_some();
     match (started, gap) {
         (false, _) => "it has no Todo yet",
         (true, true) => "nothing is left to do, and not every criterion is met",
@@ -186,7 +189,13 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             take: Some((agent.clone(), todo_id.clone())),
             replan: replan.clone(),
             replans: true,
-            ..Wait::new(WaitingOn::Agent, format!("the plan of {todo_id} has to change"))
+            ..Wait::new(
+                WaitingOn::Agent,
+                match replan {
+                    Some(of) => format!("the plan of {} has to change", of.covers),
+                    None => format!("{todo_id} is to change a plan"),
+                },
+            )
         },
         Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {
             let because = "it is to be read back what an outside effect did";

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, HOSTED, METERED, OUTSIDE, PASSES, PEOPLE,
+    super::invariants::Promise, ACCEPTED, ATTACHED, COMPLETES, GAP, HOSTED, METERED, OUTSIDE, PASSES, PEOPLE,
     PLANNED, PROPOSED, STILL, Scope, action::Owner, search::Search,
 };
 use crate::kernel::seeded::Bug;
@@ -67,6 +67,7 @@ found! {
     a_proposal_of_what_is_gone_that_is_carried_out_is_found: CarriesOutStale in PROPOSED breaks StaleWritesNothing;
     a_settlement_past_a_proposal_is_found: SettlesPastProposals in PROPOSED breaks NothingPast;
     an_obligation_that_comes_again_is_found: ObligesAgain in PROPOSED breaks ObligedOnce;
+    a_replan_that_outlives_its_gap_is_found: OutlivesItsGap in GAP breaks ObligedOnce;
     a_settlement_past_an_effect_is_found: SettlesPastEffects in OUTSIDE breaks NothingPast;
     a_claim_past_an_effect_is_found: ClaimsPastEffects in OUTSIDE breaks NothingPast;
 }

@@ -22,7 +22,7 @@ use scope::{STILL, Scope};
 use search::Search;
 
 use crate::{
-    kernel::{Command, EvidenceCommand},
+    kernel::{Command, EvidenceCommand, GoalChange, GoalCommand},
     model::*,
 };
 
@@ -228,6 +228,36 @@ const METERED: Scope = Scope {
     ..STILL
 };
 
+/// A Goal with a criterion that no work shows, and a monitor that it can await.
+const GAP: Scope = Scope {
+    name: "a gap in the criteria",
+    depth: 6,
+    floor: 1000,
+    todos: &[|_| {}, |new| new.kind = TodoKind::Monitor],
+    owners: &[
+        COMPLETES,
+        PASSES,
+        Owner::Release,
+        Owner::Drop,
+        Owner::Await,
+        Owner::Ask,
+        Owner::Result(ResultKind::LookUnchanged),
+        Owner::Result(ResultKind::LookChanged),
+    ],
+    todo_verbs: &[TodoVerb::Cancel],
+    goal_verbs: &[GoalVerb::LetGo, GoalVerb::Stop, GoalVerb::Resume],
+    words: &[Word::Confirm, Word::Reject],
+    before: want,
+    ..STILL
+};
+
+/// A person says what has to be true in the end.
+fn want(node: &mut node::Node) {
+    let criterion = Criterion { text: "it works".parse().unwrap(), check: None, state: CriterionState::Open };
+    let change = GoalChange { acceptance: Some(vec![criterion]), ..GoalChange::default() };
+    node.user(Command::Goal(GoalCommand::Update(Box::new(change)))).unwrap();
+}
+
 fn explore(scope: &Scope) {
     let found = Search::new(scope).run();
     println!(
@@ -294,6 +324,11 @@ fn driven_and_attached_turns_under_a_budget_of_tokens() {
     explore(&METERED);
 }
 
+#[test]
+fn a_goal_in_which_nothing_shows_a_criterion() {
+    explore(&GAP);
+}
+
 /// What is taken for one state goes on as one, or the states are fewer than there are.
 fn compare(scope: &Scope, floor: usize) {
     let (compared, otherwise) = Search::new(scope).compare();
@@ -345,6 +380,11 @@ fn equal_states_of_a_busy_agent_go_on_equally() {
 #[test]
 fn equal_states_of_proposals_go_on_equally() {
     compare(&Scope { depth: 4, ..PROPOSED }, 50);
+}
+
+#[test]
+fn equal_states_of_a_gap_go_on_equally() {
+    compare(&Scope { depth: 4, ..GAP }, 50);
 }
 
 #[test]
