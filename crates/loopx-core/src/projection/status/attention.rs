@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Attention, Eyes, Rank, seen::Seen, waiting::Wait};
+use super::{
+    Attention, Eyes, Rank,
+    seen::Seen,
+    waiting::{Wait, not_shown},
+};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
@@ -256,13 +260,7 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
             ("goal", format!("{about} has no criterion: whether it is reached is yours to say"))
         }
         Ask::READY_TO_CLOSE => ("goal", format!("each criterion of {about} is met, so it can be closed")),
-        "acceptance_gap" => match seen.goal.open_criterion() {
-            Some((place, one)) => {
-                let text = echo(one.text.as_str());
-                ("goal", format!("criterion {place} of {about} is not shown yet: {text}"))
-            }
-            None => ("goal", format!("{about} cannot be closed yet")),
-        },
+        "acceptance_gap" => ("goal", not_shown(seen.goal)),
         "capability" => ("agent", format!("{about} needs what no agent has")),
         "gate" => match &ask.question {
             Some(question) => ("gate", format!("asked: {question}")),

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     authority::View,
-    error::{Code, Result},
+    error::{Code, Result, echo},
     kernel::{
         Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
         proposal_ask, recover_command, waits_for_person,
     },
-    model::{AgentId, Covers, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
+    model::{AgentId, Covers, Goal, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
     projection::turn::left,
 };
 
@@ -84,7 +84,7 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
     let (until, waits, asks) = match can(view, seen, eyes)? {
         Can::Take { agent, todo, replan, replans } => {
             let because = match replan.as_ref().map(|of| &of.covers) {
-                Some(Covers::Goal(goal_id)) => format!("{agent} can change the plan of {goal_id}"),
+                Some(Covers::Goal(_)) => not_shown(seen.goal),
                 Some(Covers::Todo(_)) | None => format!("{agent} can take {todo}"),
             };
             let take = Some((agent, todo));
@@ -161,6 +161,17 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     })
 }
 
+/// Which criterion of a Goal is the first that nothing shows.
+pub(super) fn not_shown(goal: &Goal) -> String {
+    let id = &goal.goal_id;
+    match goal.open_criterion() {
+        Some((place, one)) => {
+            format!("criterion {place} of {id} is not shown yet: {}", echo(one.text.as_str()))
+        }
+        None => format!("{id} cannot be closed yet"),
+    }
+}
+
 fn over(seen: &Seen<'_>) -> &'static str {
     let started = seen.counts.values().any(|count| *count > 0);
     let gap = seen.goal.open_criterion().is_some();
@@ -192,6 +203,7 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             ..Wait::new(
                 WaitingOn::Agent,
                 match replan {
+                    Some(of) if of.covered().is_none() => not_shown(seen.goal),
                     Some(of) => format!("the plan of {} has to change", of.covers),
                     None => format!("{todo_id} is to change a plan"),
                 },
