@@ -247,6 +247,10 @@ mod tests {
         for kept in ["replan:wake_lost:g.1/1", "replan:acceptance_gap:g/4"] {
             assert_eq!(kept.parse::<ReplanRef>().unwrap().to_string(), kept);
         }
+        let kept = r#"{"of":"replan:wake_lost:g.1/1","planned":2,"requirement_revision":3}"#;
+        let covering: Covering = serde_json::from_str(kept).unwrap();
+        assert_eq!(covering.covers(), Some(&"g.1".parse().unwrap()));
+        assert_eq!(serde_json::to_string(&covering).unwrap(), kept);
         for bad in [
             "replan:wake_lost:g.1",
             "replan:x:g.1/1",

@@ -138,6 +138,8 @@ fn a_goal_that_awaits_a_monitor_waits_for_it_and_for_nothing_else() {
     assert!(plan["until_ms"].is_i64(), "{plan}");
     let status = desk.ok(&["status"]);
     assert_eq!(status["goals"][0]["waiting_on"], "time", "{status}");
+    assert_eq!(status["goals"][0]["because"], "criterion 1 awaits what ship-it.4 sees");
+    assert_eq!(desk.ok(&["goal", "show"])["goal"]["awaits"], "ship-it.4");
     // Once it ends, there is nothing to wait for.
     desk.ok(&["todo", "cancel", "ship-it.4", "--reason", "not wanted"]);
     assert_eq!(planned(&desk)["replan"], "replan:acceptance_gap:ship-it/6");

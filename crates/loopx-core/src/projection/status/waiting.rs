@@ -112,7 +112,7 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
         return Ok(Wait { asks, ..Wait::new(WaitingOn::User, because) });
     }
     if waits || seen.count("deferred") > 0 || seen.count("monitor") > 0 {
-        return Ok(Wait { until, ..Wait::new(WaitingOn::Time, "everything left waits for its time") });
+        return Ok(Wait { until, ..Wait::new(WaitingOn::Time, in_time(seen.goal)) });
     }
     let proposed = seen.proposals.first().map(|proposal| proposal_ask(proposal.proposal_id));
     let because = if proposed.is_some() { "what was proposed is not answered" } else { over(seen) };
@@ -159,6 +159,14 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     } else {
         format!("{} waits for a person", first.about)
     })
+}
+
+/// Why a Goal waits that waits for time alone.
+fn in_time(goal: &Goal) -> String {
+    match (goal.awaited(), goal.open_criterion()) {
+        (Some(monitor), Some((place, _))) => format!("criterion {place} awaits what {monitor} sees"),
+        (Some(_) | None, _) => "everything left waits for its time".to_owned(),
+    }
 }
 
 /// Which criterion of a Goal is the first that nothing shows.
@@ -224,6 +232,9 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             Wait { may_continue: true, recover, ..wait }
         }
         Action::Wait { why, until } => {
+            if *why == "time" {
+                return Wait { until: *until, ..Wait::new(WaitingOn::Time, in_time(seen.goal)) };
+            }
             let (on, because) = match *why {
                 "quota" => (WaitingOn::Quota, "the budget of Turns is used up"),
                 why if why == Code::GoalStopped.as_str() => (WaitingOn::User, "it is stopped"),
