@@ -311,14 +311,18 @@ fn what_is_awaited_ends_with_a_changed_look_its_limit_its_end_or_other_terms() {
     let of = ReplanRef::of_todo(ReplanCause::UnchangedLimit, monitor.clone(), 1);
     world.pass(Duration::from_mins(61));
     assert_eq!(world.reason("a", &monitor), Reason::Replan(Covered::Derived(of)));
-    let ends: [&dyn Fn(&mut World, &TodoId); 2] = [&cancel, &|world, monitor| {
+    let done = |world: &mut World, monitor: &TodoId| {
         let (todo_id, waive) = (monitor.clone(), Some(text("seen")));
         let continuation = Continuation::ActiveGoal;
         world.todo_cmd(TodoCommand::Complete { todo_id, continuation, waive }).unwrap();
-    }];
-    for end in ends {
+    };
+    for is_done in [true, false] {
         let (mut world, monitor) = awaited();
-        end(&mut world, &monitor);
+        if is_done {
+            done(&mut world, &monitor)
+        } else {
+            cancel(&mut world, &monitor)
+        }
         assert_eq!((told(&mut world), goal(&world).awaits), (Some(named(4)), None));
     }
     let (mut world, monitor) = awaited();

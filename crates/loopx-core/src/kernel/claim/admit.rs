@@ -149,12 +149,11 @@ fn check_replan(facts: &Facts, want: &Admission, of: &ReplanRef) -> Result<()> {
     }
     replan::check_stands(facts, of)?;
     let gap;
-    let named = match covered {
-        Some(covered) => covered,
-        None => {
-            gap = replan::offered(goal, None, of, facts.now())?;
-            &gap
-        }
+    let named = if let Some(covered) = covered {
+        covered
+    } else {
+        gap = replan::offered(goal, None, of, facts.now())?;
+        &gap
     };
     match reason(facts, named, &want.viewer(facts)?)? {
         Reason::Replan(Covered::Derived(_)) => Ok(()),
