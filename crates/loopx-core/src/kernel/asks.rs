@@ -368,10 +368,13 @@ pub fn todo_asks(facts: &Facts, asker: &Asker<'_>, todo: &Todo, reason: &Reason)
 fn capability_ask(asker: &Asker<'_>, todo: &Todo, lacks: bool) -> Ask {
     let id = &todo.todo_id;
     if !lacks {
+        // A gap in the criteria is claimed by its name.
+        let gap = todo.covering.as_ref().map(|covering| &covering.of).filter(|of| of.covered().is_none());
+        let word = gap.map_or_else(|| id.to_string(), ToString::to_string);
         return ask(
             "capability",
             id,
-            format!("todo claim {id} --as agent:{} --workspace .", asker.viewer.agent_id),
+            format!("todo claim {word} --as agent:{} --workspace .", asker.viewer.agent_id),
         );
     }
     let all: BTreeSet<_> = gathered(asker.viewer.capabilities.union(&todo.requires.capabilities));

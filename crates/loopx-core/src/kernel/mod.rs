@@ -15,6 +15,7 @@ mod draft;
 mod effect;
 mod evidence;
 mod facts;
+mod gap;
 mod gate;
 mod goal;
 mod handoff;
@@ -56,6 +57,7 @@ pub use draft::{Context, Minted};
 pub use effect::{Command as EffectCommand, Event as EffectEvent, Intent, Told, in_hand as effect_in_hand};
 pub use evidence::{Command as EvidenceCommand, Event as EvidenceEvent};
 pub use facts::{Facts, IdList, Rows, Terms, Used, Writes};
+pub use gap::{gap_reads, offered as offered_gap};
 pub use gate::{Command as GateCommand, Event as GateEvent, NewGate, answer_command, deny_command};
 pub use goal::{Command as GoalCommand, Event as GoalEvent, GoalChange, NewGoal, validators};
 pub use handoff::{
@@ -91,8 +93,8 @@ pub use turn::{
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, HandoffId, Operation,
-        OwnId, ProposalId, ReturnId, RewardId, Timestamp, TodoId, TurnId,
+        Actor, AgentId, EffectId, EvidenceId, Expected, Gate, GateId, Goal, GoalId, GoalState, HandoffId,
+        Operation, OwnId, ProposalId, ReturnId, RewardId, Timestamp, TodoId, TurnId,
     },
 };
 use draft::Draft;
@@ -417,6 +419,13 @@ pub fn reads(operation: &Operation<Input>, facts: &Facts) -> BTreeSet<Read> {
     let mut wanted = Wanted { facts, missing: BTreeSet::new() };
     let goal_id = &operation.goal_id;
     wanted.want(Read::Goal(goal_id.clone()));
+    if let Some(goal) = facts.rows().goals.get(goal_id) {
+        replan::want_of_goal(goal, &mut wanted);
+        if let (GoalState::Stopped, Some((agent_id, _))) = (&goal.state, operation.actor.agent()) {
+            // What is admitted goes on, the change of a plan too.
+            wanted.want_agent_turns(goal_id, agent_id);
+        }
+    }
     wanted.want_expected(&operation.expected);
     if let Some(turn_id) = operation.provenance.contained {
         wanted.want(Read::Turn(turn_id));

@@ -13,7 +13,8 @@ pub enum Read {
     Goal(GoalId),
     /// An agent's row.
     Agent(GoalId, AgentId),
-    /// A Todo's row, and its Turn that has not ended.
+    /// A Todo's row, its Turn that has not ended, and what a replan's Turn proposed that is not answered, with whose that
+    /// is. Whatever else brings a Todo brings as much.
     Todo(TodoId),
     /// A Todo's long text.
     Text(TodoId),
@@ -48,7 +49,8 @@ pub enum Read {
     CancelledDeps(TodoId),
     /// A Todo and everything it waits for, through Todos that are not cancelled, up to [`Facts::WALK_MAX`].
     Ancestors(TodoId),
-    /// Some live Todos of a Goal that keep it from being achieved: advance, blocker, replan.
+    /// Some live Todos of a Goal that keep it from being achieved: advance, blocker, replan; where there is none, the
+    /// first action.
     Unfinished(GoalId),
     /// Some live Todos of a Goal that a gate blocks by name.
     Gated(GoalId),

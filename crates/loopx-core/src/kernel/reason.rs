@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Covered, Facts, Read, Wanted, claim, effect, replan, seeded, turn};
+use super::{Covered, Facts, Read, Wanted, claim, effect, gap, replan, seeded, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -221,7 +221,10 @@ pub fn reason(facts: &Facts, todo: &Todo, viewer: &Viewer<'_>) -> Result<Reason>
     if !has_tree || !todo.requires.capabilities.is_subset(&viewer.capabilities) {
         return Ok(Reason::Capability);
     }
-    Ok(Reason::Claimable)
+    Ok(match gap::derived(goal, todo) {
+        Some(of) => Reason::Replan(Covered::Derived(of.clone())),
+        None => Reason::Claimable,
+    })
 }
 
 /// Who keeps a Todo from the viewer, whatever else is open about it: a person, its live Turn, a transfer or a replan.
@@ -255,7 +258,7 @@ pub fn consumed(facts: &Facts, todo: &Todo) -> Option<ReplanCause> {
 fn of_replan(facts: &Facts, todo: &Todo, covered: Covered, viewer: &Viewer<'_>) -> Result<Reason> {
     let Covered::Derived(of) = &covered else { return Ok(Reason::Replan(covered)) };
     let goal = facts.goal(todo.todo_id.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
-    let offered = replan::offered(goal, todo, of, facts.now())?;
+    let offered = replan::offered(goal, Some(todo), of, facts.now())?;
     Ok(match reason(facts, &offered, viewer)? {
         Reason::Claimable => Reason::Replan(covered),
         other => other,

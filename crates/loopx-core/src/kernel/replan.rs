@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Draft, Facts, Read, Wanted, event_kinds, seeded, todo, turn};
+use super::{Context, Draft, Facts, Read, Wanted, event_kinds, gap, proposal, seeded, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Actor, AgentId, Counters, Covering, Goal, Label, ReplanCause, ReplanRef, Replans, Stopped, Timestamp,
-        Title, Todo, TodoId, TodoKind, TodoState, TurnState,
+        Actor, AgentId, Counters, Covering, Covers, Goal, GoalId, Label, ReplanCause, ReplanRef, Replans,
+        Stopped, Timestamp, Title, Todo, TodoId, TodoKind, TodoState, TurnState,
     },
 };
 
@@ -44,7 +44,11 @@ pub enum Event {
 event_kinds!(Event { Written => "replan.written" });
 
 /// Whether an agent is offered the replan of a Todo by the ready index: its row stands there, for who can do that too.
+/// That of a whole Goal has no row.
 pub(super) fn is_indexed(todo: &Todo, capabilities: &BTreeSet<Label>) -> bool {
+    if todo.kind == TodoKind::Replan {
+        return false;
+    }
     let Counters { unmet, cancelled_deps, blocking_gates, wake_lost, .. } = todo.counters;
     let can = todo.requires.capabilities.is_subset(capabilities);
     can && unmet == 0 && cancelled_deps == 0 && blocking_gates == 0 && !wake_lost
@@ -61,8 +65,7 @@ pub(super) fn covered(facts: &Facts, todo: &Todo) -> Option<Covered> {
     if let Some(by) = &replans.by {
         return Some(Covered::By(by.clone()));
     }
-    let named =
-        |cause, ordinal| Covered::Derived(ReplanRef { cause, todo_id: todo.todo_id.clone(), ordinal });
+    let named = |cause, ordinal| Covered::Derived(ReplanRef::of_todo(cause, todo.todo_id.clone(), ordinal));
     if let Some((cause, ordinal)) = replans.pending.iter().next() {
         return Some(named(*cause, *ordinal));
     }
@@ -84,8 +87,8 @@ pub(super) fn is_lost(facts: &Facts, todo: &Todo) -> bool {
     asleep && todo.counters.wake_lost
 }
 
-/// The Todo that an obligation becomes when it is claimed.
-pub(super) fn offered(goal: &Goal, covered: &Todo, of: &ReplanRef, at: Timestamp) -> Result<Todo> {
+/// The Todo that an obligation becomes when it is claimed; it covers the whole Goal where it covers no Todo.
+pub(super) fn offered(goal: &Goal, covered: Option<&Todo>, of: &ReplanRef, at: Timestamp) -> Result<Todo> {
     let todo_id = TodoId::new(goal.goal_id.clone(), goal.next_todo);
     let why = match of.cause {
         ReplanCause::Fruitless => "its last Turns brought no progress",
@@ -95,14 +98,15 @@ pub(super) fn offered(goal: &Goal, covered: &Todo, of: &ReplanRef, at: Timestamp
         ReplanCause::UnchangedLimit => "nothing changes",
         ReplanCause::DependencyCancelled => "what it depends on was cancelled",
         ReplanCause::WakeLost => "what it waits for cannot come true",
+        ReplanCause::AcceptanceGap => "nothing is left to do, and a criterion is not shown",
     };
-    let title: Title = format!("change the plan of {}: {why}", covered.todo_id).parse()?;
+    let title: Title = format!("change the plan of {}: {why}", of.covers).parse()?;
     Ok(Todo {
-        priority: covered.priority,
+        priority: covered.map(|covered| covered.priority).unwrap_or_default(),
         covering: Some(Box::new(Covering {
             of: of.clone(),
             planned: planned(goal),
-            requirement_revision: covered.requirement_revision,
+            requirement_revision: covered.map_or(goal.revision, |covered| covered.requirement_revision),
             failed: 0,
             proposed: [].into(),
             confirmed: false,
@@ -125,28 +129,49 @@ pub(super) fn write(draft: &mut Draft<'_>, of: &ReplanRef) -> Result<TodoId> {
 }
 
 /// Refuses an obligation that does not stand, or not by this name.
-pub(super) fn check_stands(facts: &Facts, todo: &Todo, of: &ReplanRef) -> Result<()> {
-    let live = Some(todo).filter(|todo| todo.is_live());
-    if live.and_then(|todo| covered(facts, todo)) == Some(Covered::Derived(of.clone())) {
+pub(super) fn check_stands(facts: &Facts, of: &ReplanRef) -> Result<()> {
+    let (stands, hint) = match &of.covers {
+        Covers::Todo(todo_id) => {
+            let live = facts.todo(todo_id)?.filter(|todo| todo.is_live());
+            let stands = live.and_then(|todo| covered(facts, todo)) == Some(Covered::Derived(of.clone()));
+            (stands, format!("todo show {todo_id}"))
+        }
+        Covers::Goal(goal_id) => {
+            let offered = gap::offered(facts, goal_id)?.and_then(|todo| todo.covering);
+            let by = facts.goal(goal_id)?.and_then(|goal| goal.covered_by.as_ref());
+            let hint = by.map_or_else(|| format!("status --goal {goal_id}"), |by| format!("todo show {by}"));
+            (offered.is_some_and(|covering| covering.of == *of), hint)
+        }
+    };
+    if stands {
         return Ok(());
     }
     Err(Error::new(Code::NotClaimable, format!("{of} is not to be done"))
-        .detail("todo_id", of.todo_id.to_string())
+        .detail("todo_id", of.claimed().to_string())
         .detail("reason", "replan")
-        .hint(format!("todo show {}", of.todo_id)))
+        .hint(hint))
 }
 
 /// Whether the plan changed since a replan was written, or has no longer to.
 pub(super) fn is_changed(facts: &Facts, covering: &Covering) -> Result<bool> {
-    let covers = covering.covers();
-    let goal = facts.goal(covers.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
-    let covered = facts.todo(covers)?.ok_or_else(|| Error::from(Code::Internal))?;
-    let moved = covered.requirement_revision != covering.requirement_revision;
-    Ok(covering.confirmed || planned(goal) > covering.planned || moved || is_over(facts, covering, covered))
+    let goal = facts.goal(covering.of.goal())?.ok_or_else(|| Error::from(Code::Internal))?;
+    let revision = match covering.covers() {
+        Some(todo_id) => {
+            facts.todo(todo_id)?.ok_or_else(|| Error::from(Code::Internal))?.requirement_revision
+        }
+        None => goal.revision,
+    };
+    let moved = revision != covering.requirement_revision;
+    Ok(covering.confirmed || planned(goal) > covering.planned || moved || is_over(facts, covering))
 }
 
-/// Whether nothing is left that a replan has to change.
-fn is_over(facts: &Facts, covering: &Covering, covered: &Todo) -> bool {
+/// Whether nothing is left that a replan has to change, as far as what it covers is loaded.
+fn is_over(facts: &Facts, covering: &Covering) -> bool {
+    let Some(todo_id) = covering.covers() else {
+        let goal = facts.rows().goals.get(covering.of.goal());
+        return goal.is_some_and(|goal| gap::is_closed(facts, goal));
+    };
+    let Some(covered) = facts.rows().todos.get(todo_id) else { return false };
     let gone = match covering.of.cause {
         ReplanCause::GateDenied => covered.counters.blocking_gates == 0,
         ReplanCause::DependencyCancelled => covered.counters.cancelled_deps == 0,
@@ -154,7 +179,8 @@ fn is_over(facts: &Facts, covering: &Covering, covered: &Todo) -> bool {
         ReplanCause::Fruitless
         | ReplanCause::ReplanRequired
         | ReplanCause::EvidenceRejected
-        | ReplanCause::UnchangedLimit => false,
+        | ReplanCause::UnchangedLimit
+        | ReplanCause::AcceptanceGap => false,
     };
     gone || !covered.is_live()
 }
@@ -175,32 +201,65 @@ pub(super) fn is_owned_by(facts: &Facts, todo: &Todo, agent: &AgentId) -> Result
     Ok(true)
 }
 
+/// Whether a Turn of an agent that executes is on a replan: what that is for goes on, as all that is admitted does.
+pub(super) fn owns_one(facts: &Facts, goal_id: &GoalId, agent: &AgentId) -> Result<bool> {
+    for turn in facts.agent_turns(goal_id, agent)? {
+        let todo = turn.todo_id().map(|todo_id| facts.todo(todo_id)).transpose()?.flatten();
+        if todo.is_some_and(|todo| todo.kind == TodoKind::Replan) && turn::executes(facts, turn)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Asks for what a Todo covers, and for what covers it, once it is here.
 pub(super) fn want(todo_id: &TodoId, wanted: &mut Wanted<'_>) {
     let Some(todo) = wanted.rows().todos.get(todo_id) else { return };
-    let covers = todo.covering.as_ref().map(|covering| covering.covers());
-    for other in covers.into_iter().chain(&todo.replans.by) {
+    let of = todo.covering.as_ref().map(|covering| &covering.of);
+    for other in of.and_then(ReplanRef::covered).into_iter().chain(&todo.replans.by) {
         wanted.want(Read::Todo(other.clone()));
+    }
+    if let Some(Covers::Goal(goal_id)) = of.map(|of| &of.covers) {
+        gap::want(goal_id, wanted);
+    }
+}
+
+/// Asks for what a write of a Goal can end beside what it is about: the replan that covers the whole Goal.
+pub(super) fn want_of_goal(goal: &Goal, wanted: &mut Wanted<'_>) {
+    if let Some(by) = &goal.covered_by {
+        wanted.want(Read::Todo(by.clone()));
+        gap::want(&goal.goal_id, wanted);
     }
 }
 
 /// Ends the replans that a decision has left with nothing to change, where nobody works on them.
 pub(super) fn sweep(draft: &mut Draft<'_>) -> Result<()> {
-    let rows = draft.facts().rows();
-    let over: Vec<_> = rows
+    let live = |todo: &&Todo| todo.is_live() && todo.todo_id.goal() == draft.goal_id();
+    let over: Vec<_> = draft
+        .facts()
+        .rows()
         .todos
         .values()
-        .filter(|todo| todo.is_live() && todo.todo_id.goal() == draft.goal_id())
-        .filter_map(|todo| {
-            let covering = todo.covering.as_ref()?;
-            let covered = rows.todos.get(covering.covers())?;
-            is_over(draft.facts(), covering, covered).then(|| (todo.todo_id.clone(), todo.turn_id))
+        .filter(live)
+        .filter_map(|todo| Some((todo, todo.covering.as_ref()?)))
+        .filter(|(_, covering)| is_over(draft.facts(), covering))
+        .filter(|(_, covering)| covering.covers().is_some() || !seeded!(OutlivesItsGap))
+        .map(|(todo, covering)| {
+            (todo.todo_id.clone(), todo.turn_id, covering.proposed.clone(), covering.confirmed)
         })
         .collect();
-    for (todo_id, turn_id) in over {
+    for (todo_id, turn_id, proposed, confirmed) in over {
         if let Some(turn_id) = turn_id {
             match draft.facts().turn(&turn_id)?.map(|turn| &turn.state) {
-                Some(TurnState::Held { .. }) => turn::stop(draft, turn_id, Stopped::Cancelled)?,
+                Some(TurnState::Held { .. }) => {
+                    // What it would change has to be changed no more.
+                    proposed.into_iter().try_for_each(|id| proposal::withdraw(draft, id))?;
+                    if confirmed {
+                        // A person's word has changed the plan: with that it settles.
+                        continue;
+                    }
+                    turn::stop(draft, turn_id, Stopped::Cancelled)?;
+                }
                 // Whoever works on it has done what is to be done.
                 Some(_) | None => continue,
             }
@@ -255,12 +314,15 @@ pub(super) fn relieve(facts: &mut Facts, todo_id: &TodoId, cause: ReplanCause) -
 pub(super) fn uncover(facts: &mut Facts, todo_id: &TodoId) -> Result<()> {
     let todo = facts.todo_mut(todo_id)?;
     todo.replans.pending.clear();
-    let Some(covers) = todo.covering.as_ref().map(|covering| covering.covers().clone()) else {
-        return Ok(());
-    };
-    let covered = facts.todo_mut(&covers)?;
-    covered.revision += 1;
-    covered.replans.by = None;
+    match todo.covering.as_ref().map(|covering| covering.of.covers.clone()) {
+        Some(Covers::Todo(covers)) => {
+            let covered = facts.todo_mut(&covers)?;
+            covered.revision += 1;
+            covered.replans.by = None;
+        }
+        Some(Covers::Goal(goal_id)) => facts.goal_mut(&goal_id)?.covered_by = None,
+        None => {}
+    }
     Ok(())
 }
 
@@ -269,12 +331,20 @@ impl Event {
         let Self::Written { todo_id, of } = self;
         let internal = || Error::from(Code::Internal).internal("a replan of what is not there");
         let goal = facts.goal(&context.goal_id)?.ok_or_else(internal)?;
-        let covered = facts.todo(&of.todo_id)?.ok_or_else(internal)?;
+        let covered = match of.covered() {
+            Some(covers) => Some(facts.todo(covers)?.ok_or_else(internal)?),
+            None => None,
+        };
         let row = Todo { todo_id: todo_id.clone(), ..offered(goal, covered, of, context.at)? };
         let goal = facts.goal_mut(&context.goal_id)?;
         goal.next_todo = todo_id.number().saturating_add(1);
         goal.replans += 1;
-        let covered = facts.todo_mut(&of.todo_id)?;
+        let Some(covers) = of.covered() else {
+            goal.covered_by = Some(todo_id.clone());
+            facts.put_todo(row);
+            return Ok(());
+        };
+        let covered = facts.todo_mut(covers)?;
         covered.revision += 1;
         if let Some(monitor) = &mut covered.monitor {
             monitor.unchanged = 0;

@@ -62,6 +62,7 @@ mod active {
         CarriesOutStale: "A confirmed proposal is carried out whatever its author believed.";
         SettlesPastProposals: "A replan settles while what it proposed waits.";
         ObligesAgain: "What a replan was written for obliges once more.";
+        OutlivesItsGap: "A replan of a gap in the criteria stays when that is closed.";
         SettlesPastEffects: "A completion settles although nobody knows what its effect did.";
         ClaimsPastEffects: "A Todo is claimed although it waits for an effect.";
         DecidesTwice: "A return that was decided on is adopted all the same.";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AgentId, Caps, Currency, EvidenceId, GoalId, GoalInstance, Key, Label, Limit, Origin, ScopePath,
-    ShortText, Text, Timestamp, Validator, text::parsed_text,
+    ShortText, Text, Timestamp, TodoId, Validator, text::parsed_text,
 };
 use crate::error::{Code, Error};
 
@@ -66,12 +66,28 @@ pub struct Goal {
     /// How many of them are replans.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub replans: u32,
+    /// The replan Todo that covers it, while that is live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_by: Option<TodoId>,
+    /// The monitor whose news it awaits instead of more work, and for which terms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaits>,
     /// Goal-wide gates that block now.
     pub goal_gates: u32,
     /// When it was started.
     pub started_at: Timestamp,
     /// Who started it.
     pub started_by: Actor,
+}
+
+/// That a Goal awaits what a monitor sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Awaits {
+    /// The monitor.
+    pub monitor: TodoId,
+    /// The revision of the Goal for which that was said.
+    pub revision: u64,
 }
 
 /// Where a Goal stands. Terminal truth is stored, never inferred.
@@ -135,6 +151,20 @@ pub enum CriterionState {
         /// Why.
         reason: ShortText,
     },
+}
+
+impl Goal {
+    /// The first criterion that nothing settles yet, counted from 1; none when acceptance is met.
+    ///
+    /// Invariant: the one owner of that; a Goal without any criterion lacks none.
+    pub fn open_criterion(&self) -> Option<(usize, &Criterion)> {
+        (1..).zip(&self.acceptance).find(|(_, criterion)| criterion.state.is_open())
+    }
+
+    /// The monitor that it awaits: as long as its terms are those for which that was said.
+    pub fn awaited(&self) -> Option<&TodoId> {
+        self.awaits.as_ref().filter(|awaits| awaits.revision == self.revision).map(|awaits| &awaits.monitor)
+    }
 }
 
 impl CriterionState {

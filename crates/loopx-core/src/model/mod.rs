@@ -37,8 +37,8 @@ pub use evidence::{Evidence, EvidenceKind, EvidenceVerdict, Privacy};
 pub use gate::{Answer, Blocks, Gate, GateKind, GateState, Key};
 pub(crate) use gathered::gathered;
 pub use goal::{
-    Agent, Boundary, BoundaryChange, CloseKind, Criterion, CriterionState, Goal, GoalState, Unvalidated,
-    Workspace,
+    Agent, Awaits, Boundary, BoundaryChange, CloseKind, Criterion, CriterionState, Goal, GoalState,
+    Unvalidated, Workspace,
 };
 pub use handoff::Handoff;
 pub(crate) use id::uuid_v7;
@@ -53,7 +53,7 @@ pub use operation::{Expected, Operation, Receipt};
 pub use peer::{PeerReturn, ReturnState};
 pub use proposal::{Proposal, ProposalKind, ProposalState};
 pub use quota::{Amounts, Bucket, Caps, Currency, Dimension, Limit, MeterScope, Slot};
-pub use replan::{Covering, ReplanCause, ReplanRef, Replans};
+pub use replan::{Covering, Covers, ReplanCause, ReplanRef, Replans};
 pub use result::{Candidate, Pointer, ResultKind, Verdict, VerdictOutcome};
 pub use reward::{Polarity, Reward};
 pub use sighting::{About, Sighting};

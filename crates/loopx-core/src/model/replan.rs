@@ -1,4 +1,5 @@
-//! Owns the obligation to change the plan of a Todo: what causes one, how it is named, and what it keeps on the rows.
+//! Owns the obligation to change a plan, of a Todo or of a whole Goal: what causes one, how it is named, and what it
+//! keeps on the rows.
 //!
 //! Knows no rule.
 
@@ -10,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{ProposalId, TodoId, text::string_serde};
+use super::{GoalId, ProposalId, TodoId, text::string_serde};
 use crate::error::{Code, Error, echo};
 
 macro_rules! causes {
@@ -47,27 +48,87 @@ causes! {
     DependencyCancelled "dependency_cancelled";
     /// What it waits for can no longer come true.
     WakeLost "wake_lost";
+    /// Nothing is left to do, and a criterion of the Goal is not shown.
+    AcceptanceGap "acceptance_gap";
 }
 
-/// An obligation by its name, `replan:<cause>:<todo>/<ordinal>`, before a claim has written it as a Todo.
+/// What a replan covers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Covers {
+    /// The Goal, and so no Todo.
+    Goal(GoalId),
+    /// A Todo.
+    Todo(TodoId),
+}
+
+impl fmt::Display for Covers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Goal(goal_id) => goal_id.fmt(f),
+            Self::Todo(todo_id) => todo_id.fmt(f),
+        }
+    }
+}
+
+/// An obligation by its name, `replan:<cause>:<what it covers>/<ordinal>`, before a claim has written it as a Todo.
+///
+/// Invariant: a gap in the criteria covers a Goal, and every other cause a Todo.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReplanRef {
     /// The cause.
     pub cause: ReplanCause,
-    /// The Todo that is covered.
-    pub todo_id: TodoId,
-    /// The how-manieth obligation of that Todo it is.
+    /// What is covered.
+    pub covers: Covers,
+    /// The how-manieth obligation of that Todo it is; of a Goal, the number of the Todo that it becomes.
     pub ordinal: u64,
 }
 
 impl ReplanRef {
     /// What every name of one starts with.
     pub const PREFIX: &'static str = "replan:";
+
+    /// That a Todo has.
+    pub const fn of_todo(cause: ReplanCause, todo_id: TodoId, ordinal: u64) -> Self {
+        Self { cause, covers: Covers::Todo(todo_id), ordinal }
+    }
+
+    /// That a Goal has, by the Todo that it becomes.
+    pub fn of_goal(becomes: &TodoId) -> Self {
+        let covers = Covers::Goal(becomes.goal().clone());
+        Self { cause: ReplanCause::AcceptanceGap, covers, ordinal: becomes.number().into() }
+    }
+
+    /// The Todo that is covered; none where that is the Goal.
+    pub const fn covered(&self) -> Option<&TodoId> {
+        match &self.covers {
+            Covers::Todo(todo_id) => Some(todo_id),
+            Covers::Goal(_) => None,
+        }
+    }
+
+    /// The Goal whose plan it is about.
+    pub const fn goal(&self) -> &GoalId {
+        match &self.covers {
+            Covers::Todo(todo_id) => todo_id.goal(),
+            Covers::Goal(goal_id) => goal_id,
+        }
+    }
+
+    /// The Todo that a claim of it names: the covered one, or, where the Goal is, the one that it becomes.
+    pub fn claimed(&self) -> TodoId {
+        match &self.covers {
+            Covers::Todo(todo_id) => todo_id.clone(),
+            // A name was only made, or read, with a number that fits.
+            Covers::Goal(goal_id) => {
+                TodoId::new(goal_id.clone(), u32::try_from(self.ordinal).unwrap_or(u32::MAX))
+            }
+        }
+    }
 }
 
 impl fmt::Display for ReplanRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}:{}/{}", Self::PREFIX, self.cause.as_str(), self.todo_id, self.ordinal)
+        write!(f, "{}{}:{}/{}", Self::PREFIX, self.cause.as_str(), self.covers, self.ordinal)
     }
 }
 
@@ -77,15 +138,18 @@ impl FromStr for ReplanRef {
     fn from_str(text: &str) -> Result<Self, Error> {
         let parts = || {
             let (cause, rest) = text.strip_prefix(Self::PREFIX)?.split_once(':')?;
-            let (todo_id, ordinal) = rest.rsplit_once('/')?;
+            let (covers, ordinal) = rest.rsplit_once('/')?;
             let cause = ReplanCause::ALL.iter().copied().find(|known| known.as_str() == cause)?;
+            if cause == ReplanCause::AcceptanceGap {
+                return Some(Self::of_goal(&format!("{covers}.{ordinal}").parse().ok()?));
+            }
             let is_number = !ordinal.starts_with('0') && ordinal.bytes().all(|byte| byte.is_ascii_digit());
             let ordinal = ordinal.parse().ok().filter(|_| is_number)?;
-            Some(Self { cause, todo_id: todo_id.parse().ok()?, ordinal })
+            Some(Self::of_todo(cause, covers.parse().ok()?, ordinal))
         };
         parts().ok_or_else(|| {
             let message = format!("`{}` is not a well-formed name of a replan", echo(text));
-            Error::new(Code::InvalidId, message).detail("expected", "replan:<cause>:<todo>/<ordinal>")
+            Error::new(Code::InvalidId, message).detail("expected", "replan:<cause>:<todo or goal>/<ordinal>")
         })
     }
 }
@@ -142,7 +206,7 @@ pub struct Covering {
     pub of: ReplanRef,
     /// How many Todos beside replans the Goal had.
     pub planned: u32,
-    /// The requirement of the covered Todo.
+    /// The requirement of the covered Todo, or the revision of the covered Goal.
     pub requirement_revision: u64,
     /// Turns on it that failed.
     #[serde(default, skip_serializing_if = "super::is_default")]
@@ -159,9 +223,9 @@ impl Covering {
     /// Failed Turns after which a person is asked.
     pub const FAILED_MAX: u32 = 2;
 
-    /// The Todo it covers.
-    pub const fn covers(&self) -> &TodoId {
-        &self.of.todo_id
+    /// The Todo it covers; none where that is the Goal.
+    pub const fn covers(&self) -> Option<&TodoId> {
+        self.of.covered()
     }
 }
 
@@ -172,10 +236,31 @@ mod tests {
     #[test]
     fn a_replan_is_read_as_it_is_named() {
         for cause in ReplanCause::ALL {
-            let named = ReplanRef { cause: *cause, todo_id: "a-b.7".parse().unwrap(), ordinal: 12 };
+            let todo_id: TodoId = "a-b.7".parse().unwrap();
+            let named = match cause {
+                ReplanCause::AcceptanceGap => ReplanRef::of_goal(&todo_id),
+                _ => ReplanRef::of_todo(*cause, todo_id, 12),
+            };
             assert_eq!(named.to_string().parse::<ReplanRef>().unwrap(), named);
         }
-        for bad in ["replan:wake_lost:g.1", "replan:x:g.1/1", "replan:wake_lost:g.1/0", "wake_lost:g.1/1"] {
+        // What was written before is read, and written, as it was.
+        for kept in ["replan:wake_lost:g.1/1", "replan:acceptance_gap:g/4"] {
+            assert_eq!(kept.parse::<ReplanRef>().unwrap().to_string(), kept);
+        }
+        let kept = r#"{"of":"replan:wake_lost:g.1/1","planned":2,"requirement_revision":3}"#;
+        let covering: Covering = serde_json::from_str(kept).unwrap();
+        assert_eq!(covering.covers(), Some(&"g.1".parse().unwrap()));
+        assert_eq!(serde_json::to_string(&covering).unwrap(), kept);
+        for bad in [
+            "replan:wake_lost:g.1",
+            "replan:x:g.1/1",
+            "replan:wake_lost:g.1/0",
+            "wake_lost:g.1/1",
+            "replan:wake_lost:g/1",
+            "replan:acceptance_gap:g.1/1",
+            "replan:acceptance_gap:g/0",
+            "replan:acceptance_gap:g/4294967296",
+        ] {
             assert_eq!(bad.parse::<ReplanRef>().unwrap_err().code(), Code::InvalidId, "{bad}");
         }
     }

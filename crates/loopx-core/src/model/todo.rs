@@ -507,6 +507,11 @@ pub enum Continuation {
         /// At most 32.
         todo_ids: Vec<TodoId>,
     },
+    /// What a monitor sees; said of a replan that covers the whole Goal.
+    Awaits {
+        /// The monitor.
+        monitor: TodoId,
+    },
 }
 
 impl Continuation {

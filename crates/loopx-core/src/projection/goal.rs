@@ -14,7 +14,8 @@ use crate::{
     kernel::{Facts, Read, Terms},
     model::{
         Actor, Boundary, CloseKind, Criterion, CriterionState, Digest, EvidenceId, Goal, GoalId,
-        GoalInstance, GoalState, Limit, Origin, ShortText, Timestamp, Unvalidated, Validator, Workspace,
+        GoalInstance, GoalState, Limit, Origin, ShortText, Timestamp, TodoId, Unvalidated, Validator,
+        Workspace,
     },
 };
 
@@ -119,6 +120,12 @@ pub struct GoalPage {
     /// The work tree its work is done in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
+    /// The replan that covers it, while that is live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub covered_by: Option<TodoId>,
+    /// The monitor whose news it awaits, where a criterion is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<TodoId>,
     /// What happens to a completion that nothing proved.
     pub unvalidated: Unvalidated,
     /// The budget of Turns.
@@ -210,6 +217,8 @@ pub fn goal(view: &mut dyn View, terms: &Terms, id: &GoalId) -> Result<GoalPage>
         agents: view.agents(id)?.into_iter().map(AgentRow::of).collect(),
         head_seq: head.map_or(0, |head| head.seq),
         head_hash: head.map_or(Digest::ZERO, |head| head.hash),
+        awaits: goal.awaited().filter(|_| goal.open_criterion().is_some()).cloned(),
+        covered_by: goal.covered_by,
         non_goals: goal.non_goals,
         boundary: goal.boundary,
         stop_conditions: goal.stop_conditions,

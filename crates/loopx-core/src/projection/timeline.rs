@@ -297,8 +297,8 @@ fn line(event: &Event, subject: &mut Subject) -> String {
         }
         Event::Proposal(event) => of_proposal(event, subject),
         Event::Replan(ReplanEvent::Written { todo_id, of }) => {
-            subject.todo_ids.extend([todo_id.clone(), of.todo_id.clone()]);
-            format!("{todo_id} is to change the plan of {}: {}", of.todo_id, plain(of.cause.as_str()))
+            subject.todo_ids.extend([Some(todo_id), of.covered()].into_iter().flatten().cloned());
+            format!("{todo_id} is to change the plan of {}: {}", of.covers, plain(of.cause.as_str()))
         }
         Event::Attention(AttentionEvent::Seen { rows }) => {
             for row in rows {

@@ -325,7 +325,8 @@ pub(super) fn consumed_text(todo: &Todo, cause: ReplanCause) -> String {
         | ReplanCause::ReplanRequired
         | ReplanCause::EvidenceRejected
         | ReplanCause::GateDenied
-        | ReplanCause::UnchangedLimit => format!("{id} stands as it stood: {title}"),
+        | ReplanCause::UnchangedLimit
+        | ReplanCause::AcceptanceGap => format!("{id} stands as it stood: {title}"),
     }
 }
 

@@ -74,9 +74,10 @@ fn who_was_named_by_a_flag_is_named_again_in_what_leads_on() {
     for id in ["ship-it.1", "ship-it.2", "ship-it.3"] {
         desk.ok(&["todo", "cancel", id, "--reason", "no", "--as", "user:bob"]);
     }
+    desk.ok(&["todo", "add", "later", "--blocked", "no key", "--as", "user:bob"]);
     let run = ["turn", "run", "--agent", "coder", "--host", "true", "--as", "user:bob"];
     let hint = named(&desk.call(&run).err, "hint: loopx-core ");
-    assert!(hint.starts_with("evidence add <POINTER> ") && hint.ends_with(" --as user:bob"), "{hint}");
+    assert_eq!(hint, "todo unblock ship-it.4 --as user:bob");
 }
 
 #[test]

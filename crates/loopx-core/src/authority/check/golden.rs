@@ -115,8 +115,17 @@ fn claim() -> Claim {
     }
 }
 
+fn gap() -> Claim {
+    Claim::replanning(ReplanRef::of_goal(&todo(4)))
+}
+
+fn awaits() -> TodoCommand {
+    let continuation = Continuation::Awaits { monitor: todo(2) };
+    TodoCommand::Complete { todo_id: todo(4), continuation, waive: None }
+}
+
 fn replan() -> Claim {
-    Claim::replanning(ReplanRef { cause: ReplanCause::GateDenied, todo_id: todo(1), ordinal: 3 })
+    Claim::replanning(ReplanRef::of_todo(ReplanCause::GateDenied, todo(1), 3))
 }
 
 fn gate() -> NewGate {
@@ -249,6 +258,8 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("todo", user(), Command::Todo(TodoCommand::Add(Box::new(new_todo())))),
         ("claim", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(claim())))),
         ("replan", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(replan())))),
+        ("gap", agent("a"), Command::Claim(ClaimCommand::Claim(Box::new(gap())))),
+        ("awaits", user(), Command::Todo(awaits())),
         (
             "turn",
             agent("a"),
@@ -373,6 +384,8 @@ const VECTORS: &[(&str, &str)] = &[
     ("todo", "83ef6c22e0c3fdd7e5fb9934c337b5385788c2b4e22a4010a690c5313f86b4bd"),
     ("claim", "2ae5768a72251b311f09e597222606092d21634c9c636c0fa72372e3f0a9c528"),
     ("replan", "61cd98e16abe8a2a15de4a089089f2b17ced20d33a05625c231c67d8c3278fd1"),
+    ("gap", "77bf27047b03ce6c1b99cf8753ce488c9dd91b4e1042284a27cc662690e95996"),
+    ("awaits", "d9531abf40eba763091282c613ab5836b46f5d37f9eaf20522409dd5587dbb31"),
     ("turn", "ab591a8bc9a2f50f0dfa12439e0097c61619635b6551d017ddd07cef18b90435"),
     ("gate", "da94779e8ec9228f7c0c188444318f8c8010a1fab444e5918cb7e18638c343a5"),
     ("evidence", "73a5219b6a310c9fc7ef2033c86d414da41ea711bb882c341b66ce14612a64f3"),

@@ -254,7 +254,7 @@ fn a_replan_is_handed_over_without_the_goals_validators() {
     let todo = world.todo("it", |_| {});
     world.evidence(user(), Some(&todo), Some(EvidenceVerdict::Rejected));
     assert_eq!(world.handoff(&todo).packet.todo.validators, [validator()]);
-    let of = ReplanRef { cause: ReplanCause::EvidenceRejected, todo_id: todo, ordinal: 1 };
+    let of = ReplanRef::of_todo(ReplanCause::EvidenceRejected, todo, 1);
     let claim = Command::Claim(ClaimCommand::Claim(Box::new(crate::kernel::claim::Claim::replanning(of))));
     let owned = world.agent("a", claim).unwrap().outcome::<Outcome>().unwrap();
     let replan = world.handoff(&owned.todo_ids[0]).packet.todo;

@@ -217,7 +217,10 @@ fn rule_2_what_ran_out_beside_other_work_is_not_run_again_until_that_has_ended()
     world.candidate("a", &waiting, ResultKind::ValidatedCompletion).unwrap();
     let told = world.next("a", working.own_id).unwrap();
     let until = world.ledger.rows().todos[&waiting.todo_ids[0]].ownership.as_ref().unwrap().expires_at;
-    assert_eq!(told.action, Action::Wait { why: "turn_elsewhere", until: Some(until) });
+    assert_eq!(
+        told.action,
+        Action::Wait { why: "turn_elsewhere", until: Some(until), turn_id: waiting.turn_id }
+    );
     assert_eq!(code(&renew(&mut world, &working)), "executor_active", "so nobody is obliged to it");
     world.done("a", &waiting).unwrap();
     let told = world.next("a", working.own_id).unwrap();

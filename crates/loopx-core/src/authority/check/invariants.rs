@@ -72,6 +72,7 @@ pub(super) fn rows(rows: &Rows, now: Timestamp) -> Result<(), Broken> {
         owned(rows, todo)?;
         replans(rows, todo)?;
     }
+    rows.goals.values().try_for_each(|goal| gap(rows, goal))?;
     obliged_once(rows)?;
     effects(rows)?;
     proposals(rows)?;
@@ -128,14 +129,17 @@ fn replans(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
     if let Some(by) = &todo.replans.by {
         let replan = &rows.todos[by];
         once(replan.is_live(), "covered by what has ended")?;
-        let covers = replan.covering.as_ref().is_some_and(|covering| covering.covers() == id);
+        let covers = replan.covering.as_ref().is_some_and(|covering| covering.covers() == Some(id));
         once(covers, "covered by what covers another")?;
         once(index(todo).ready.is_none(), "offered while it is covered")?;
     }
     once((todo.kind == TodoKind::Replan) == todo.covering.is_some(), "a replan of nothing")?;
     if let Some(covering) = todo.covering.as_ref().filter(|_| todo.is_live()) {
-        let covered = &rows.todos[covering.covers()];
-        once(covered.replans.by.as_ref() == Some(id), "covers what does not know it")?;
+        let by = match &covering.of.covers {
+            Covers::Todo(covered) => rows.todos[covered].replans.by.as_ref(),
+            Covers::Goal(goal_id) => rows.goals[goal_id].covered_by.as_ref(),
+        };
+        once(by == Some(id), "covers what does not know it")?;
     }
     once(
         todo.replans.pending.values().all(|ordinal| *ordinal <= todo.replans.count),
@@ -144,15 +148,41 @@ fn replans(rows: &Rows, todo: &Todo) -> Result<(), Broken> {
     once(todo.replans.pending.is_empty() || todo.is_live(), "ended, and obliged")
 }
 
+/// A Goal is covered by one live replan at most, each knows the other, and none that nobody works on outlives what it is
+/// for; what is awaited can come.
+fn gap(rows: &Rows, goal: &Goal) -> Result<(), Broken> {
+    let id = &goal.goal_id;
+    let once = |holds: bool, what: &str| keeps(holds, Promise::ObligedOnce, || format!("{id}: {what}"));
+    if let Some(by) = &goal.covered_by {
+        let replan = &rows.todos[by];
+        let covers = replan.covering.as_ref().map(|covering| &covering.of.covers);
+        once(
+            replan.is_live() && covers == Some(&Covers::Goal(id.clone())),
+            "covered by what does not cover it",
+        )?;
+        let lacks = goal.acceptance.iter().any(|criterion| criterion.state.is_open());
+        let work = rows.todos.values().any(|todo| {
+            let other = todo.todo_id != *by && todo.todo_id.goal() == id;
+            other && todo.is_live() && todo.kind != TodoKind::Monitor
+        });
+        let idle = replan.turn_id.is_none() && !matches!(goal.state, GoalState::Closed { .. });
+        once(!idle || lacks && !work, "a gap that is closed is still to be closed")?;
+    }
+    let awaited = goal.awaits.as_ref().map(|awaits| &rows.todos[&awaits.monitor]);
+    let comes = |todo: &Todo| todo.is_live() && todo.kind == TodoKind::Monitor;
+    once(awaited.is_none_or(comes), "awaits what comes no more")
+}
+
 /// What became a replan does so once, and obliges no more.
 fn obliged_once(rows: &Rows) -> Result<(), Broken> {
     let mut written = BTreeSet::new();
     for covering in rows.todos.values().filter_map(|todo| todo.covering.as_ref()) {
-        let first = written.insert((&covering.of.todo_id, covering.of.ordinal));
+        let first = written.insert((&covering.of.covers, covering.of.ordinal));
         keeps(first, Promise::ObligedOnce, || format!("{} was written twice", covering.of))?;
     }
     for todo in rows.todos.values() {
-        let again = todo.replans.pending.values().find(|n| written.contains(&(&todo.todo_id, **n)));
+        let covers = Covers::Todo(todo.todo_id.clone());
+        let again = todo.replans.pending.values().find(|n| written.contains(&(&covers, **n)));
         keeps(again.is_none(), Promise::ObligedOnce, || format!("{}: {again:?} was written", todo.todo_id))?;
     }
     Ok(())

@@ -13,6 +13,7 @@ mod effect_table;
 mod effects;
 #[cfg(feature = "seeded")]
 mod explore;
+mod gaps;
 mod gates;
 mod goals;
 mod golden;

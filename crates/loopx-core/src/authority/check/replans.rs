@@ -62,8 +62,9 @@ fn obliged(cause: ReplanCause) -> (World, TodoId, ReplanRef) {
             world.todo_cmd(TodoCommand::Defer { todo_id, own_id: None, wake }).unwrap();
             cancel(&mut world, &dep);
         }
+        ReplanCause::AcceptanceGap => unreachable!("it covers a Goal, and has tests of its own"),
     }
-    let of = ReplanRef { cause, todo_id: todo.clone(), ordinal: 1 };
+    let of = ReplanRef::of_todo(cause, todo.clone(), 1);
     (world, todo, of)
 }
 
@@ -91,7 +92,7 @@ fn done(world: &mut World, name: &str, owned: &Outcome) -> &'static str {
 
 #[test]
 fn each_cause_obliges_once_and_is_consumed_by_the_replan_that_it_makes() {
-    for cause in ReplanCause::ALL.iter().copied() {
+    for cause in ReplanCause::ALL.iter().copied().filter(|cause| *cause != ReplanCause::AcceptanceGap) {
         let (mut world, todo, of) = obliged(cause);
         assert_eq!(world.reason("a", &todo), Reason::Replan(Covered::Derived(of.clone())), "{cause:?}");
         let decided = world.next("b", None).unwrap();
@@ -148,7 +149,7 @@ fn turns_without_accepted_progress_count_in_a_row_and_only_those_that_say_someth
     }
     assert!(pending(&mut world, &todo));
     // What was consumed does not come again with the next one alone.
-    let of = ReplanRef { cause: ReplanCause::Fruitless, todo_id: todo.clone(), ordinal: 1 };
+    let of = ReplanRef::of_todo(ReplanCause::Fruitless, todo.clone(), 1);
     let (owned, _) = claimed(&mut world, "a", &of);
     add("a", &mut world);
     assert_eq!(done(&mut world, "a", &owned), "settled");
@@ -298,7 +299,7 @@ fn a_replan_comes_before_work_of_its_priority_and_no_other() {
     let (mut world, _, of) = obliged(ReplanCause::ReplanRequired);
     world.todo("also", |_| {});
     let action = |world: &mut World| world.next("b", None).unwrap().action;
-    assert_eq!(action(&mut world), Action::Replan { todo_id: of.todo_id.clone(), replan: Some(of.clone()) });
+    assert_eq!(action(&mut world), Action::Replan { todo_id: of.claimed(), replan: Some(of.clone()) });
     let ranked = |world: &mut World| {
         let rows = status(world, None).attention.into_iter().map(|row| (row.rank, row.kind));
         rows.filter(|(rank, _)| *rank > Rank::Person).collect::<Vec<_>>()

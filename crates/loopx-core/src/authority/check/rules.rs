@@ -16,12 +16,15 @@ struct Table<'a> {
     terms: &'a Terms,
     goal: &'a Goal,
     asker: &'a Asker<'a>,
+    /// What the gap in the criteria would become, where there is one.
+    gap: Option<Todo>,
 }
 
 /// Checks a decision, and the reasons it stands on, against what the rows say.
 pub(super) fn check(rows: &Rows, facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) {
     let Ok(decided) = decide_next(facts, goal_id, asker) else { return };
-    let table = Table { rows, terms: facts.terms(), goal: &rows.goals[goal_id], asker };
+    let goal = &rows.goals[goal_id];
+    let table = Table { rows, terms: facts.terms(), goal, asker, gap: gap(rows, goal) };
     if matches!(table.goal.state, GoalState::Closed { .. }) {
         assert_eq!((decided.rule, decided.action.name()), (1, "closed"));
         return;
@@ -34,8 +37,9 @@ pub(super) fn check(rows: &Rows, facts: &Facts, goal_id: &GoalId, asker: &Asker<
     }
     let mut reasons = BTreeMap::new();
     let mut freed = false;
-    for todo in live {
-        let said = reason(facts, facts.todo(&todo.todo_id).unwrap().unwrap(), &asker.viewer).unwrap();
+    for todo in live.into_iter().chain(&table.gap) {
+        let row = if table.is_gap(todo) { todo } else { facts.todo(&todo.todo_id).unwrap().unwrap() };
+        let said = reason(facts, row, &asker.viewer).unwrap();
         assert_eq!(said.name(), table.reason(todo), "{}: {said:?}", todo.todo_id);
         freed |= !todo_asks(facts, asker, todo, &said).unwrap().is_empty();
         reasons.insert(&todo.todo_id, said.name());
@@ -55,15 +59,47 @@ fn check_trace(decided: &Decided) {
     assert!(decided.trace.iter().all(|looked| !looked.saw.is_empty() && !looked.asks.is_empty()));
 }
 
+/// What closes the gap in the criteria of a Goal would be, where nothing is left to do, and something is not shown.
+fn gap(rows: &Rows, goal: &Goal) -> Option<Todo> {
+    let lacks = goal.acceptance.iter().any(|criterion| criterion.state == CriterionState::Open);
+    let awaits = goal.awaits.as_ref().is_some_and(|awaits| awaits.revision == goal.revision);
+    let is_work = |todo: &Todo| {
+        let live = !matches!(todo.state, TodoState::Done { .. } | TodoState::Cancelled { .. });
+        live && *todo.todo_id.goal() == goal.goal_id && todo.kind != TodoKind::Monitor
+    };
+    if !lacks || awaits || rows.todos.values().any(is_work) {
+        return None;
+    }
+    let todo_id = TodoId::new(goal.goal_id.clone(), goal.next_todo);
+    let covering = Covering {
+        of: ReplanRef::of_goal(&todo_id),
+        planned: 0,
+        requirement_revision: 0,
+        failed: 0,
+        proposed: [].into(),
+        confirmed: false,
+    };
+    let title = "close the gap".parse().unwrap();
+    let blank = Todo::blank(todo_id, title, TodoKind::Replan, Actor::System, goal.started_at);
+    Some(Todo { covering: Some(Box::new(covering)), ..blank })
+}
+
 impl Table<'_> {
+    fn is_gap(&self, todo: &Todo) -> bool {
+        self.gap.as_ref().is_some_and(|gap| gap.todo_id == todo.todo_id)
+    }
+
+    fn row(&self, id: &TodoId) -> &Todo {
+        self.gap.as_ref().filter(|gap| gap.todo_id == *id).unwrap_or_else(|| &self.rows.todos[id])
+    }
+
     fn rule(&self, reasons: &BTreeMap<&TodoId, &str>, freed: bool) -> u8 {
         let own: Vec<_> = self.turns().filter(|turn| turn.agent_id == *self.asker.viewer.agent_id).collect();
-        let offered = |id: &TodoId| {
-            reasons[id] == "claimable" || self.is_replan_to_take(&self.rows.todos[id], reasons[id])
-        };
-        let takeable =
-            reasons.keys().any(|id| offered(id) && self.has_room_for(&self.rows.todos[*id], reasons[*id]));
-        let left: Vec<_> = reasons.keys().map(|id| &self.rows.todos[*id]).collect();
+        let offered =
+            |id: &TodoId| reasons[id] == "claimable" || self.is_replan_to_take(self.row(id), reasons[id]);
+        let takeable = reasons.keys().any(|id| offered(id) && self.has_room_for(self.row(id), reasons[*id]));
+        let left: Vec<_> = reasons.keys().map(|id| self.row(id)).collect();
+        let lacks = self.goal.acceptance.iter().any(|criterion| criterion.state.is_open());
         let holds = [
             false,
             own.iter().any(|turn| self.at_work(turn)),
@@ -75,7 +111,8 @@ impl Table<'_> {
             (reasons.values().any(|reason| *reason == "peer") || left.iter().any(|todo| self.in_hand(todo)))
                 && !freed,
             freed,
-            left.iter().all(|todo| todo.kind == TodoKind::Monitor),
+            // What is not shown is an agent's to plan for, or awaited.
+            left.iter().all(|todo| todo.kind == TodoKind::Monitor) && !lacks,
             true,
         ];
         (1..).zip(holds).find(|(_, holds)| *holds).unwrap().0
@@ -264,10 +301,11 @@ impl Table<'_> {
         let turn = todo.turn_id.map(|turn_id| &self.rows.turns[&turn_id]);
         let scope = self.writes_there(todo);
         // A replan that nobody wrote yet has the reason that it will have as a Todo.
-        let derived = self.derives(todo).then(|| match self.reason(&as_replan(todo)) {
-            "claimable" => "replan",
-            other => other,
-        });
+        let derived =
+            (self.derives(todo) && !self.is_gap(todo)).then(|| match self.reason(&as_replan(todo)) {
+                "claimable" => "replan",
+                other => other,
+            });
         let all = [
             ("user", self.is_persons(todo)),
             ("time", self.comes_later(todo)),
@@ -282,6 +320,7 @@ impl Table<'_> {
             ("deps", todo.counters.unmet > 0),
             ("gate", self.is_gated(todo) || self.needs_approval(todo)),
             ("capability", self.lacks(todo)),
+            ("replan", self.is_gap(todo)),
             ("claimable", true),
         ];
         all.into_iter().find(|(_, holds)| *holds).unwrap().0
@@ -313,7 +352,9 @@ impl Table<'_> {
         let cancelled = todo.counters.cancelled_deps;
         // One that was made for the cancelled ones leaves them to a person, whatever else is lost.
         let is_new = if cancelled > 0 { cancelled > *seen_cancelled } else { !seen_lost };
-        by.is_none() && (!pending.is_empty() || self.is_lost(todo) && is_new && todo.covering.is_none())
+        self.is_gap(todo)
+            || by.is_none()
+                && (!pending.is_empty() || self.is_lost(todo) && is_new && todo.covering.is_none())
     }
 
     fn is_replan_to_take(&self, todo: &Todo, reason: &str) -> bool {
@@ -331,7 +372,9 @@ impl Table<'_> {
         let Counters { unmet, blocking_gates, .. } = todo.counters;
         let has = &self.asker.viewer.capabilities;
         let waits = unmet > 0 || blocking_gates > 0 || self.is_lost(todo) || todo.counters.wake_lost;
-        self.derives(todo) && (waits || todo.requires.capabilities.iter().any(|key| !has.contains(key)))
+        self.is_gap(todo)
+            || self.derives(todo)
+                && (waits || todo.requires.capabilities.iter().any(|key| !has.contains(key)))
     }
 
     fn sleeps(&self, todo: &Todo) -> bool {
@@ -434,9 +477,9 @@ impl Table<'_> {
     /// Nothing else that could be taken comes before it.
     fn check_best(&self, chosen: &TodoId, reasons: &BTreeMap<&TodoId, &str>) {
         let agent = &self.rows.agents[&(self.goal.goal_id.clone(), self.asker.viewer.agent_id.clone())];
-        let chosen = &self.rows.todos[chosen];
+        let chosen = self.row(chosen);
         for (id, reason) in reasons {
-            let other = &self.rows.todos[*id];
+            let other = self.row(id);
             let offered = *reason == "claimable" || self.is_replan_to_take(other, reason);
             if !offered || other.todo_id == chosen.todo_id || !self.has_room_for(other, reason) {
                 continue;
@@ -446,10 +489,10 @@ impl Table<'_> {
             let watched = [0, 1].map(|at| [other, chosen][at].kind == TodoKind::Monitor && !plans[at]);
             let looks = |todo: &Todo| todo.monitor.as_ref().and_then(|monitor| monitor.looked_at);
             let before = match watched {
-                _ if last[1] => !last[0],
-                _ if last[0] => false,
                 [true, false] if agent.looked_last => false,
                 [false, true] if agent.looked_last => true,
+                _ if last[1] => !last[0],
+                _ if last[0] => false,
                 _ if other.priority != chosen.priority => other.priority < chosen.priority,
                 _ if plans[0] != plans[1] => plans[0],
                 _ if plans[0] => {

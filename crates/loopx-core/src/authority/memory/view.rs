@@ -16,8 +16,8 @@ use crate::{
     kernel::{Depth, Facts, IdList, Read, Rows, Used, index},
     model::{
         Agent, AgentId, Amounts, Bucket, Effect, Evidence, EvidenceId, Gate, GateId, GateState, Goal, GoalId,
-        MeterScope, Noun, NounKey, NounKind, OneNoun as _, OperationId, Timestamp, Todo, TodoId, TodoKind,
-        TodoState, Turn, TurnId, Workspace,
+        MeterScope, Noun, NounKey, NounKind, OneNoun as _, OperationId, Proposal, Timestamp, Todo, TodoId,
+        TodoKind, TodoState, Turn, TurnId, Workspace,
     },
 };
 
@@ -245,9 +245,20 @@ impl View for State {
 }
 
 impl State {
-    /// Collects a Todo, and its Turn that has not ended.
+    /// Collects a Todo, its Turn that has not ended, and what that proposed, with whose it is.
     fn todo(&self, id: &TodoId, found: &mut Rows) {
         let Some(todo) = self.rows.todos.get(id) else { return };
+        let proposed = todo.covering.iter().flat_map(|covering| &covering.proposed);
+        for proposal_id in proposed {
+            let key = NounKey { kind: NounKind::Proposal, id: *proposal_id.as_bytes() };
+            let Some(noun) = self.rows.nouns.get(&key) else { continue };
+            found.nouns.insert(key, noun.clone());
+            let author = Proposal::of(noun).and_then(|proposal| proposal.by.agent());
+            let author = author.map(|(agent, _)| (id.goal().clone(), agent.clone()));
+            found
+                .agents
+                .extend(author.and_then(|key| Some((key.clone(), self.rows.agents.get(&key)?.clone()))));
+        }
         if let Some(turn) = todo.turn_id.and_then(|turn_id| self.rows.turns.get(&turn_id)) {
             found.turns.insert(turn.turn_id, turn.clone());
         }
@@ -349,15 +360,15 @@ impl State {
                 self.some_todos(|todo| index(todo).writes_in.as_ref() == Some(workspace), usize::MAX, found);
             }
             Read::Ancestors(id) => self.ancestors(id, found),
-            Read::Unfinished(goal) => self.some_todos(
-                |todo| {
-                    let counts =
-                        matches!(todo.kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan);
-                    todo.todo_id.goal() == goal && todo.is_live() && counts
-                },
-                Facts::UNFINISHED,
-                found,
-            ),
+            Read::Unfinished(goal) => {
+                let live = |todo: &Todo| todo.todo_id.goal() == goal && todo.is_live();
+                let counts = |kind| matches!(kind, TodoKind::Advance | TodoKind::Blocker | TodoKind::Replan);
+                if self.rows.todos.values().any(|todo| live(todo) && counts(todo.kind)) {
+                    self.some_todos(|todo| live(todo) && counts(todo.kind), Facts::UNFINISHED, found);
+                } else {
+                    self.some_todos(|todo| live(todo) && todo.kind == TodoKind::Action, 1, found);
+                }
+            }
             Read::Gated(goal) => self.some_todos(
                 |todo| todo.todo_id.goal() == goal && todo.is_live() && todo.counters.blocking_gates > 0,
                 Facts::UNFINISHED,

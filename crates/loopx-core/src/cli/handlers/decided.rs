@@ -68,7 +68,7 @@ pub(super) fn explain(desk: &mut Desk, decided: &Decided) -> Result<(Option<Stri
         Action::Replan { todo_id, replan } => {
             let why = replan.as_ref().map_or_else(
                 || format!("a plan has to change: {todo_id}"),
-                |of| format!("the plan of {todo_id} has to change: {}", plain(of.cause.as_str())),
+                |of| format!("the plan of {} has to change: {}", of.covers, plain(of.cause.as_str())),
             );
             (Some(why), Vec::new())
         }

@@ -298,6 +298,8 @@ fn page(goal: &GoalPage, now: Timestamp) -> Document {
         .maybe("closed", closed)
         .maybe("because", goal.close_reason.as_ref())
         .list("Todos", counts)
+        .maybe("planned on by", goal.covered_by.as_ref())
+        .maybe("awaits", goal.awaits.as_ref())
         .list("agents", agents.map(|agent| &agent.agent_id))
         .list("not wanted", &goal.non_goals)
         .list("write scopes", &goal.boundary.write_scopes)

@@ -75,7 +75,9 @@ impl Answer {
         {
             *asks = opened(desk, &self.outcome.todo_ids)?;
         }
-        let todo = self.decided.action.todo_id().cloned();
+        // What a whole Goal is obliged to is no Todo before it is taken.
+        let named = |action: &Action| action.replan().is_none_or(|of| of.covered().is_some());
+        let todo = self.decided.action.todo_id().filter(|_| named(&self.decided.action)).cloned();
         let todo = todo.map(|id| names::todo_row(desk, &id)).transpose()?;
         let refused = todo.as_ref().filter(|_| self.receipt.is_some()).and_then(Todo::to_repair);
         if let (Some(end), Action::Run { todo_id, .. }) = (refused, &self.decided.action) {

@@ -26,7 +26,7 @@ pub(in crate::cli) fn claim(context: &mut Context<'_, '_>, args: &Args) -> Resul
     let replan: Option<ReplanRef> =
         Some(word).filter(|word| word.starts_with(ReplanRef::PREFIX)).map(str::parse).transpose()?;
     let id = match &replan {
-        Some(replan) => replan.todo_id.clone(),
+        Some(replan) => replan.claimed(),
         None => names::todo(&mut desk, word)?,
     };
     let command = Claim {
@@ -170,6 +170,9 @@ pub(in crate::cli) fn complete(
 pub(in crate::cli) fn continuation(desk: &mut Desk, args: &Args) -> Result<Continuation> {
     if args.switch("no-followup") {
         return Ok(Continuation::NoFollowup);
+    }
+    if let Some(word) = args.text("awaits") {
+        return Ok(Continuation::Awaits { monitor: names::todo(desk, word)? });
     }
     let todo_ids = names::todos(desk, args, "successor")?;
     Ok(if todo_ids.is_empty() { Continuation::ActiveGoal } else { Continuation::Successor { todo_ids } })

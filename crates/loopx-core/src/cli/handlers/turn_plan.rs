@@ -85,6 +85,9 @@ pub(super) fn planned(
 ) -> Result<Rendered> {
     let decided = decide(context, desk, asking)?;
     let todo = match &decided.action {
+        Action::Replan { replan: Some(of), .. } => {
+            of.covered().map(|todo_id| names::todo_row(desk, todo_id)).transpose()?
+        }
         Action::Run { todo_id, .. } | Action::Repair { todo_id, .. } | Action::Replan { todo_id, .. } => {
             Some(names::todo_row(desk, todo_id)?)
         }
@@ -122,8 +125,8 @@ pub(super) fn todo_of(
         | Action::Repair { todo_id, .. }
         | Action::Replan { todo_id, replan: None } => Ok(todo_id),
         // What is only derived becomes a Todo by the claim of an agent.
-        Action::Replan { todo_id, replan: Some(of) } => {
-            Err(Error::new(Code::NotReady, format!("the plan of {todo_id} has to change first"))
+        Action::Replan { todo_id: _, replan: Some(of) } => {
+            Err(Error::new(Code::NotReady, format!("the plan of {} has to change first", of.covers))
                 .detail("replan", of.to_string())
                 .hint(format!("todo claim {of} --as agent:{agent}")))
         }

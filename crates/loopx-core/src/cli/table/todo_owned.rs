@@ -31,8 +31,8 @@ pub(super) const CLAIM: Command = Command::verb(
 .long(&[
     "Prints `own_id`, which every verb of the owner presents. An offer or a listing implies nothing: \
              of several claims one wins, and the others learn who holds it and until when.",
-    "A replan is claimed by the name that `turn plan` and `status` give it, `replan:CAUSE:TODO/N`, and is a \
-             Todo from then on.",
+    "A replan is claimed by the name that `next`, `turn plan` and `status` give it, `replan:CAUSE:TODO/N` or \
+             `replan:acceptance_gap:GOAL/N`, and is a Todo from then on.",
 ])
 .args(&[ID, TTL, WORKSPACE])
 .examples(&[
@@ -91,7 +91,10 @@ pub(super) const DONE: Command = Command::verb("done", Access::Writes, "Complete
     .long(&[
         "For an agent the validators run, and only their pass settles the Turn; without any validator a person \
          is asked. A user completes without an ownership; over a failing or unrun validator with `--waive`.",
-        "What follows is said by `--successor` or `--no-followup`; without either the Goal goes on.",
+        "What follows is said by `--successor`, `--no-followup` or `--awaits`; without any the Goal goes on.",
+        "A replan is done once the plan has changed. One of a whole Goal, in which a criterion is not shown and \
+         nothing is left to do, is done by more work, by a proposal that is confirmed, or with `--awaits`: then \
+         nothing more is planned until that monitor sees a change, or ends, or the Goal's terms change.",
     ])
     .args(&[
         ID,
@@ -100,8 +103,9 @@ pub(super) const DONE: Command = Command::verb("done", Access::Writes, "Complete
         EVIDENCE,
         Arg::option("successor", "TODO", Kind::Id, "A Todo that takes it further, at most 32")
             .many()
-            .conflicts(&["no-followup"]),
-        Arg::switch("no-followup", "Nothing follows from it"),
+            .conflicts(&["no-followup", "awaits"]),
+        Arg::switch("no-followup", "Nothing follows from it").conflicts(&["awaits"]),
+        Arg::option("awaits", "TODO", Kind::Id, "A monitor whose news the Goal waits for, after its replan"),
         Arg::option("waive", "REASON", Kind::Text, "Accept it without its validators, and say why"),
     ])
     .examples(&[

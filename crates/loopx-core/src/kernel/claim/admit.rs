@@ -44,8 +44,12 @@ impl Admission {
 /// Claims a Todo. The first check that fails decides the code; a missing approval opens its gate instead.
 pub(in crate::kernel) fn admit(draft: &mut Draft<'_>, want: &Admission) -> Result<Concluded> {
     check_goal(draft.facts(), want)?;
-    todo::named(draft, &want.todo_id)?;
-    if want.replan.as_ref().is_some_and(|of| of.todo_id != want.todo_id) {
+    match &want.replan {
+        // The Todo that it becomes is not there yet.
+        Some(of) if of.covered().is_none() => todo::same_goal(draft, &want.todo_id)?,
+        Some(_) | None => drop(todo::named(draft, &want.todo_id)?),
+    }
+    if want.replan.as_ref().is_some_and(|of| of.claimed() != want.todo_id) {
         return Err(Error::new(Code::InvalidArgument, "a replan is claimed with what it covers"));
     }
     let written;
@@ -95,13 +99,16 @@ pub(in crate::kernel) fn may_admit(facts: &Facts, want: &Admission) -> Result<()
     check_goal(facts, want)?;
     if let Some(of) = &want.replan {
         check_replan(facts, want, of)?;
-        check_executor(facts, of.todo_id.goal(), want)?;
-    } else if let Some(key) = check(facts, want)?.first() {
+        check_executor(facts, of.goal(), want)?;
+        let ends = lapsed_of(facts, of.goal(), &want.agent_id)?;
+        return room(facts, None, want, &ends).map(drop);
+    }
+    if let Some(key) = check(facts, want)?.first() {
         return Err(Error::new(Code::GateBlocked, format!("{key} needs an approval nobody gave"))
             .detail("key", key.to_string()));
     }
     let named = facts.todo(&want.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
-    let (todo, ends) = taking(facts, named, want.replan.is_some(), &want.agent_id)?;
+    let (todo, ends) = taking(facts, named, false, &want.agent_id)?;
     room(facts, todo, want, &ends).map(drop)
 }
 
@@ -128,17 +135,29 @@ fn room(facts: &Facts, todo: Option<&Todo>, want: &Admission, ends: &[TurnId]) -
 
 /// Whether the replan that is claimed by its name can be, as [`check`] looks at a Todo.
 fn check_replan(facts: &Facts, want: &Admission, of: &ReplanRef) -> Result<()> {
-    let covered = facts.todo(&of.todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?;
-    if let Some(by) = &covered.replans.by
+    let goal = facts.goal(of.goal())?.ok_or_else(|| Error::from(Code::NotFound))?;
+    let covered = match of.covered() {
+        Some(todo_id) => Some(facts.todo(todo_id)?.ok_or_else(|| Error::from(Code::NotFound))?),
+        None => None,
+    };
+    let by = covered.map_or(goal.covered_by.as_ref(), |covered| covered.replans.by.as_ref());
+    if let Some(by) = by
         && let Some(taken) = facts.todo(by)?.filter(|taken| taken.ownership.is_some())
     {
         let error = Error::new(Code::AlreadyClaimed, format!("{of} is {by} by now, and somebody owns it"));
         return Err(holder(taken, error.detail("todo_id", by.to_string()).detail("reason", "replan")));
     }
-    replan::check_stands(facts, covered, of)?;
-    match reason(facts, covered, &want.viewer(facts)?)? {
+    replan::check_stands(facts, of)?;
+    let gap;
+    let named = if let Some(covered) = covered {
+        covered
+    } else {
+        gap = replan::offered(goal, None, of, facts.now())?;
+        &gap
+    };
+    match reason(facts, named, &want.viewer(facts)?)? {
         Reason::Replan(Covered::Derived(_)) => Ok(()),
-        other => Err(refusal(facts, covered, &want.agent_id, &other)),
+        other => Err(refusal(facts, named, &want.agent_id, &other)),
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) use admit::{Admission, admit, admit_next, refusal, taking};
 pub(super) use own::{Presented, check, present, rearm_at, renew};
 pub(super) use scopes::{conflict, of_claim, wanted as declared_scopes, wanted_in as wanted_scopes};
 
-use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, quota, reason, replan, todo, turn};
+use super::{Concluded, Draft, Facts, Outcome, Read, Verb, Wanted, gap, quota, reason, replan, todo, turn};
 use crate::{
     error::{Code, Error, Result},
     model::{
@@ -74,7 +74,7 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Which Todo; the covered one where a replan is claimed by its name.
+    /// Which Todo; where a replan is claimed by its name, the covered one, or the one that it becomes.
     pub todo_id: TodoId,
     /// The replan that is claimed, before it is a Todo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,8 @@ pub struct Claim {
 impl Claim {
     /// An attached claim of a replan by its name.
     pub fn replanning(replan: ReplanRef) -> Self {
-        Self { replan: Some(replan.clone()), ..Self::attached(replan.todo_id) }
+        let claim = Self::attached(replan.claimed());
+        Self { replan: Some(replan), ..claim }
     }
 
     /// A claim of an agent that came by itself, on the usual terms.
@@ -144,7 +145,7 @@ impl Command {
             Self::Claim(claim) => {
                 wanted.want(Read::Todo(claim.todo_id.clone()));
                 if let Some((agent, _)) = executor(claim, actor) {
-                    admission_reads(goal, &agent, &claim.todo_id, claim.workspace.as_ref(), wanted);
+                    claim_reads(goal, &agent, claim, wanted);
                 }
             }
             Self::Next(next) => next.reads(goal, actor, wanted),
@@ -249,8 +250,16 @@ pub fn admissible_reads(claim: &Claim, agent_id: &AgentId, facts: &Facts) -> BTr
     let goal = claim.todo_id.goal();
     wanted.want(Read::Goal(goal.clone()));
     wanted.want(Read::Todo(claim.todo_id.clone()));
-    admission_reads(goal, agent_id, &claim.todo_id, claim.workspace.as_ref(), &mut wanted);
+    claim_reads(goal, agent_id, claim, &mut wanted);
     wanted.missing
+}
+
+/// Asks for what the admission by a claim looks at.
+fn claim_reads(goal: &GoalId, agent: &AgentId, claim: &Claim, wanted: &mut Wanted<'_>) {
+    admission_reads(goal, agent, &claim.todo_id, claim.workspace.as_ref(), wanted);
+    if claim.replan.as_ref().is_some_and(|of| of.covered().is_none()) {
+        gap::offer_reads(goal, agent, claim.workspace.as_ref(), wanted);
+    }
 }
 
 /// Asks for what an admission of an agent to a Todo looks at.

@@ -3,7 +3,7 @@
 use super::{Concluded, Draft, Event, current, done, no_criterion};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Facts, Read, effect, turn},
+    kernel::{Facts, Read, effect, replan, turn},
     model::{CloseKind, ShortText, Stopped, Todo, TodoKind, TurnKind, TurnState},
 };
 
@@ -16,7 +16,11 @@ pub(super) fn close(
 ) -> Result<Concluded> {
     self::waive(draft, waive)?;
     match kind {
-        CloseKind::Achieved => achieved(draft)?,
+        CloseKind::Achieved => {
+            // What is let go closes the gap that somebody was to fill.
+            replan::sweep(draft)?;
+            achieved(draft)?;
+        }
         CloseKind::Abandoned => abandoned(draft, reason)?,
     }
     draft.emit(Event::Closed { kind, reason: reason.cloned() })?;
@@ -77,8 +81,7 @@ pub(in crate::kernel) fn refusal(facts: &Facts, goal_id: &crate::model::GoalId) 
                 .hint(format!("gate list --goal {goal_id}")),
         ));
     }
-    if let Some(place) = goal.acceptance.iter().position(|criterion| criterion.state.is_open()) {
-        let number = place + 1;
+    if let Some((number, _)) = goal.open_criterion() {
         let message = format!("criterion {number} of {goal_id} has neither accepted evidence nor a waiver");
         return Ok(Some(
             Error::new(Code::NotReady, message)

@@ -129,6 +129,8 @@ fn started(context: &Context, instance: GoalInstance, new: &NewGoal) -> Goal {
         revision: 1,
         next_todo: 1,
         replans: 0,
+        covered_by: None,
+        awaits: None,
         goal_gates: 0,
         started_at: context.at,
         started_by: context.actor.clone(),

@@ -20,7 +20,13 @@ pub(super) struct Ground<'f> {
 }
 
 impl<'f> Ground<'f> {
-    pub(super) fn of(facts: &'f Facts, goal_id: &GoalId, asker: &'f Asker<'f>) -> Result<Self> {
+    /// With what the gap of the Goal would become, where there is one and it was looked for.
+    pub(super) fn of(
+        facts: &'f Facts,
+        goal_id: &GoalId,
+        asker: &'f Asker<'f>,
+        gap: Option<&'f Todo>,
+    ) -> Result<Self> {
         let goal = facts.goal(goal_id)?.ok_or_else(|| {
             Error::new(Code::NotFound, format!("there is no Goal {goal_id}")).hint("goal list")
         })?;
@@ -31,7 +37,8 @@ impl<'f> Ground<'f> {
         agent::registered(facts, &(goal_id.clone(), asker.viewer.agent_id.clone()))?;
         let live =
             facts.rows().todos.values().filter(|todo| todo.todo_id.goal() == goal_id && todo.is_live());
-        let reasons: Result<_> = live.map(|todo| Ok((todo, reason(facts, todo, &asker.viewer)?))).collect();
+        let all = live.chain(gap);
+        let reasons: Result<_> = all.map(|todo| Ok((todo, reason(facts, todo, &asker.viewer)?))).collect();
         Ok(ground(reasons?))
     }
 

@@ -107,7 +107,7 @@ pub enum Action {
     },
     /// Change the plan.
     Replan {
-        /// The replan; what it covers, where no claim has written it yet.
+        /// The replan. Where no claim has written it yet, what it covers, or, where that is the Goal, what it becomes.
         todo_id: TodoId,
         /// The name by which it is claimed then.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Asker;
 use crate::{
-    kernel::{ASKS_MAX, Depth, Facts, Read, Wanted, effect, quota, reason, turn},
+    kernel::{ASKS_MAX, Depth, Facts, Read, Wanted, effect, gap, quota, reason, turn},
     model::{AgentId, GoalId, Todo, Workspace},
 };
 
@@ -31,7 +31,7 @@ pub(in crate::kernel) fn reads(
     wanted.want(Read::Ready(goal.clone(), agent.clone(), depth));
     if depth == Depth::Whole {
         wanted.want(Read::Live(goal.clone()));
-        wanted.want(Read::Unfinished(goal.clone()));
+        gap::offer_reads(goal, agent, workspace, wanted);
         wanted.want(Read::Gated(goal.clone()));
     }
     wanted.want(Read::GoalGates(goal.clone()));

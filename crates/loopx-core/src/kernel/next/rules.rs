@@ -14,7 +14,7 @@ use crate::{
     kernel::{
         self, ASKS_MAX, Ask, Depth, Facts, Read, Reason, UnresolvedBy,
         asks::{close_asks, goal_gate_asks, todo_asks},
-        effect, replan,
+        effect, gap, replan,
     },
     model::{GoalId, GoalState, TodoKind},
 };
@@ -24,7 +24,8 @@ use crate::{
 /// Errors: `not_found` for a Goal or an agent that is not there.
 pub fn decide_next(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Decided> {
     facts.asked(&Read::Live(goal_id.clone()))?;
-    let ground = Ground::of(facts, goal_id, asker)?;
+    let gap = gap::offered(facts, goal_id)?;
+    let ground = Ground::of(facts, goal_id, asker, gap.as_ref())?;
     let mut trace = Trace::default();
     if let Some(action) = trace.look(1, ground.closed()) {
         return Ok(ground.decided(action, trace, Depth::Whole));
@@ -36,9 +37,10 @@ pub fn decide_next(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result
 /// Decides by a first page alone; nothing, when what was not loaded could change the answer.
 ///
 /// Invariant: what it decides, [`decide_next`] decides too. Only work to take is decided here: all that comes before
-/// it is on the page, and nothing that is not can come before what is ready at any time, or before a monitor.
+/// it is on the page, and nothing that is not can come before what is ready at any time, or before a monitor. A gap in the
+/// criteria comes after both.
 pub fn decide_first(facts: &Facts, goal_id: &GoalId, asker: &Asker<'_>) -> Result<Option<Decided>> {
-    let ground = Ground::of(facts, goal_id, asker)?;
+    let ground = Ground::of(facts, goal_id, asker, None)?;
     let mut trace = Trace::default();
     if trace.look(1, ground.closed()).is_some() || ground.ahead(&mut trace)?.is_some() {
         return Ok(None);
@@ -178,6 +180,9 @@ impl Ground<'_> {
         let others = self.reasons.iter().filter(|(todo, _)| todo.kind != TodoKind::Monitor).count();
         if others > 0 {
             return Ok(Found::passed(format!("{others} wait, monitors left aside")));
+        }
+        if let (Some(_), Some(monitor)) = (self.goal.open_criterion(), self.goal.awaited()) {
+            return Ok(Found::passed(format!("the Goal awaits what {monitor} sees")));
         }
         let asks = close_asks(self.facts, self.goal_id())?;
         Ok(Found::held(Action::AskUser { asks }, "only monitors, or nothing"))

@@ -3,16 +3,19 @@
 //! Knows nothing of what is left when nothing can be.
 
 use super::{Action, ground::Ground, trace::Found};
-#[cfg(test)]
-use crate::model::{ReplanRef, TodoId};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
-        Ask, Covered, Facts, Reason,
+        Ask, Covered, Reason,
         asks::{ask, may_be_told, unresolved_ask},
         claim, quota, replan, seeded,
     },
     model::{Agent, Executor, Timestamp, Todo, TodoKind, TurnState},
+};
+#[cfg(test)]
+use crate::{
+    kernel::Facts,
+    model::{ReplanRef, TodoId},
 };
 
 /// What could be taken, and whether a slot is left for it.
@@ -112,11 +115,32 @@ impl<'f> Ground<'f> {
     pub(super) fn work(&self, room: &Room<'_>) -> Result<Found> {
         let agent = self.agent()?;
         let found = best(agent, room.admitted.iter().copied());
-        let Some(todo) = found.or_else(|| best(agent, room.lost.iter().copied())) else {
+        let last = best(agent, room.lost.iter().copied());
+        // After a look at a monitor other work comes first, wherever that is found.
+        let in_turn = agent.is_some_and(|agent| agent.looked_last)
+            && found.is_some_and(|todo| todo.monitor.is_some() && !replan::is_replan(todo));
+        let Some(todo) = (if in_turn { last.or(found) } else { found.or(last) }) else {
             return Ok(Found::passed(format!("none of the {} looked at", self.reasons.len())));
         };
         let saw = format!("{} is the best of {}", todo.todo_id, room.admitted.len() + room.lost.len());
-        Ok(Found::held(to_do(self.facts, todo), saw))
+        Ok(Found::held(self.to_do(todo), saw))
+    }
+
+    /// What taking a Todo means.
+    fn to_do(&self, todo: &Todo) -> Action {
+        let todo_id = todo.todo_id.clone();
+        let reason =
+            self.reasons.iter().find(|(other, _)| other.todo_id == todo_id).map(|(_, reason)| reason);
+        if let Some(Reason::Replan(Covered::Derived(of))) = reason {
+            return Action::Replan { todo_id, replan: Some(of.clone()) };
+        }
+        if todo.kind == TodoKind::Replan {
+            return Action::Replan { todo_id, replan: None };
+        }
+        match todo.to_repair() {
+            Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
+            None => Action::Run { todo_id, turn_id: None },
+        }
     }
 }
 
@@ -140,21 +164,6 @@ pub fn budget_why(error: &Error) -> Option<&'static str> {
         Code::CeilingRequired => Some(Code::CeilingRequired.as_str()),
         Code::QuotaExhausted if !frees => Some(Ask::LIMIT_ZERO),
         _ => None, // wildcard: no other code is about the budget
-    }
-}
-
-/// What taking a Todo means.
-fn to_do(facts: &Facts, todo: &Todo) -> Action {
-    let todo_id = todo.todo_id.clone();
-    if todo.kind == TodoKind::Replan {
-        return Action::Replan { todo_id, replan: None };
-    }
-    if let Some(Covered::Derived(of)) = replan::covered(facts, todo) {
-        return Action::Replan { todo_id, replan: Some(of) };
-    }
-    match todo.to_repair() {
-        Some(end) => Action::Repair { todo_id, failure: end.note.clone() },
-        None => Action::Run { todo_id, turn_id: None },
     }
 }
 

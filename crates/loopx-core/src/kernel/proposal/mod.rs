@@ -319,6 +319,11 @@ fn confirm(
     Ok((Outcome { proposal_id: Some(proposal_id), ..outcome }, negative))
 }
 
+/// Takes back what a Turn proposed that needs no answer any more.
+pub(super) fn withdraw(draft: &mut Draft<'_>, proposal_id: ProposalId) -> Result<()> {
+    draft.emit(Event::Withdrawn { proposal_id })
+}
+
 /// The error of a command that is not carried out: what only waits says for what, all else is answered with a no.
 fn in_vain(proposal_id: ProposalId, error: Error) -> Error {
     let waits = matches!(error.code(), Code::TurnRunning | Code::TurnUnresolved | Code::EffectUnresolved);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Coordinator, Event, check_maker, check_open_for_agents, named, same_goal};
+use super::{Change, Coordinator, Event, check_maker, check_plan_open, named, same_goal};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Read, Wanted, goal},
@@ -134,7 +134,7 @@ pub(in crate::kernel) fn add(draft: &mut Draft<'_>, new: &NewTodo) -> Result<Tod
             "an agent's Todo gets the Goal's validators and may not name others",
         ));
     }
-    check_open_for_agents(draft)?;
+    check_plan_open(draft, None)?;
     if new.wake.is_some() && new.blocked.is_some() {
         return Err(Error::new(Code::InvalidArgument, "a new Todo is deferred or blocked, not both"));
     }
@@ -169,7 +169,7 @@ pub(in crate::kernel) fn update(draft: &mut Draft<'_>, todo_id: &TodoId, change:
     }
     let todo = named(draft, todo_id)?.clone();
     check_maker(draft, &todo)?;
-    check_open_for_agents(draft)?;
+    check_plan_open(draft, Some(&todo))?;
     if !todo.is_live() {
         return Err(super::no_move(&todo, "be updated"));
     }

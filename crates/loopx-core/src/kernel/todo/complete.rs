@@ -3,7 +3,7 @@
 use super::{Event, named, no_move, settle_wake};
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Read, Wanted, evidence, gate, goal, replan, turn},
+    kernel::{Draft, Read, Wanted, evidence, gap, gate, goal, replan, turn},
     model::{Completion, Continuation, EvidenceId, ShortText, Todo, TodoId, TodoKind, TodoState},
 };
 
@@ -28,16 +28,23 @@ pub(in crate::kernel) fn continuation_reads(continuation: &Continuation, wanted:
                 wanted.want(Read::Todo(id.clone()));
             }
         }
+        Continuation::Awaits { monitor } => wanted.want(Read::Todo(monitor.clone())),
     }
 }
 
-/// A successor is a live Todo of the Goal, and not the one that ends.
+/// A successor is a live Todo of the Goal, and not the one that ends; what is awaited is a monitor that is looked at.
 pub(in crate::kernel) fn check_continuation(
     draft: &Draft<'_>,
     todo_id: &TodoId,
     continuation: &Continuation,
 ) -> Result<()> {
-    let Continuation::Successor { todo_ids } = continuation else { return Ok(()) };
+    let todo_ids = match continuation {
+        Continuation::ActiveGoal | Continuation::NoFollowup => return Ok(()),
+        Continuation::Awaits { monitor } => {
+            return gap::check_awaits(draft.facts(), todo_id, named(draft, monitor)?);
+        }
+        Continuation::Successor { todo_ids } => todo_ids,
+    };
     if todo_ids.is_empty() || todo_ids.len() > 32 {
         return Err(Error::new(Code::InvalidArgument, "a completion names 1 to 32 successors"));
     }

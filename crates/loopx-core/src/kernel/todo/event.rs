@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{Change, NewTodo, add};
 use crate::{
     error::Result,
-    kernel::{Context, Delta, Facts, Target, event_kinds, replan, seeded},
+    kernel::{Context, Delta, Facts, Target, event_kinds, gap, replan, seeded},
     model::{
-        Completion, Counters, Monitor, ReplanCause, ShortText, Timestamp, Todo, TodoId, TodoState, TodoText,
-        Wake,
+        Completion, Continuation, Counters, Monitor, ReplanCause, ShortText, Timestamp, Todo, TodoId,
+        TodoState, TodoText, Wake,
     },
 };
 
@@ -130,10 +130,16 @@ event_kinds!(Event {
 });
 
 impl Event {
-    /// Whether a ledger of the first schema can hold it: there nobody changed whom a Todo returns to.
+    /// Whether a ledger of the first schema can hold it: there nobody changed whom a Todo returns to, and nothing was
+    /// awaited.
     pub(in crate::kernel) const fn since(&self) -> i32 {
         match self {
             Self::Updated { change, .. } if change.coordinates.is_some() => 2,
+            Self::Completed { completion, .. }
+                if matches!(completion.continuation, Continuation::Awaits { .. }) =>
+            {
+                2
+            }
             Self::Added { .. }
             | Self::Updated { .. }
             | Self::Linked { .. }
@@ -196,10 +202,11 @@ impl Event {
                     monitor.unchanged = if *changed { 0 } else { monitor.unchanged.saturating_add(1) };
                 }
                 let tired = |monitor: &Monitor| monitor.unchanged >= monitor.unchanged_limit;
-                if todo.monitor.as_ref().is_some_and(tired) {
+                let is_tired = todo.monitor.as_ref().is_some_and(tired);
+                if is_tired {
                     replan::oblige(facts, todo_id, ReplanCause::UnchangedLimit)?;
                 }
-                Ok(())
+                if is_tired || *changed { gap::came(facts, todo_id) } else { Ok(()) }
             }
             Self::Completed { todo_id, completion } => {
                 let todo = write(facts, todo_id)?;
@@ -207,6 +214,10 @@ impl Event {
                 todo.reserved = None;
                 forget_wake(todo);
                 ended(facts, todo_id, -1, 0, Some(context.at));
+                gap::came(facts, todo_id)?;
+                if let Continuation::Awaits { monitor } = &completion.continuation {
+                    gap::await_it(facts, monitor)?;
+                }
                 replan::uncover(facts, todo_id)
             }
             Self::Cancelled { todo_id, reason, superseded_by } => {
@@ -216,6 +227,7 @@ impl Event {
                 todo.reserved = None;
                 forget_wake(todo);
                 ended(facts, todo_id, 0, 1, None);
+                gap::came(facts, todo_id)?;
                 replan::uncover(facts, todo_id)
             }
             Self::Reopened { todo_id } => reopened(facts, todo_id),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Event, check_maker, check_open_for_agents, named, no_move};
+use super::{Event, check_maker, check_plan_open, named, no_move};
 use crate::{
     error::{Code, Error, Result},
     kernel::{Draft, Facts, Read},
@@ -43,7 +43,7 @@ pub(in crate::kernel) fn unlink(draft: &mut Draft<'_>, todo_id: &TodoId, dep: &T
 
 fn check(draft: &Draft<'_>, todo: &Todo, verb: &str) -> Result<()> {
     check_maker(draft, todo)?;
-    check_open_for_agents(draft)?;
+    check_plan_open(draft, Some(todo))?;
     if todo.is_live() { Ok(()) } else { Err(no_move(todo, verb)) }
 }
 

@@ -359,7 +359,19 @@ fn check_maker(draft: &Draft<'_>, todo: &Todo) -> Result<()> {
     ))
 }
 
-/// An agent's plan changes only while its Goal runs.
+/// An agent's plan changes only while its Goal runs, or by its owner of a replan, who was admitted to that: he adds Todos,
+/// and changes what it covers.
+fn check_plan_open(draft: &Draft<'_>, changed: Option<&Todo>) -> Result<()> {
+    let refused = check_open_for_agents(draft);
+    let (Err(_), Some((agent, _))) = (&refused, draft.actor().agent()) else { return refused };
+    let may = match changed {
+        Some(todo) => replan::is_owned_by(draft.facts(), todo, agent)?,
+        None => replan::owns_one(draft.facts(), draft.goal_id(), agent)?,
+    };
+    if may { Ok(()) } else { refused }
+}
+
+/// An agent begins nothing while its Goal is stopped.
 pub(super) fn check_open_for_agents(draft: &Draft<'_>) -> Result<()> {
     let goal = draft.facts().goal(draft.goal_id())?;
     match goal.map(|goal| &goal.state) {

@@ -1,6 +1,6 @@
 //! Owns the moves of a Todo between open, deferred, blocked and cancelled, the pause, and the way back.
 
-use super::{Event, add, check_maker, check_open_for_agents, links, named, no_move};
+use super::{Event, add, check_maker, check_plan_open, links, named, no_move};
 use crate::{
     error::{Code, Error, Result},
     kernel::{
@@ -121,7 +121,7 @@ pub(in crate::kernel) fn cancel(
 ) -> Result<()> {
     let todo = named(draft, todo_id)?.clone();
     check_maker(draft, &todo)?;
-    check_open_for_agents(draft)?;
+    check_plan_open(draft, Some(&todo))?;
     if !todo.is_live() {
         return Err(no_move(&todo, "be cancelled"));
     }

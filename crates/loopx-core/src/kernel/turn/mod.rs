@@ -28,7 +28,8 @@ use super::{Concluded, Draft, Outcome, Read, Verb, Wanted, asks, claim, replan, 
 use crate::{
     error::{Code, Error, Result},
     model::{
-        Cause, Duration, End, GateId, GoalId, OwnId, ShortText, Stopped, Timestamp, Turn, TurnId, TurnState,
+        Cause, Continuation, Duration, End, GateId, GoalId, OwnId, ShortText, Stopped, Timestamp, Turn,
+        TurnId, TurnState,
     },
 };
 
@@ -107,6 +108,11 @@ pub(super) fn turn_reads(turn_id: TurnId, wanted: &mut Wanted<'_>) {
     if let Some(todo_id) = turn.todo_id() {
         claim::owner_reads(todo_id, wanted);
         replan::want(todo_id, wanted);
+    }
+    if let Some(Continuation::Awaits { monitor }) =
+        turn.candidate.as_ref().map(|candidate| &candidate.continuation)
+    {
+        wanted.want(Read::Todo(monitor.clone()));
     }
 }
 

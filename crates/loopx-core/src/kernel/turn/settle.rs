@@ -7,10 +7,10 @@ use super::{
 };
 use crate::{
     error::{Code, Error, Result},
-    kernel::{Draft, Facts, Outcome, claim, evidence, gate, replan, todo},
+    kernel::{Draft, Facts, Outcome, claim, evidence, gap, gate, replan, todo},
     model::{
-        Completion, End, Evidence, EvidenceId, EvidenceVerdict, FailedBy, GateState, ResultKind, Slot,
-        Stopped, Turn, TurnId, TurnState, Unvalidated, VerdictOutcome,
+        Completion, Continuation, End, Evidence, EvidenceId, EvidenceVerdict, FailedBy, GateState,
+        ResultKind, Slot, Stopped, Turn, TurnId, TurnState, Unvalidated, VerdictOutcome,
     },
 };
 
@@ -114,7 +114,9 @@ fn replanned(draft: &mut Draft<'_>, turn: &Turn) -> Result<()> {
     };
     let todo = todo::named(draft, todo_id)?.clone();
     let covering = todo.covering.as_ref().ok_or_else(|| Error::from(Code::Internal))?;
-    if !replan::is_changed(draft.facts(), covering)? {
+    let continuation = gap::follows(draft.facts(), &candidate.continuation)?;
+    let awaits = matches!(continuation, Continuation::Awaits { .. });
+    if !awaits && !replan::is_changed(draft.facts(), covering)? {
         let note = Some("nothing of the plan has changed".parse()?);
         let (end, repair) = match turn.state {
             TurnState::Held { .. } => (End::Stopped(Stopped::Denied), false),
@@ -134,7 +136,7 @@ fn replanned(draft: &mut Draft<'_>, turn: &Turn) -> Result<()> {
         at: draft.now(),
         by: crate::model::Actor::Agent(turn.agent_id.clone(), turn.endpoint.clone()),
         turn_id: Some(turn.turn_id),
-        continuation: candidate.continuation.clone(),
+        continuation,
         waived: None,
         evidence: Vec::new(),
     };

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Attention, Eyes, Rank, seen::Seen, waiting::Wait};
+use super::{
+    Attention, Eyes, Rank,
+    seen::Seen,
+    waiting::{Wait, not_shown},
+};
 use crate::{
     error::{Code, Result, echo},
     kernel::{
@@ -252,8 +256,9 @@ fn due(wait: &Wait) -> Option<Attention> {
     let (agent, todo) = wait.take.as_ref()?;
     let (rank, kind) = if wait.replans { (Rank::Replan, "replan") } else { (Rank::Work, "due") };
     let word = wait.replan.as_ref().map_or_else(|| todo.to_string(), ToString::to_string);
+    let about = wait.replan.as_ref().map_or_else(|| todo.to_string(), |of| of.covers.to_string());
     let command = format!("todo claim {word} --as agent:{agent}");
-    Some(row(rank, kind, todo, wait.because.clone(), command))
+    Some(row(rank, kind, &about, wait.because.clone(), command))
 }
 
 /// What was found to be a person's, once nothing can be taken.
@@ -268,13 +273,7 @@ fn asked_row(seen: &Seen<'_>, ask: &Ask) -> Attention {
             ("goal", format!("{about} has no criterion: whether it is reached is yours to say"))
         }
         Ask::READY_TO_CLOSE => ("goal", format!("each criterion of {about} is met, so it can be closed")),
-        "acceptance_gap" => match seen.goal.acceptance.iter().zip(1..).find(|(one, _)| one.state.is_open()) {
-            Some((one, place)) => {
-                let text = echo(one.text.as_str());
-                ("goal", format!("criterion {place} of {about} is not shown yet: {text}"))
-            }
-            None => ("goal", format!("{about} cannot be closed yet")),
-        },
+        "acceptance_gap" => ("goal", not_shown(seen.goal)),
         "capability" => ("agent", format!("{about} needs what no agent has")),
         "gate" => match &ask.question {
             Some(question) => ("gate", format!("asked: {question}")),

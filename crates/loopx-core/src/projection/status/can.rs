@@ -8,9 +8,9 @@ use crate::{
     error::{Code, Result},
     kernel::{
         ASKS_MAX, Ask, Asker, Covered, Depth, Facts, READ_ROUNDS, Read, Reason, UserWhy, Viewer, best,
-        budget_why, reason, reason_reads, room, room_reads, todo_asks,
+        budget_why, gap_reads, offered_gap, reason, reason_reads, room, room_reads, todo_asks,
     },
-    model::{Agent, AgentId, Executor, ReplanRef, Timestamp, TodoId, TodoKind},
+    model::{Agent, AgentId, Executor, ReplanRef, Timestamp, Todo, TodoId, TodoKind},
 };
 
 /// What some agent can take, or why none can.
@@ -65,7 +65,7 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
         let mut facts = Facts::new(seen.terms.clone());
         let open: Vec<_> = seen.open.iter().map(|todo| todo.todo_id.clone()).collect();
         load(view, seen, &asker.viewer, &mut facts, &open)?;
-        let mut found = first(&facts, agent, &asker, &open, &mut rest)?;
+        let mut found = first(&facts, agent, &asker, rows(&facts, &open), &mut rest)?;
         if found.is_none() && may_be_ready(seen) {
             let ready = BTreeSet::from([Read::Ready(goal.clone(), agent.agent_id.clone(), Depth::Whole)]);
             view.load(&ready, &mut facts)?;
@@ -73,7 +73,12 @@ pub(super) fn can(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> Resu
             let ours = |id: &&TodoId| id.goal() == goal;
             let more: Vec<_> = facts.rows().todos.keys().filter(ours).cloned().collect();
             load(view, seen, &asker.viewer, &mut facts, &more)?;
-            found = first(&facts, agent, &asker, &more, &mut rest)?;
+            found = first(&facts, agent, &asker, rows(&facts, &more), &mut rest)?;
+        }
+        if found.is_none() {
+            // What obliges the whole Goal comes after what is there to do.
+            let gap = gap(view, seen, &asker.viewer, &mut facts)?;
+            found = first(&facts, agent, &asker, gap.iter(), &mut rest)?;
         }
         let Some(Found { todo, replan, replans }) = found else { continue };
         match room(&facts, goal, &agent.agent_id) {
@@ -149,24 +154,40 @@ struct Found {
     replans: bool,
 }
 
+/// What the gap in the criteria of a Goal would become, where there is one.
+fn gap(view: &mut dyn View, seen: &Seen<'_>, viewer: &Viewer<'_>, facts: &mut Facts) -> Result<Option<Todo>> {
+    let goal = &seen.goal.goal_id;
+    if seen.goal.open_criterion().is_none() {
+        return Ok(None);
+    }
+    for _ in 0..READ_ROUNDS {
+        let missing = gap_reads(goal, viewer, facts);
+        view.load(&missing, facts)?;
+    }
+    offered_gap(facts, goal)
+}
+
+/// Those of some Todos that are loaded.
+fn rows<'f>(facts: &'f Facts, todos: &[TodoId]) -> impl Iterator<Item = &'f Todo> {
+    todos.iter().filter_map(|id| facts.rows().todos.get(id))
+}
+
 /// The best of some Todos that an agent can take.
-fn first(
+fn first<'t>(
     facts: &Facts,
     agent: &Agent,
     asker: &Asker<'_>,
-    todos: &[TodoId],
+    todos: impl IntoIterator<Item = &'t Todo>,
     rest: &mut Rest,
 ) -> Result<Option<Found>> {
-    let mut claimable = Vec::new();
-    let mut named = BTreeMap::new();
-    for id in todos {
-        let Some(todo) = facts.todo(id)? else { continue };
+    let (mut claimable, mut named) = (Vec::new(), BTreeMap::new());
+    for todo in todos {
         let reason = reason(facts, todo, &asker.viewer)?;
         match &reason {
             Reason::Claimable => claimable.push(todo),
             Reason::Replan(Covered::Derived(of)) => {
                 claimable.push(todo);
-                named.insert(id, of.clone());
+                named.insert(&todo.todo_id, of.clone());
             }
             Reason::Time(at) => {
                 rest.waits = true;

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     authority::View,
-    error::{Code, Result},
+    error::{Code, Result, echo},
     kernel::{
         Action, Ask, Decided, Facts, READ_ROUNDS, UnresolvedBy, close_asks, close_reads, effect_command,
         proposal_ask, recover_command,
     },
-    model::{AgentId, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
+    model::{AgentId, Covers, Goal, GoalState, ReplanRef, Timestamp, TodoId, TurnState},
     projection::{turn::left, words::plain},
 };
 
@@ -83,7 +83,10 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
     }
     let (until, waits, asks) = match can(view, seen, eyes)? {
         Can::Take { agent, todo, replan, replans } => {
-            let because = format!("{agent} can take {todo}");
+            let because = match replan.as_ref().map(|of| &of.covers) {
+                Some(Covers::Goal(_)) => not_shown(seen.goal),
+                Some(Covers::Todo(_)) | None => format!("{agent} can take {todo}"),
+            };
             let take = Some((agent, todo));
             let wait = Wait::new(WaitingOn::Agent, because);
             return Ok(Wait { may_continue: true, take, replan, replans, ..wait });
@@ -109,7 +112,7 @@ pub(super) fn for_all(view: &mut dyn View, seen: &Seen<'_>, eyes: &Eyes<'_>) -> 
         return Ok(Wait { asks, ..Wait::new(WaitingOn::User, because) });
     }
     if waits || seen.count("deferred") > 0 || seen.count("monitor") > 0 {
-        return Ok(Wait { until, ..Wait::new(WaitingOn::Time, "everything left waits for its time") });
+        return Ok(Wait { until, ..Wait::new(WaitingOn::Time, in_time(seen.goal)) });
     }
     let proposed = seen.proposals.first().map(|proposal| proposal_ask(proposal.proposal_id));
     let because = if proposed.is_some() { "what was proposed is not answered" } else { over(seen) };
@@ -158,9 +161,28 @@ fn persons(seen: &Seen<'_>, asks: &[Ask]) -> Option<String> {
     })
 }
 
+/// Why a Goal waits that waits for time alone.
+fn in_time(goal: &Goal) -> String {
+    match (goal.awaited(), goal.open_criterion()) {
+        (Some(monitor), Some((place, _))) => format!("criterion {place} awaits what {monitor} sees"),
+        (Some(_) | None, _) => "everything left waits for its time".to_owned(),
+    }
+}
+
+/// Which criterion of a Goal is the first that nothing shows.
+pub(super) fn not_shown(goal: &Goal) -> String {
+    let id = &goal.goal_id;
+    match goal.open_criterion() {
+        Some((place, one)) => {
+            format!("criterion {place} of {id} is not shown yet: {}", echo(one.text.as_str()))
+        }
+        None => format!("{id} cannot be closed yet"),
+    }
+}
+
 fn over(seen: &Seen<'_>) -> &'static str {
     let started = seen.counts.values().any(|count| *count > 0);
-    let gap = seen.goal.acceptance.iter().any(|criterion| criterion.state.is_open());
+    let gap = seen.goal.open_criterion().is_some();
     match (started, gap) {
         (false, _) => "it has no Todo yet",
         (true, true) => "nothing is left to do, and not every criterion is met",
@@ -186,7 +208,14 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             take: Some((agent.clone(), todo_id.clone())),
             replan: replan.clone(),
             replans: true,
-            ..Wait::new(WaitingOn::Agent, format!("the plan of {todo_id} has to change"))
+            ..Wait::new(
+                WaitingOn::Agent,
+                match replan {
+                    Some(of) if of.covered().is_none() => not_shown(seen.goal),
+                    Some(of) => format!("the plan of {} has to change", of.covers),
+                    None => format!("{todo_id} is to change a plan"),
+                },
+            )
         },
         Action::Reconcile { of: UnresolvedBy::Effect(_), command } => {
             let because = "it is to be read back what an outside effect did";
@@ -203,6 +232,9 @@ pub(super) fn for_agent(seen: &Seen<'_>, agent: &AgentId, decision: &Decided) ->
             Wait { may_continue: true, recover, ..wait }
         }
         Action::Wait { why, until, .. } => {
+            if *why == "time" {
+                return Wait { until: *until, ..Wait::new(WaitingOn::Time, in_time(seen.goal)) };
+            }
             let (on, because) = match *why {
                 "quota" => (WaitingOn::Quota, "the budget of Turns is used up"),
                 why if why == Code::GoalStopped.as_str() => (WaitingOn::User, "it is stopped"),

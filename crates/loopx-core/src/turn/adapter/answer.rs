@@ -99,6 +99,12 @@ impl Candidate {
             Continuation::Successor { todo_ids } => ("successor", todo_ids),
             Continuation::NoFollowup => ("no_followup", &[]),
             Continuation::ActiveGoal => ("active_goal", &[]),
+            Continuation::Awaits { .. } => {
+                return Err(Error::new(
+                    Code::InvalidArgument,
+                    "what a Goal awaits is said by an owner at the command line",
+                ));
+            }
         };
         let mut object = Map::new();
         object.insert("kind".to_owned(), kind.into());

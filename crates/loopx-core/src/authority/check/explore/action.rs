@@ -15,8 +15,8 @@ use crate::{
     authority::check::world::text,
     error::Result,
     kernel::{
-        Change, ClaimCommand, Command, GateCommand, GoalCommand, NewGate, Rows, Step, TodoCommand,
-        TurnCommand, claim::Claim, turn::Found,
+        Change, ClaimCommand, Command, GateCommand, GoalChange, GoalCommand, NewGate, NewTodo,
+        ProposalCommand, Rows, Step, TodoCommand, TurnCommand, claim::Claim, turn::Found,
     },
     model::*,
 };
@@ -65,11 +65,15 @@ pub(super) enum Owner {
     Defer,
     Block,
     Stop,
-    /// It drops what its replan covers.
+    /// It drops what its replan covers, or plans more where that is the Goal.
     Drop,
     /// It means something to happen outside.
     Intend,
     Result(ResultKind),
+    /// A replan is done, and the second Todo, a monitor, is awaited.
+    Await,
+    /// It proposes to let the first criterion go, where it has nothing proposed.
+    Ask,
     /// A part is done, and its owner goes on.
     GoOn,
     Verdict(VerdictOutcome),
@@ -139,6 +143,8 @@ pub(super) enum GoalVerb {
     Achieve,
     /// The same, though nobody knows what effects did that were given up.
     Waive,
+    /// The first criterion is let go.
+    LetGo,
     Abandon,
     Reopen,
     /// The ledger begins another life.
@@ -229,6 +235,10 @@ impl Node {
             self.ledger.seen(|rows| rows.todos[&todo_id(number)].covering.is_some()).then_some(())?;
         }
         let own = self.ledger.seen(|rows| rows.todos[&todo_id(number)].ownership.clone())?;
+        if what == Owner::Ask {
+            let asks = |rows: &Rows| proposed::waiting(rows).any(|one| one.by == actor(&seat_of(&own)));
+            (!self.ledger.seen(asks)).then_some(())?;
+        }
         Some(self.use_token(&Token::of(number, &own), what))
     }
 
@@ -251,14 +261,28 @@ impl Node {
                 Command::Todo(TodoCommand::Block { todo_id, own_id: presented, reason: text("stuck") })
             }
             Owner::Drop => {
-                let covered = |rows: &Rows| rows.todos[&todo_id].covering.as_ref().unwrap().covers().clone();
-                let todo_id = self.ledger.seen(covered);
+                let covered = |rows: &Rows| rows.todos[&todo_id].covering.as_ref()?.covers().cloned();
+                // The whole Goal is not dropped: more is planned for it.
+                let Some(todo_id) = self.ledger.seen(covered) else {
+                    let new = NewTodo::titled(text("what is missing"), TodoKind::Advance);
+                    return self.agent(&seat, Command::Todo(TodoCommand::Add(Box::new(new))));
+                };
                 let reason = text("it does not work");
                 Command::Todo(TodoCommand::Cancel { todo_id, reason, superseded_by: None })
             }
+            Owner::Ask => {
+                let let_go =
+                    GoalChange { waive: vec![(1, text("it is not wanted"))], ..GoalChange::default() };
+                Command::Proposal(ProposalCommand::Add {
+                    kind: ProposalKind::Change,
+                    command: Box::new(Command::Goal(GoalCommand::Update(Box::new(let_go)))),
+                    expected: Expected::default(),
+                    reason: text("nothing shows it"),
+                })
+            }
             Owner::Intend => return self.intend(token),
             Owner::Stop => Command::Turn(TurnCommand::Stop { turn_id, own_id: presented, reason: None }),
-            Owner::Result(_) | Owner::GoOn | Owner::Verdict(_) | Owner::Moved => {
+            Owner::Result(_) | Owner::Await | Owner::GoOn | Owner::Verdict(_) | Owner::Moved => {
                 return self.step(actor(&seat), step_of(turn_id, own_id, what));
             }
         };
@@ -336,6 +360,10 @@ impl Node {
                 waive: Vec::new(),
                 waive_effects: given_up().into_iter().map(|id| (id, text("nobody can tell"))).collect(),
             },
+            GoalVerb::LetGo => GoalCommand::Update(Box::new(GoalChange {
+                waive: vec![(1, text("it is not wanted"))],
+                ..GoalChange::default()
+            })),
             GoalVerb::Abandon => close(CloseKind::Abandoned, Some(text("no more"))),
             GoalVerb::Reopen => GoalCommand::Reopen,
             GoalVerb::Incarnate => GoalCommand::Incarnate,
@@ -419,6 +447,10 @@ fn step_of(turn_id: TurnId, own_id: OwnId, what: Owner) -> Step {
     };
     match what {
         Owner::Result(kind) => candidate(result(kind)),
+        Owner::Await => candidate(Candidate {
+            continuation: Continuation::Awaits { monitor: todo_id(2) },
+            ..result(ResultKind::ValidatedCompletion)
+        }),
         Owner::GoOn => candidate(Candidate { goes_on: true, ..result(ResultKind::ValidatedProgress) }),
         Owner::Verdict(outcome) => said(outcome, false),
         Owner::Moved => said(VerdictOutcome::Passed, true),
@@ -429,6 +461,7 @@ fn step_of(turn_id: TurnId, own_id: OwnId, what: Owner) -> Step {
         | Owner::Block
         | Owner::Stop
         | Owner::Drop
+        | Owner::Ask
         | Owner::Intend => {
             panic!("{what:?} is no step")
         }

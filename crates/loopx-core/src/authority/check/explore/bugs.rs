@@ -70,6 +70,7 @@ found! {
     a_proposal_of_what_is_gone_that_is_carried_out_is_found: CarriesOutStale in PROPOSED breaks StaleWritesNothing;
     a_settlement_past_a_proposal_is_found: SettlesPastProposals in PROPOSED breaks NothingPast;
     an_obligation_that_comes_again_is_found: ObligesAgain in PROPOSED breaks ObligedOnce;
+    a_replan_that_outlives_its_gap_is_found: OutlivesItsGap in GAP breaks ObligedOnce;
     a_settlement_past_an_effect_is_found: SettlesPastEffects in OUTSIDE breaks NothingPast;
     a_return_that_is_decided_on_twice_is_found: DecidesTwice in PEERS breaks StaleWritesNothing;
     a_claim_past_an_effect_is_found: ClaimsPastEffects in OUTSIDE breaks NothingPast;

@@ -240,15 +240,26 @@ impl Way<'_> {
         let looks = todo.kind == TodoKind::Monitor;
         let refused = |error: Error| refused(&seat_of(own), &error);
         if let Some(covering) = &todo.covering {
-            if rows.todos[covering.covers()].is_live() {
+            // What covers the whole Goal asks a person, so that it comes to an end.
+            let change = match covering.covers() {
+                Some(covered) => rows.todos[covered].is_live().then_some(Owner::Drop),
+                None => covering.proposed.is_empty().then_some(Owner::Ask),
+            };
+            if let Some(change) = change {
                 self.node.use_token(&token, Owner::Renew).map_err(refused)?;
-                self.node.use_token(&token, Owner::Drop).map_err(refused)?;
+                self.node.use_token(&token, change).map_err(refused)?;
             }
             self.node.use_token(&token, COMPLETES).map_err(refused)?;
             return Ok(());
         }
         if !matches!(rows.turns[&own.turn_id].state, TurnState::Candidate) {
-            let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
+            // What is awaited comes.
+            let awaited = rows.goals[todo_id.goal()].awaited() == Some(todo_id);
+            let kind = match looks {
+                true if awaited => ResultKind::LookChanged,
+                true => ResultKind::LookUnchanged,
+                false => ResultKind::ValidatedCompletion,
+            };
             self.node.use_token(&token, Owner::Result(kind)).map_err(refused)?;
         }
         if !looks {

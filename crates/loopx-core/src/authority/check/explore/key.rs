@@ -81,7 +81,7 @@ impl Ink {
             goal_id: _,
             instance: _,
             objective: _,
-            acceptance: _,
+            acceptance,
             non_goals: _,
             boundary: _,
             stop_conditions: _,
@@ -98,6 +98,9 @@ impl Ink {
             next_todo: _,
             // It counts with `next_todo`, against what a replan saw of it.
             replans: _,
+            // It is told with the replan that it names.
+            covered_by: _,
+            awaits: _,
             goal_gates,
             started_at: _,
             started_by: _,
@@ -108,6 +111,11 @@ impl Ink {
             GoalState::Closed { .. } => self.put(2_u8),
         }
         self.put(goal_gates);
+        // Which criterion, and shown by what, says nothing of what may follow.
+        for criterion in acceptance {
+            self.put(criterion.state.is_open());
+        }
+        self.put(goal.awaited().map(TodoId::number));
     }
 
     fn agent(&mut self, agent: &Agent) {
@@ -206,11 +214,12 @@ impl Ink {
         let fruitless = fruitless.min(&Replans::FRUITLESS_MAX);
         self.put((pending.len(), by.is_some(), seen_cancelled, seen_lost, fruitless, covering.is_some()));
         if let Some(Covering { of, planned, requirement_revision, failed, proposed, confirmed }) = covering {
-            let covered = &rows.todos[&of.todo_id];
             let goal = &rows.goals[todo.todo_id.goal()];
+            let revision = of.covered().map_or(goal.revision, |id| rows.todos[id].requirement_revision);
             let more = goal.next_todo - goal.replans > *planned;
-            let moved = covered.requirement_revision != *requirement_revision;
-            self.put((of.cause, of.todo_id.number(), more, moved, failed, proposed.len(), confirmed));
+            let moved = revision != *requirement_revision;
+            let covered = of.covered().map(TodoId::number);
+            self.put((of.cause, covered, more, moved, failed, proposed.len(), confirmed));
         }
     }
 
@@ -369,7 +378,7 @@ impl Ink {
         let todo = todo_id.as_ref().map(|todo_id| &rows.todos[todo_id]);
         // It matters to the replan in whose Turn it was made, while that lasts.
         let mine = todo.filter(|todo| turn_id.is_some() && todo.turn_id == *turn_id);
-        let covers = mine.and_then(|todo| Some(todo.covering.as_ref()?.covers().number()));
+        let covers = mine.and_then(|todo| Some(todo.covering.as_ref()?.covers().map_or(0, TodoId::number)));
         let author = by.agent().map(|(agent_id, _)| agent_id.as_str());
         // Revisions only go on: what is no longer so never is again.
         self.put((covers, command.to_string(), proposed::is_so(rows, expected), author));

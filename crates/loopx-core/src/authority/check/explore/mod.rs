@@ -78,6 +78,11 @@ fn driven_and_attached_turns_under_a_budget_of_tokens() {
     explore(&METERED);
 }
 
+#[test]
+fn a_goal_in_which_nothing_shows_a_criterion() {
+    explore(&GAP);
+}
+
 /// What is taken for one state goes on as one, or the states are fewer than there are.
 fn compare(scope: &Scope, floor: usize) {
     let twins = Search::new(scope).compare();
@@ -114,6 +119,11 @@ fn equal_states_of_a_busy_agent_go_on_equally() {
 #[test]
 fn equal_states_of_proposals_go_on_equally() {
     compare(&Scope { depth: 4, ..PROPOSED }, 50);
+}
+
+#[test]
+fn equal_states_of_a_gap_go_on_equally() {
+    compare(&Scope { depth: 4, ..GAP }, 50);
 }
 
 #[test]

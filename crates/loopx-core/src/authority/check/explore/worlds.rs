@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     authority::check::world::text,
-    kernel::{Command, EvidenceCommand, Told},
+    kernel::{Command, EvidenceCommand, GoalChange, GoalCommand, Told},
     model::*,
 };
 
@@ -375,3 +375,33 @@ pub(super) const WHOLE_METERED: Scope = Scope {
     todo_verbs: &[],
     ..METERED
 };
+
+/// A Goal with a criterion that no work shows, and a monitor that it can await.
+pub(super) const GAP: Scope = Scope {
+    name: "a gap in the criteria",
+    depth: 6,
+    floor: 1000,
+    todos: &[|_| {}, |new| new.kind = TodoKind::Monitor],
+    owners: &[
+        COMPLETES,
+        PASSES,
+        Owner::Release,
+        Owner::Drop,
+        Owner::Await,
+        Owner::Ask,
+        Owner::Result(ResultKind::LookUnchanged),
+        Owner::Result(ResultKind::LookChanged),
+    ],
+    todo_verbs: &[TodoVerb::Cancel],
+    goal_verbs: &[GoalVerb::LetGo, GoalVerb::Stop, GoalVerb::Resume],
+    words: &[Word::Confirm, Word::Reject],
+    before: want,
+    ..STILL
+};
+
+/// A person says what has to be true in the end.
+fn want(node: &mut Node) {
+    let criterion = Criterion { text: "it works".parse().unwrap(), check: None, state: CriterionState::Open };
+    let change = GoalChange { acceptance: Some(vec![criterion]), ..GoalChange::default() };
+    node.user(Command::Goal(GoalCommand::Update(Box::new(change)))).unwrap();
+}

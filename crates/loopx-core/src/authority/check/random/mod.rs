@@ -127,7 +127,7 @@ fn tell(moves: &[Move]) {
     let mut written = std::collections::BTreeSet::new();
     for envelope in player.world.envelopes() {
         if let Event::Replan(ReplanEvent::Written { of, .. }) = envelope.body {
-            let key = (of.todo_id, of.ordinal);
+            let key = (of.covers, of.ordinal);
             assert!(written.insert(key.clone()), "a consumed obligation came again: {key:?}");
         }
     }

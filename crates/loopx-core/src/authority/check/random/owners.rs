@@ -29,6 +29,9 @@ impl Player {
                 named.push(of);
             }
         }
+        // What obliges the whole Goal is told by the decision alone.
+        let decided = self.world.next("a", None).ok().and_then(|decided| decided.action.replan().cloned());
+        named.extend(decided.filter(|of| of.covered().is_none()));
         pick(named, by)
     }
 
@@ -42,7 +45,7 @@ impl Player {
         let hosted = x.is_multiple_of(5);
         let replan = self.derived(y).filter(|_| y.is_multiple_of(3));
         let claim = crate::kernel::claim::Claim {
-            todo_id: replan.as_ref().map_or_else(|| todo_id.clone(), |of| of.todo_id.clone()),
+            todo_id: replan.as_ref().map_or_else(|| todo_id.clone(), ReplanRef::claimed),
             replan,
             executor_of: None,
             executor: if hosted { Executor::Hosted } else { Executor::Attached },

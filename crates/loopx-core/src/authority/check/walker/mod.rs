@@ -180,10 +180,12 @@ impl Walk {
                         moved = true;
                     }
                     Action::Run { todo_id, turn_id: None } | Action::Repair { todo_id, .. } => {
+                        // What is awaited comes to its end.
+                        let awaits = self.world.ledger.rows().goals[&self.world.goal].awaited().is_some();
                         self.work(name, &todo_id);
                         moved = true;
-                        looks =
-                            if self.world.row(&todo_id).kind == TodoKind::Monitor { looks + 1 } else { 0 };
+                        let watches = self.world.row(&todo_id).kind == TodoKind::Monitor && !awaits;
+                        looks = if watches { looks + 1 } else { 0 };
                     }
                     Action::Replan { todo_id, replan } => {
                         self.replan(name, &todo_id, replan);

@@ -59,6 +59,51 @@ impl Walk {
         }
     }
 
+    /// Plans more work for a Goal, or awaits a monitor of it, or asks a person to say that it is reached; or he says so by
+    /// himself.
+    fn close_gap(&mut self, name: &str) -> Continuation {
+        let shown = || {
+            Command::Evidence(EvidenceCommand::Add {
+                todo_id: None,
+                criterion: Some(1),
+                kind: EvidenceKind::Note,
+                pointer: text("notes.md"),
+                digest: None,
+                privacy: Privacy::Public,
+                verdict: None,
+            })
+        };
+        let rows = self.world.ledger.rows();
+        let watches = |todo: &&Todo| {
+            let obliged = todo.replans.by.is_some() || !todo.replans.pending.is_empty();
+            todo.kind == TodoKind::Monitor && todo.is_live() && !obliged && todo.counters.cancelled_deps == 0
+        };
+        let monitor = rows.todos.values().filter(watches).find(|todo| !todo.counters.wake_lost);
+        match (self.dice.below(6), monitor) {
+            (0 | 1, _) => {
+                let new = NewTodo::titled(text("what is missing"), TodoKind::Advance);
+                let answer = self.world.agent(name, Command::Todo(TodoCommand::Add(Box::new(new))));
+                self.note("what is missing", &answer);
+            }
+            (2, Some(monitor)) => return Continuation::Awaits { monitor: monitor.todo_id.clone() },
+            (3, _) => {
+                let answer = self.world.user(shown());
+                self.note("shown", &answer);
+            }
+            (_, _) => {
+                let add = ProposalCommand::Add {
+                    kind: ProposalKind::Change,
+                    command: Box::new(shown()),
+                    expected: Expected::default(),
+                    reason: text("it is reached"),
+                };
+                let answer = self.world.agent(name, Command::Proposal(add));
+                self.note("propose", &answer);
+            }
+        }
+        Continuation::default()
+    }
+
     /// Claims what `next` said, and does it.
     pub(super) fn work(&mut self, name: &str, todo_id: &TodoId) {
         let answer = self.world.claim_as(name, attached(todo_id));
@@ -78,12 +123,24 @@ impl Walk {
             ..Outcome::default()
         };
         let todo = self.world.row(&owned.todo_ids[0]);
-        if let Some(covering) = &todo.covering {
-            self.change_plan(name, covering.covers());
-        }
+        let continuation = match todo.covering.as_ref().map(|covering| covering.covers()) {
+            Some(Some(covers)) => {
+                self.change_plan(name, covers);
+                Continuation::default()
+            }
+            Some(None) => self.close_gap(name),
+            None => Continuation::default(),
+        };
         let looks = todo.kind == TodoKind::Monitor;
-        let kind = if looks { ResultKind::LookUnchanged } else { ResultKind::ValidatedCompletion };
-        let receipt = self.world.result_of(name, &owned, result(kind)).unwrap();
+        // What is awaited comes, sooner or later.
+        let awaited = self.world.ledger.rows().goals[&self.world.goal].awaited() == Some(&todo.todo_id);
+        let kind = match looks {
+            true if awaited && self.dice.once_in(2) => ResultKind::LookChanged,
+            true => ResultKind::LookUnchanged,
+            false => ResultKind::ValidatedCompletion,
+        };
+        let said = Candidate { continuation, ..result(kind) };
+        let receipt = self.world.result_of(name, &owned, said).unwrap();
         if looks || todo.covering.is_some() || receipt.negative().is_some() {
             return;
         }

@@ -13,7 +13,8 @@ use crate::{
     kernel::{Depth, Facts, IdList, Read, Rows, Used},
     model::{
         Agent, AgentId, Amounts, AuthorityId, Bucket, Counters, Gate, Goal, GoalId, IncarnationId, Limit,
-        MeterScope, OperationId, Timestamp, Todo, TodoId, TodoState, Turn,
+        MeterScope, NounKey, NounKind, OneNoun as _, OperationId, Proposal, ProposalId, Timestamp, Todo,
+        TodoId, TodoState, Turn,
     },
 };
 
@@ -56,6 +57,9 @@ const COUNT_CANCELLED_DEPS: Sql = sql!(
 const UNFINISHED: Sql = sql!(todos!(
     "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind IN ('advance','blocker','replan')
      ORDER BY id LIMIT ?3"
+));
+const ACTIONS: Sql = sql!(todos!(
+    "INDEXED BY todo_live WHERE live=1 AND id>?1 AND id<=?2 AND kind='action' ORDER BY id LIMIT ?3"
 ));
 /// Only what a gate names can be counted as gated, and few gates of a Goal block.
 const GATED: Sql = sql!(todos!(
@@ -246,9 +250,14 @@ impl State<'_> {
                 self.with_turns(todos, found)
             }
             Read::Ancestors(id) => self.ancestors(id, found),
-            Read::Unfinished(goal) => self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found),
+            Read::Unfinished(goal) => {
+                if self.first_todos(UNFINISHED, goal, Facts::UNFINISHED, found)? == 0 {
+                    self.first_todos(ACTIONS, goal, 1, found)?;
+                }
+                Ok(())
+            }
             Read::Gated(goal) => self.gated_todos(goal, found),
-            Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found),
+            Read::Live(goal) => self.first_todos(LIVE, goal, Facts::PAGE, found).map(drop),
             Read::Ready(goal, agent, depth) => self.ready_todos(goal, agent, *depth, now, found),
             // Answered by who calls this.
             Read::Used(..)
@@ -378,7 +387,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Collects a Todo, and its Turn that has not ended.
+    /// Collects a Todo, with what goes with it.
     fn one_todo(&mut self, id: &TodoId, found: &mut Found<'_>) -> Result<()> {
         if found.has_todo(id) {
             return Ok(());
@@ -390,16 +399,18 @@ impl State<'_> {
         self.with_turns(row, found)
     }
 
-    /// Collects the first Todos of a Goal that a question names.
-    fn first_todos(&mut self, sql: Sql, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<()> {
+    /// Collects the first Todos of a Goal that a question names, and says how many those are.
+    fn first_todos(&mut self, sql: Sql, goal: &GoalId, limit: usize, found: &mut Found<'_>) -> Result<usize> {
         let Some(key) = self.goal_key(goal)? else {
-            return Ok(());
+            return Ok(0);
         };
         let todos = self.all(sql, params![row_id(key, 0), row_id(key, u32::MAX), limited(limit)], todo)?;
-        self.with_turns(todos, found)
+        let count = todos.len();
+        self.with_turns(todos, found)?;
+        Ok(count)
     }
 
-    /// Collects Todos, and their Turns that have not ended.
+    /// Collects Todos, their Turns that have not ended, and what those proposed, with whose it is.
     fn with_turns(&mut self, todos: impl IntoIterator<Item = Todo>, found: &mut Found<'_>) -> Result<()> {
         for row in todos {
             if found.has_todo(&row.todo_id) {
@@ -410,9 +421,22 @@ impl State<'_> {
                 let turn = self.one(sql, [turn_id.as_bytes()], turn)?;
                 found.rows.turns.extend(turn.map(|turn| (turn_id, turn)));
             }
+            for proposal_id in row.covering.iter().flat_map(|covering| &covering.proposed) {
+                self.proposed(*proposal_id, found)?;
+            }
             found.rows.todos.insert(row.todo_id.clone(), row);
         }
         Ok(())
+    }
+
+    /// Collects a proposal, and the agent that made it.
+    fn proposed(&mut self, proposal_id: ProposalId, found: &mut Found<'_>) -> Result<()> {
+        let key = NounKey { kind: NounKind::Proposal, id: *proposal_id.as_bytes() };
+        self.one_noun(key, found)?;
+        let author = found.rows.nouns.get(&key).and_then(Proposal::of).and_then(|proposal| {
+            proposal.by.agent().map(|(agent, _)| (proposal.goal_id.clone(), agent.clone()))
+        });
+        author.map_or(Ok(()), |(goal, agent)| self.agent(&goal, &agent, found))
     }
 
     /// Collects Turns, and their Todos.
