@@ -142,7 +142,8 @@ fn time_quota_gates_and_people_are_told_apart() {
     world.add(advance("now"));
     let none = Limit::of_turns(0, Duration::from_mins(60));
     world.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit: Some(none) }));
-    assert_eq!(world.status().waiting_on, WaitingOn::Quota);
+    let raise = "quota set --goal g --turns 1 --window 1h".to_owned();
+    assert_eq!(world.waits(), (WaitingOn::User, Some(raise)), "no time frees a limit of zero");
     world.user(Command::Quota(QuotaCommand::Set { agent_id: None, limit: None }));
     let gate = NewGate {
         kind: GateKind::Decision,

@@ -129,7 +129,9 @@ fn bodies(site: &mut Site<'_>, rules: &Rules, collected: &mut Collected) -> Resu
         }
         // Where not all of a page can be written, some of it may.
         if rules.dry_run || purged(site, &going)? {
-            going.iter().for_each(|(owner, purge)| collected.went(owner, *purge));
+            for (owner, purge) in &going {
+                collected.went(owner, *purge);
+            }
             continue;
         }
         for one in &going {

@@ -137,3 +137,16 @@ fn a_ceiling_in_another_currency_than_its_goal_counts_in_is_refused() {
     );
     desk.proven(&["quota", "set", "--authority", "--cost", "9USD"]);
 }
+
+#[test]
+fn a_budget_that_is_spent_waits_for_the_time_that_frees_it_and_for_nobody() {
+    let desk = Desk::with_work();
+    desk.proven(&["quota", "set", "--turns", "1"]);
+    desk.ok(&["todo", "update", "ship-it.1", "--validator", "true"]);
+    let (_, own) = claimed(&desk, "ship-it.1");
+    desk.ok(&["todo", "done", "ship-it.1", "--own", &own, "--as", "agent:coder"]);
+    let goal = desk.ok(&["status"])["goals"][0].clone();
+    assert_eq!(goal["waiting_on"], "quota", "{goal}");
+    let told = desk.json(&["next", "--agent", "coder"]);
+    assert_eq!((told.exit, &told.json()["why"]), (10, &"quota".into()), "{told:?}");
+}

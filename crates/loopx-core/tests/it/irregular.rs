@@ -166,9 +166,9 @@ fn a_folder_for_a_file_a_file_for_a_folder_and_either_for_a_link_is_named_with_a
                 let _ = fs::remove_file(&path);
             }
             if *kind == "folder" {
-                fs::create_dir(&path).unwrap()
+                fs::create_dir(&path).unwrap();
             } else {
-                fs::write(&path, "mine").unwrap()
+                fs::write(&path, "mine").unwrap();
             }
             let name = path.file_name().unwrap().to_str().unwrap();
             let ended = bounded(&desk, words);

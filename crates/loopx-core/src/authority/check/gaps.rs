@@ -319,9 +319,9 @@ fn what_is_awaited_ends_with_a_changed_look_its_limit_its_end_or_other_terms() {
     for is_done in [true, false] {
         let (mut world, monitor) = awaited();
         if is_done {
-            done(&mut world, &monitor)
+            done(&mut world, &monitor);
         } else {
-            cancel(&mut world, &monitor)
+            cancel(&mut world, &monitor);
         }
         assert_eq!((told(&mut world), goal(&world).awaits), (Some(named(4)), None));
     }

@@ -80,12 +80,11 @@ pub(super) fn audited(view: &mut dyn View, schema: i32) -> Result<Held> {
     })
 }
 
+/// What says of a chain, of a Goal or of the ledger itself, where it ends.
+type Look<'l> = dyn FnMut(&mut dyn View, Option<&GoalId>, Option<Head>) -> Result<Head> + 'l;
+
 /// Where each chain ends, as `of` says that looks at it.
-fn look(
-    view: &mut dyn View,
-    schema: i32,
-    of: &mut dyn FnMut(&mut dyn View, Option<&GoalId>, Option<Head>) -> Result<Head>,
-) -> Result<Held> {
+fn look(view: &mut dyn View, schema: i32, of: &mut Look<'_>) -> Result<Held> {
     let Some(Meta { authority_id, incarnation, stamp, schema: _ }) = view.meta()? else {
         return Err(Error::new(Code::StoreCorrupt, "the ledger in it was never founded"));
     };

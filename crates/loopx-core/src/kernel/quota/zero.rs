@@ -40,24 +40,20 @@ pub(super) fn check(scope: &MeterScope, limit: &Limit, whose: &str) -> Result<()
 /// The command that lets something run again: the same limit, and no zero in it.
 pub fn raise_command(scope: &MeterScope, limit: &Limit) -> String {
     let least = |amount: Option<u64>, least| amount.map(|amount| if amount == 0 { least } else { amount });
-    let mut words = match scope {
+    let whose = match scope {
         MeterScope::Authority => "quota set --authority".to_owned(),
         MeterScope::Goal(goal) => format!("quota set --goal {goal}"),
         MeterScope::Agent(goal, agent) => format!("quota set --goal {goal} --agent {agent}"),
     };
-    if let Some(turns) = limit.turns {
-        words += &format!(" --turns {}", turns.max(TURNS));
-    }
-    if let Some(tokens) = least(limit.tokens, TOKENS) {
-        words += &format!(" --tokens {tokens}");
-    }
-    if let (Some(micros), Some(currency)) = (least(limit.cost_micros, COST_MICROS), limit.currency) {
-        words += &format!(" --cost {}.{:06}{currency}", micros / 1_000_000, micros % 1_000_000);
-    }
-    if let Some(ms) = least(limit.wall_ms, WALL_MS) {
-        words += &format!(" --wall {}", seconds(ms));
-    }
-    words + &format!(" --window {}", seconds(limit.window_ms.as_ms()))
+    let turns = limit.turns.map(|turns| format!("--turns {}", turns.max(TURNS)));
+    let tokens = least(limit.tokens, TOKENS).map(|tokens| format!("--tokens {tokens}"));
+    let cost = least(limit.cost_micros, COST_MICROS).zip(limit.currency).map(|(micros, currency)| {
+        format!("--cost {}.{:06}{currency}", micros / 1_000_000, micros % 1_000_000)
+    });
+    let wall = least(limit.wall_ms, WALL_MS).map(|ms| format!("--wall {}", seconds(ms)));
+    let window = format!("--window {}", seconds(limit.window_ms.as_ms()));
+    let flags = [turns, tokens, cost, wall, Some(window)].into_iter().flatten();
+    [whose].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
 }
 
 /// A length of time as a flag takes it, in the largest unit that has it whole.

@@ -107,19 +107,28 @@ fn a_recovery_tells_how_long_the_host_was_at_work_by_its_guardians_clock_and_onc
     }
 }
 
-/// Of a process in a namespace whose time since boot is ten hours further: what a machine sees that slept so long.
+/// A program whose time since boot is ten hours further: what a machine sees that slept so long.
+fn later() -> std::process::Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test makes the namespace of time that the binary runs in"
+    )]
+    let mut aside = std::process::Command::new("unshare");
+    aside.args(["--time", "--boottime", "36000", "--"]);
+    aside
+}
+
+/// What the binary answers once the machine has slept; none where no namespace of time may be made.
 fn slept(place: &Place, words: &[&str]) -> Option<Answer> {
     let command = place.command("user:ana", words, &[]);
-    let mut aside = std::process::Command::new("unshare");
-    aside.args(["--time", "--boottime", "36000", "--"]).arg(command.get_program()).args(command.get_args());
+    let mut aside = later();
+    aside.arg(command.get_program()).args(command.get_args());
     aside.env_clear().stdin(std::process::Stdio::null());
     aside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if let Some(folder) = command.get_current_dir() {
         aside.current_dir(folder);
     }
-    let probe =
-        std::process::Command::new("unshare").args(["--time", "--boottime", "36000", "true"]).output();
-    let allowed = probe.is_ok_and(|ended| ended.status.success());
+    let allowed = later().arg("true").output().is_ok_and(|ended| ended.status.success());
     (allowed || skipped("no namespace of time may be made")).then(|| answer(&aside.output().unwrap()))
 }
 
