@@ -103,7 +103,7 @@ fn settled_once(place: &Place, runs: usize) {
 }
 
 #[test]
-fn a_gate_opened_meanwhile_holds_the_proven_result_until_it_is_answered() {
+fn fault_g01_a_gate_opened_meanwhile_holds_the_proven_result_until_it_is_answered() {
     for blocks in ["g.1", "goal"] {
         let work = Working::at(Place::new("exit 0"));
         work.write("user:ana", &["gate", "open", "Which?", "--option", "one", "--blocks", blocks]);
