@@ -154,6 +154,18 @@ fn fault_a17_ten_hours_of_sleep_under_a_turn_are_charged_to_no_budget_and_to_no_
 }
 
 #[test]
+fn fault_a17_a_loop_that_wakes_takes_in_what_its_host_left_before_the_sleep() {
+    let place = Place::new("test -f answer");
+    place.host("touch answer");
+    let again = ["loop", "run", "--agent", "a", "--host", "sh host.sh", "--turns", "1"];
+    let killed = place.call_with("user:ana", &again, &[("LOOPX_FAILPOINT", "turn.host_ended=kill")]);
+    assert_eq!(killed.exit, None, "{}", killed.json);
+    let Some(woken) = slept(&place, &again) else { return };
+    assert_eq!((place.todo_state().as_str(), place.runs()), ("done", 1), "{}", woken.json);
+    assert_eq!(place.turns().len(), 1, "{}", woken.json);
+}
+
+#[test]
 fn fault_g02_each_admitted_turn_is_one_spend_whoever_runs_it() {
     // given an attached Turn, one of a driver, and a loop of one, each brought to its end
     let place = Place::new("true");
