@@ -122,8 +122,9 @@ pub trait Tx: View {
     /// Lets a Goal's chain end at a head, and puts rows and meters in the place of those that lie there; a chain
     /// without an event leaves no Goal.
     fn rebuild(&mut self, goal: &GoalId, head: Head, rows: &Rows, meters: &Meters) -> Result<()>;
-    /// Lets the ledger's own chain end at a head.
-    fn cut_own(&mut self, head: Head) -> Result<()>;
+    /// Lets the ledger's own chain end at a head, and puts the limit of all Goals together that it comes to in the place of
+    /// the one that lies there.
+    fn cut_own(&mut self, head: Head, limit: Option<Limit>) -> Result<()>;
     /// Puts a receipt in the place of what an operation returned before, if it returned anything.
     fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()>;
 }

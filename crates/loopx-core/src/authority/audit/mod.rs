@@ -4,6 +4,7 @@
 
 mod compare;
 mod fold;
+mod own;
 mod walk;
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use serde::Serialize;
 use self::compare::Compared;
 pub(super) use self::{
     fold::{Fold, Folded, Wrote},
+    own::Own,
     walk::{Chain, walk},
 };
 use super::{Authority, Head, View, last_terms};
@@ -131,7 +133,7 @@ impl Authority {
             audited.push(self.audited(goal, chain_only, sees)?);
             return Ok(audited);
         }
-        audited.push(self.read(|view| own(view, sees))?);
+        audited.push(self.read(|view| own(view, chain_only, sees))?);
         let mut after: Option<GoalId> = None;
         loop {
             let goals = self.read(|view| view.chains(after.as_ref(), STEP))?;
@@ -178,20 +180,11 @@ pub fn chain_flaw(view: &mut dyn View, goal: &GoalId) -> Result<Option<Flaw>> {
     Ok(unread.or_else(|| Flaw::of_walk(Some(goal), &walked)))
 }
 
-fn own(view: &mut dyn View, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Audited> {
+fn own(view: &mut dyn View, chain_only: bool, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Audited> {
     let head = view.own_head()?;
-    let of = head.map_or(0, |head| head.seq);
-    let walked = walk(view, Chain::Own, head, &mut |_, record| {
-        sees(Progress { goal_id: None, seen: record.seq, of });
-        Ok(())
-    })?;
-    Ok(Audited {
-        goal_id: None,
-        events: walked.whole.seq,
-        head: walked.whole,
-        folded: false,
-        flaw: Flaw::of_walk(None, &walked),
-    })
+    let own = Own::of(view, head, sees)?;
+    let flaw = if chain_only { Flaw::of_walk(None, &own.walked) } else { own.flaw(view)? };
+    Ok(own.audited(flaw, !chain_only))
 }
 
 fn chained(

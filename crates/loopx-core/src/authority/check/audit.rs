@@ -148,6 +148,23 @@ fn a_changed_note_of_the_end_of_the_own_chain_is_found_at_its_end() {
 }
 
 #[test]
+fn a_limit_of_all_goals_that_is_not_the_one_the_own_chain_says_last_is_found() {
+    for sql in [
+        "DELETE FROM settings WHERE name='limit'",
+        "UPDATE settings SET body=replace(body, '102', '9') WHERE name='limit'",
+        "UPDATE settings SET body='no' WHERE name='limit'",
+    ] {
+        let mut world = with_own(3);
+        change(&world, sql);
+        let flaw = flaw(&world.ledger).unwrap_or_else(|| panic!("{sql}"));
+        let found = (flaw.kind, flaw.goal_id.clone(), flaw.row.as_deref());
+        assert_eq!(found, (FlawKind::Row, None, Some("limit of all Goals")), "{sql}");
+        let chain_only = world.authority.audit(None, true, &mut |_| ()).unwrap();
+        assert!(chain_only.iter().all(|audited| audited.flaw.is_none()), "{sql}");
+    }
+}
+
+#[test]
 fn an_own_chain_whose_end_nobody_noted_is_read_as_before_and_the_next_event_notes_it() {
     let mut world = with_own(2);
     change(&world, "DELETE FROM settings WHERE name='own_head'");

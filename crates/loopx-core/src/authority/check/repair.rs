@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::{Code, Result},
-    kernel::{BatchItem, ClaimCommand, Command, GoalCommand, NewTodo},
+    kernel::{BatchItem, ClaimCommand, Command, Facts, GoalCommand, NewTodo, Read},
     model::*,
 };
 
@@ -328,6 +328,7 @@ fn an_own_chain_whose_end_is_cut_off_is_mended_to_where_it_holds_and_nothing_of_
     assert_eq!((mended.cut.goal_id.clone(), mended.cut.kept, mended.cut.had), (None, 1, 3));
     assert_eq!((mended.flaw.seq, flaw(&world.ledger)), (Some(2), None));
     assert_ne!(incarnation(&mut world), parent);
+    assert_eq!(limit(&mut world), Some(100), "the limit is that of what was kept");
     // What was kept is replayed, what was cut is not done again under its id.
     let mut again = |id: &str, turns| {
         let limit = Some(Limit::of_turns(turns, Duration::from_mins(60)));
@@ -342,6 +343,32 @@ fn an_own_chain_whose_end_is_cut_off_is_mended_to_where_it_holds_and_nothing_of_
     assert_eq!(flaw(&world.ledger), None);
     change(&world, "DELETE FROM events WHERE id=3");
     assert_eq!(flaw(&world.ledger).unwrap().seq, Some(3));
+}
+
+/// How many Turns all Goals together may have.
+fn limit(world: &mut World) -> Option<u32> {
+    let read = world.authority.look(|view, terms| {
+        let mut facts = Facts::new(terms.clone());
+        view.load(&[Read::AuthorityLimit].into(), &mut facts)?;
+        Ok(facts.authority_limit())
+    });
+    read.unwrap().and_then(|limit| limit.turns)
+}
+
+#[test]
+fn a_limit_of_all_goals_that_the_own_chain_does_not_say_is_mended_to_what_it_says() {
+    for (sql, had) in [
+        ("UPDATE settings SET body=replace(body, '102', '9') WHERE name='limit'", Some(9)),
+        ("DELETE FROM settings WHERE name='limit'", None),
+    ] {
+        let mut world = with_own(3);
+        change(&world, sql);
+        assert_eq!(limit(&mut world), had);
+        let done = repair(&mut world);
+        let [mended] = done.mended.as_slice() else { panic!("{:?}", done.mended) };
+        assert_eq!((mended.cut.goal_id.clone(), mended.cut.kept, mended.cut.had), (None, 3, 3));
+        assert_eq!((flaw(&world.ledger), limit(&mut world)), (None, Some(102)), "{sql}");
+    }
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub(super) fn the_own_chain_ends_at_its_head_and_where_it_was_cut(room: &dyn Roo
         assert_eq!(chain::verify(Head::START, &records).unwrap(), head.unwrap_or(Head::START));
         head
     };
-    let cut = |head| room.open().write(&mut |tx| tx.cut_own(head)).unwrap();
+    let cut = |head| room.open().write(&mut |tx| tx.cut_own(head, None)).unwrap();
     assert_eq!(own(None), None);
     let first = own(Some(1)).unwrap();
     assert_eq!(own(Some(2)).map(|head| head.seq), Some(2));

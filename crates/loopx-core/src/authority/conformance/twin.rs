@@ -14,7 +14,8 @@ use crate::{
     error::Result,
     kernel::{Facts, Read, Rows},
     model::{
-        Agent, Evidence, Gate, Goal, GoalId, Noun, NounKind, OperationId, Todo, TodoId, Turn, Workspace,
+        Agent, Evidence, Gate, Goal, GoalId, Limit, Noun, NounKind, OperationId, Todo, TodoId, Turn,
+        Workspace,
     },
 };
 
@@ -241,8 +242,8 @@ impl Tx for Both<'_> {
         same(self.memory.rebuild(goal, head, rows, meters), self.other.rebuild(goal, head, rows, meters))
     }
 
-    fn cut_own(&mut self, head: Head) -> Result<()> {
-        same(self.memory.cut_own(head), self.other.cut_own(head))
+    fn cut_own(&mut self, head: Head, limit: Option<Limit>) -> Result<()> {
+        same(self.memory.cut_own(head, limit), self.other.cut_own(head, limit))
     }
 
     fn put_receipt(&mut self, id: &OperationId, receipt: &StoredReceipt) -> Result<()> {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     error::Result,
     kernel::{Delta, Rows, Target},
-    model::{Amounts, GoalId, OperationId},
+    model::{Amounts, GoalId, Limit, OperationId},
 };
 
 impl Tx for State {
@@ -65,7 +65,8 @@ impl Tx for State {
         Ok(())
     }
 
-    fn cut_own(&mut self, head: Head) -> Result<()> {
+    fn cut_own(&mut self, head: Head, limit: Option<Limit>) -> Result<()> {
+        self.limit = limit;
         self.own_events.retain(|record| record.seq <= head.seq);
         self.own_head = (head.seq > 0).then_some(head);
         Ok(())

@@ -14,7 +14,7 @@ use serde_json::json;
 use self::{archive::Archive, prefix::Kept};
 use super::{
     Authority, Cause, Cut, Flaw, Head, StoredReceipt, Tx, View,
-    audit::{Chain, Progress, walk},
+    audit::{Chain, Own, Progress},
     chain::Envelope,
     incarnation::{Birth, begin},
     ledger::Meta,
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     error::Result,
     failpoint,
-    model::{Digest, GoalId, IncarnationId, OperationId, Receipt, ShortText},
+    model::{Digest, GoalId, IncarnationId, Limit, OperationId, Receipt, ShortText},
 };
 
 /// How many Goals, receipts or records are read at once.
@@ -58,6 +58,8 @@ struct Plan {
     heads: BTreeMap<GoalId, Head>,
     /// As far as the ledger's own chain holds.
     own: Head,
+    /// The limit of all Goals together that this comes to.
+    limit: Option<Limit>,
 }
 
 impl Plan {
@@ -130,13 +132,14 @@ impl Authority {
 
 /// Looks at every chain, and says what is to be kept of those that have a flaw.
 fn plan(view: &mut dyn View, meta: Meta, sees: &mut dyn FnMut(Progress<'_>)) -> Result<Plan> {
-    let mut plan = Plan { meta, mended: Vec::new(), heads: BTreeMap::new(), own: Head::START };
+    let mut plan = Plan { meta, mended: Vec::new(), heads: BTreeMap::new(), own: Head::START, limit: None };
     let head = view.own_head()?;
-    let own = walk(view, Chain::Own, head, &mut |_, _| Ok(()))?;
-    plan.own = own.whole;
-    if let Some(flaw) = Flaw::of_walk(None, &own) {
-        let had = head.map_or(0, |head| head.seq);
-        plan.mended.push(Mended { cut: Cut { goal_id: None, kept: own.whole.seq, had }, flaw });
+    let own = Own::of(view, head, sees)?;
+    (plan.own, plan.limit) = (own.walked.whole, own.limit);
+    if let Some(flaw) = own.flaw(view)? {
+        let kept = plan.own.seq;
+        let had = head.map_or(kept, |head| head.seq);
+        plan.mended.push(Mended { cut: Cut { goal_id: None, kept, had }, flaw });
     }
     let mut after: Option<GoalId> = None;
     loop {
@@ -169,7 +172,7 @@ fn mend(
     let kept = plan.kept();
     bury(tx, &kept, plan.meta.incarnation)?;
     if kept.contains_key(&None) {
-        tx.cut_own(plan.own)?;
+        tx.cut_own(plan.own, plan.limit)?;
     }
     for (goal, head) in &plan.heads {
         let folded = Kept::of(tx, goal, *head, Some(head.seq), &mut |_| {})?.folded;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     authority::{
         Audited, EventFilter, Flaw, Head, Meta, View,
-        audit::{self, Chain, walk},
+        audit::{self, Chain, Own, walk},
     },
     error::{Code, Error, Result},
     model::{AuthorityId, GoalId, IncarnationId, Timestamp},
@@ -69,12 +69,16 @@ pub(super) fn look_through(view: &mut dyn View, schema: i32) -> Result<Held> {
     look(view, schema, &mut walked)
 }
 
-/// As [`look_through`], and each Goal's events are folded once more and compared with its rows.
+/// As [`look_through`], and each Goal's events, and the ledger's own, are folded once more and compared with its rows.
 ///
 /// Errors: `store_corrupt`, naming the first event, or the first row, that is wrong; `store_*`.
 pub(super) fn audited(view: &mut dyn View, schema: i32) -> Result<Held> {
     look(view, schema, &mut |view, goal, head| {
-        let (Some(goal), Some(known)) = (goal, head) else { return walked(view, goal, head) };
+        let (Some(goal), Some(known)) = (goal, head) else {
+            let own = Own::of(view, head, &mut |_| {})?;
+            let flaw = own.flaw(view)?;
+            return sound(None, own.walked.whole, flaw);
+        };
         let Audited { head, flaw, .. } = audit::folded(view, goal, known, &mut |_| {})?;
         sound(Some(goal), head, flaw)
     })

@@ -105,8 +105,11 @@ impl Tx for State<'_> {
         self.replace_goal(goal, head, rows, meters)
     }
 
-    fn cut_own(&mut self, head: Head) -> Result<()> {
+    fn cut_own(&mut self, head: Head, limit: Option<Limit>) -> Result<()> {
         self.cut_events(OWN, head.seq)?;
+        if self.has(2) {
+            self.put_limit(limit.as_ref())?;
+        }
         self.put_own_head(head)
     }
 
