@@ -14,6 +14,13 @@ fn locks(place: &Place) -> PathBuf {
     place.root().join("home/profiles/default/locks")
 }
 
+/// Removes the locks, which whoever holds one may take again at any moment: first they are moved, all at once.
+fn take_away(place: &Place) {
+    let aside = place.root().join("taken-away");
+    fs::rename(locks(place), &aside).unwrap();
+    fs::remove_dir_all(aside).unwrap();
+}
+
 /// Everybody who could drive the Turn or give it away, each right after the locks were taken away.
 fn all_are_refused(place: &Place, turn_id: &str) {
     for words in [
@@ -75,7 +82,7 @@ fn a_guardian_whose_lock_is_taken_away_is_waited_for_without_its_driver_too() {
     kill_process(guardian, Signal::STOP).unwrap();
     until("its guardian is stopped", || is_stopped(guardian));
     end(run);
-    fs::remove_dir_all(locks(&place)).unwrap();
+    take_away(&place);
     for made_again in [false, true] {
         if made_again {
             fs::write(locks(&place).join(format!("turn-{turn_id}.1.guard")), "").unwrap();
@@ -107,7 +114,7 @@ fn stopped_without_its_lock(place: &Place) -> Child {
     let driver = Pid::from_child(&run);
     kill_process(driver, Signal::STOP).unwrap();
     until("the driver is stopped", || is_stopped(driver));
-    fs::remove_dir_all(locks(place)).unwrap();
+    take_away(place);
     run
 }
 
